@@ -1,0 +1,223 @@
+"""Privacy amplification by shuffling: one central epsilon for many local ones.
+
+n users randomise one message each, a trusted shuffler forgets who sent what, and the curator sees
+the multiset. Neighbouring inputs differ in the value of one user; n is public.
+"""
+
+import math
+import warnings
+
+from scipy.optimize import brentq
+
+from ._search import check
+from ._shuffle_bounds import (
+    MAX_EXACT,
+    blanket_curve,
+    clones_curve,
+    closed_form_epsilon,
+    closed_form_limit,
+    exact_curve,
+)
+
+_CURVES = {"exact": exact_curve, "blanket": blanket_curve, "clones": clones_curve}
+_METHODS = (*_CURVES, "closed_form", "song2022")
+_SLACK = 1e-9  # relative; above the rounding errors of the curves
+_MAX_LOCAL = 500.0
+
+
+class UnsoundAmplificationWarning(UserWarning):
+    """A published amplification claim is reproduced although it is false."""
+
+
+def shuffle_amplification(local_epsilon, n_messages, delta, method="blanket"):
+    """Return the central epsilon of one shuffle of locally private messages.
+
+    Parameters
+    ----------
+    local_epsilon : float
+        Pure epsilon of each message; positive, at most 500.
+    n_messages : int
+        Messages in the shuffle, a public number: those a voter hides among, itself included. If
+        the curator knows which pair a voter was asked, these are the voters asked that pair only
+        (`shuffle_groups.balanced_group_size`); if voters draw the pair privately, all of them.
+    delta : float
+        Central delta, strictly between 0 and 1.
+    method : {"blanket", "exact", "clones", "closed_form", "song2022"}, default="blanket"
+        - "blanket": randomized response on one bit, with a public pair or with a pair that the
+          voter draws uniformly and hides in its message. Any n.
+        - "exact": the true value for randomized response on one bit with a public pair; at most
+          1000 messages.
+        - "clones": numerical bound for any local randomizers, adaptive ones included.
+        - "closed_form": its formula, about five times larger. Where its condition
+          local_epsilon <= ln(n / (16 ln(2 / delta))) fails, no amplification is claimed.
+        - "song2022": the published claim local_epsilon - ln n. It is false: for comparison only.
+
+    Returns
+    -------
+    float
+        Central epsilon at `delta`, rounded up and (but for "song2022", which can be negative)
+        between 0 and `local_epsilon`. A single message gives `local_epsilon`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of bounds, or n is too large for "exact".
+
+    Warns
+    -----
+    UnsoundAmplificationWarning
+        For "song2022": its value must never be stated as a guarantee.
+
+    Notes
+    -----
+    "blanket" holds for a hidden pair because a pair on which two rankings agree only contracts
+    the privacy loss, so that the bound for binary randomized response with all n users covers it.
+
+    Theorems 1-2 of Song et al. (2022) print that (epsilon + ln n)-local privacy gives epsilon
+    centrally. Cheu et al. (2019) prove the converse: a single-message protocol that is epsilon
+    private centrally is locally private with epsilon + ln n. With n = 100 and local epsilon
+    1 + ln 100 the true delta at epsilon = 1 is .69.
+
+    References
+    ----------
+    Balle, Bell, Gascon and Nissim (2019), "The privacy blanket of the shuffle model".
+    Cheu, Smith, Ullman, Zeber and Zhilyaev (2019), "Distributed differential privacy via
+    shuffling".
+    Feldman, McMillan and Talwar (2021), "Hiding among the clones", Theorems 3.1 and 3.2.
+
+    Examples
+    --------
+    >>> round(shuffle_amplification(1.0, 1000, 1e-6), 3)
+    0.149
+    >>> round(shuffle_amplification(1.0, 1000, 1e-6, method="closed_form"), 3)
+    0.566
+    """
+    check_shuffle(n_messages, delta, method)
+    check_local(local_epsilon=local_epsilon)
+    if method == "song2022":
+        return local_epsilon - _song_gain(n_messages)
+    if n_messages == 1:
+        return local_epsilon
+    if method == "closed_form":
+        if local_epsilon > closed_form_limit(n_messages, delta):
+            return local_epsilon
+        return min(closed_form_epsilon(local_epsilon, n_messages, delta), local_epsilon)
+    return smallest_epsilon(_CURVES[method](local_epsilon, n_messages), local_epsilon, delta)
+
+
+def shuffle_local_epsilon(epsilon, n_messages, delta, method="blanket"):
+    """Return the largest local epsilon whose shuffle is (epsilon, delta)-private.
+
+    The inverse of `shuffle_amplification`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Central target; positive, at most 500.
+    n_messages : int
+        Messages in the shuffle, a public number fixed before anyone randomises.
+    delta : float
+        Central delta, strictly between 0 and 1.
+    method : {"blanket", "exact", "clones", "closed_form", "song2022"}, default="blanket"
+        As in `shuffle_amplification`.
+
+    Returns
+    -------
+    float
+        Rounded down, and never below `epsilon` (a message of that epsilon needs no shuffler) nor
+        above 500.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of bounds, or n is too large for "exact".
+
+    Warns
+    -----
+    UnsoundAmplificationWarning
+        For "song2022": its value must never be used to collect ballots.
+
+    Examples
+    --------
+    >>> round(shuffle_local_epsilon(0.149, 1000, 1e-6), 2)
+    1.0
+    """
+    check_shuffle(n_messages, delta, method)
+    check_local(epsilon=epsilon)
+    if method == "song2022":
+        return epsilon + _song_gain(n_messages)
+    if n_messages == 1:
+        return epsilon
+    if method == "closed_form":
+        limit = closed_form_limit(n_messages, delta)
+        if limit <= epsilon:
+            return epsilon
+
+        def excess(local):
+            return math.log(closed_form_epsilon(local, n_messages, delta) / epsilon)
+
+        return _boundary(excess, safe=epsilon, unsafe=limit) if excess(epsilon) <= 0 else epsilon
+
+    def log_ratio(local):
+        return _log_ratio(_CURVES[method](local, n_messages)(epsilon), delta)
+
+    unsafe = epsilon + 1
+    while unsafe < _MAX_LOCAL and log_ratio(unsafe) <= 0:
+        unsafe = 2 * unsafe - epsilon
+    return _boundary(log_ratio, safe=epsilon, unsafe=min(unsafe, _MAX_LOCAL))
+
+
+def smallest_epsilon(curve, local_epsilon, delta):
+    """Return the smallest epsilon with curve(epsilon) <= delta, rounded up."""
+
+    def log_ratio(epsilon):
+        return _log_ratio(curve(epsilon), delta)
+
+    return 0.0 if log_ratio(0.0) <= 0 else _boundary(log_ratio, safe=local_epsilon, unsafe=0.0)
+
+
+def _log_ratio(value, delta):
+    return math.log(max(value * (1 + _SLACK), 1e-320) / delta)
+
+
+def _boundary(excess, safe, unsafe):
+    """Return a point next to where `excess` turns positive between `safe` and `unsafe`, on the safe side."""
+    if excess(unsafe) <= 0:
+        return unsafe
+    root = brentq(excess, safe, unsafe, xtol=1e-13, rtol=1e-12)
+    for step in (0.0, 1e-12, 1e-10, 1e-8, 1e-6):
+        point = root + step * (safe - root)
+        if excess(point) <= 0:
+            return point
+    return safe
+
+
+def _song_gain(n_messages):
+    warnings.warn(
+        "method='song2022' reproduces a published amplification claim that is false; it must not be stated as a "
+        "guarantee. Use method='blanket'.",
+        UnsoundAmplificationWarning,
+        stacklevel=3,
+    )
+    return math.log(n_messages)
+
+
+def check_shuffle(n_messages, delta, method="blanket"):
+    """Raise ValueError unless a shuffle is well described."""
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {_METHODS}, got {method!r}.")
+    whole = n_messages >= 1 and n_messages == int(n_messages)
+    check(
+        n_messages=(n_messages, whole, "be a whole number of at least 1"),
+        delta=(delta, 0 < delta < 1, "lie strictly between 0 and 1"),
+    )
+    if method == "exact" and n_messages > MAX_EXACT:
+        raise ValueError(
+            f"method='exact' takes at most {MAX_EXACT} messages, got {n_messages}; use method='blanket', "
+            "an upper bound at any number."
+        )
+
+
+def check_local(**epsilon):
+    """Raise ValueError unless the epsilon, given by its name, is in range."""
+    check(**{name: (value, 0 < value <= _MAX_LOCAL, "be positive and at most 500") for name, value in epsilon.items()})

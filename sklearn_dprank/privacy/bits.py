@@ -1,0 +1,188 @@
+"""Sources of uniform bits: the only place where randomness enters the package."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+_BUFFER = 512  # words kept ready for scalar draws; one system call is far dearer than one word
+
+
+class BitSource:
+    """A stream of independent, uniform 64-bit words and what is drawn from them.
+
+    Subclasses say only where the words come from. Integers, permutations and coins are exactly
+    uniform (by rejection); `uniform` and what is built on it is double precision.
+    """
+
+    def __init__(self):
+        self._buffer = np.empty(0, dtype=np.uint64)
+
+    def _read(self, size):
+        raise NotImplementedError
+
+    def words(self, size):
+        """Return `size` independent uniform words, as an array of uint64."""
+        if size > _BUFFER // 8:
+            return self._read(size)
+        if len(self._buffer) < size:
+            self._buffer = self._read(_BUFFER)
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    def integers(self, bound, size):
+        """Return `size` integers exactly uniform on 0, ..., bound - 1, as int64.
+
+        Parameters
+        ----------
+        bound : int or array of int, shape (size,)
+            Between 1 and 2**63; one for all draws, or one for each.
+        size : int
+            How many to draw.
+
+        Raises
+        ------
+        ValueError
+            If a bound is out of range (rejection would never end, or the draws would not be uniform).
+        """
+        if size and not (np.min(bound) >= 1 and np.max(bound) <= 2**63):
+            raise ValueError("bound must lie between 1 and 2**63.")
+        bounds = np.broadcast_to(np.asarray(bound, dtype=np.uint64), (size,))
+        mask = bounds - np.uint64(1)
+        for shift in (1, 2, 4, 8, 16, 32):
+            mask = mask | (mask >> np.uint64(shift))
+        out = self.words(size) & mask
+        retry = np.flatnonzero(out >= bounds)
+        while len(retry):
+            out[retry] = self.words(len(retry)) & mask[retry]
+            retry = retry[out[retry] >= bounds[retry]]
+        return out.astype(np.int64)
+
+    def integer(self, bound):
+        """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
+        if not 1 <= bound <= 2**64:
+            raise ValueError(f"bound must lie between 1 and 2**64, got {bound}.")
+        mask = (1 << (bound - 1).bit_length()) - 1
+        while (draw := int(self.words(1)[0]) & mask) >= bound:
+            pass
+        return draw
+
+    def coins(self, size):
+        """Return `size` fair coins as booleans."""
+        packed = self.words(-(-size // 64)).view(np.uint8)
+        return np.unpackbits(packed, count=size).view(bool)
+
+    def uniform(self, size):
+        """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
+        return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+
+    def normal(self, size):
+        """Return `size` standard normal doubles, by inversion."""
+        return ndtri(self.uniform(size))
+
+    def exponential(self, size):
+        """Return `size` standard exponential doubles, by inversion."""
+        return -np.log(self.uniform(size))
+
+    def bernoulli(self, probability, size):
+        """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
+        return self.uniform(size) < probability
+
+    def permutation(self, n):
+        """Return an exactly uniform permutation of 0, ..., n - 1 (Fisher and Yates)."""
+        out = np.arange(n)
+        for last, pick in enumerate(self.integers(np.arange(1, n + 1), n)):
+            out[last], out[pick] = out[pick], out[last]
+        return out
+
+    def permutations(self, rows, n):
+        """Return `rows` independent, exactly uniform permutations, shape (rows, n)."""
+        out = np.tile(np.arange(n), (rows, 1))
+        every = np.arange(rows)
+        for last in range(1, n):
+            pick = self.integers(last + 1, rows)
+            out[every, last], out[every, pick] = out[every, pick], out[:, last].copy()
+        return out
+
+
+class SecureBits(BitSource):
+    """Bits from the operating system's cryptographic generator: what a release must use."""
+
+    def __reduce__(self):
+        return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words
+
+    def _read(self, size):
+        return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
+
+
+class SeededBits(BitSource):
+    """Reproducible bits, for simulation only: whoever knows the seed can subtract the noise.
+
+    Parameters
+    ----------
+    seed : numpy.random.SeedSequence
+        Children of one sequence give independent streams.
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self._bits = np.random.Philox(seed)
+
+    def _read(self, size):
+        return self._bits.random_raw(size)
+
+
+class Bits(NamedTuple):
+    """The independent streams of one fit.
+
+    Attributes
+    ----------
+    noise : BitSource
+        What protects the voters.
+    coins : BitSource
+        What breaks ties, completes ballots and picks pivots.
+    assignment : BitSource
+        Which voter is asked what.
+    certified : bool
+        Whether the streams come from the operating system; False for any seed.
+    """
+
+    noise: BitSource
+    coins: BitSource
+    assignment: BitSource
+    certified: bool
+
+    @classmethod
+    def from_random_state(cls, random_state):
+        """Open the streams of one fit.
+
+        Parameters
+        ----------
+        random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+            None is the operating system's secure source. A generator gives 128 bits, once.
+
+        Returns
+        -------
+        Bits
+            Streams that never share a word.
+        """
+        if random_state is None:
+            return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)
+        noise, coins, assignment = map(SeededBits, seed_sequence(random_state).spawn(3))
+        return cls(noise, coins, assignment, certified=False)
+
+
+def seed_sequence(random_state):
+    """Return the SeedSequence that `random_state` stands for; None takes fresh system entropy."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        if random_state is not None and random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state!r}; pass None for a secure source.")
+        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+    raise ValueError(
+        f"random_state must be None, an int, a numpy Generator or a RandomState, got {type(random_state).__name__}."
+    )

@@ -1,0 +1,176 @@
+"""Every draw of a bit source against its exact law, and every way to open one."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dprank.privacy.bits import Bits, BitSource, SecureBits, SeededBits, seed_sequence
+
+P_VALUE = 1e-3
+
+
+def seeded(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def uniform_p(draws, n_cells):
+    return stats.chisquare(np.bincount(draws, minlength=n_cells)).pvalue
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 16, 17, 100])
+def test_integers_are_uniform(bound):
+    draws = seeded(bound).integers(bound, 30_000)
+    assert draws.dtype == np.int64
+    assert draws.min() >= 0
+    assert draws.max() < bound
+    assert bound == 1 or uniform_p(draws, bound) > P_VALUE
+
+
+@pytest.mark.parametrize("bound", [2, 3, 17])
+def test_single_integers_are_uniform(bound):
+    bits = seeded(20)
+    assert uniform_p([bits.integer(bound) for _ in range(10_000)], bound) > P_VALUE
+
+
+@pytest.mark.parametrize("bound", [3 * 2**61, 2**62 + 1, 2**63])
+def test_large_bounds_are_uniform(bound):
+    draws = seeded(21).integers(bound, 5000)
+    assert draws.min() >= 0
+    assert stats.kstest(draws / bound, "uniform").pvalue > P_VALUE
+    bits = seeded(22)
+    single = np.array([bits.integer(bound) / bound for _ in range(2000)])
+    assert stats.kstest(single, "uniform").pvalue > P_VALUE
+
+
+def test_each_draw_may_have_its_own_bound():
+    bounds = np.tile([1, 2, 7, 30], 8000)
+    draws = seeded(23).integers(bounds, len(bounds)).reshape(-1, 4)
+    assert all(uniform_p(draws[:, k], bound) > P_VALUE for k, bound in enumerate([1, 2, 7, 30]) if bound > 1)
+    assert not draws[:, 0].any()
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**63 + 1, [3, 0, 3]])
+def test_bounds_out_of_range_are_refused(bound):
+    with pytest.raises(ValueError, match="bound must lie"):
+        seeded().integers(bound, 3)
+
+
+@pytest.mark.parametrize("bound", [0, -5, 2**64 + 1])
+def test_single_bounds_out_of_range_are_refused(bound):
+    with pytest.raises(ValueError, match="bound must lie"):
+        seeded().integer(bound)
+
+
+def test_coins_are_fair_and_independent():
+    coins = seeded(24).coins(80_000)
+    assert coins.dtype == bool
+    octets = coins.reshape(-1, 8) @ (1 << np.arange(8))
+    assert uniform_p(octets, 256) > P_VALUE
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
+def test_sizes(size):
+    bits = seeded()
+    for draw in (bits.words, bits.coins, bits.uniform, bits.normal, bits.exponential):
+        assert draw(size).shape == (size,)
+    assert bits.integers(3, size).shape == (size,)
+    assert bits.bernoulli(0.3, size).shape == (size,)
+
+
+@pytest.mark.parametrize("draw", ["one", "rows"])
+def test_permutations_are_uniform(draw):
+    bits, rounds = seeded(25), 12_000
+    rows = bits.permutations(rounds, 4) if draw == "rows" else [bits.permutation(4) for _ in range(rounds)]
+    index = {order: k for k, order in enumerate(permutations(range(4)))}
+    assert uniform_p([index[tuple(map(int, row))] for row in rows], math.factorial(4)) > P_VALUE
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 50])
+def test_permutations_hold_every_item(n):
+    np.testing.assert_array_equal(np.sort(seeded().permutation(n)), np.arange(n))
+    np.testing.assert_array_equal(np.sort(seeded().permutations(3, n), axis=1), np.tile(np.arange(n), (3, 1)))
+
+
+@pytest.mark.parametrize(("name", "law"), [("uniform", "uniform"), ("normal", "norm"), ("exponential", "expon")])
+def test_real_draws_have_their_law(name, law):
+    assert stats.kstest(getattr(seeded(26), name)(20_000), law).pvalue > P_VALUE
+
+
+def test_bernoulli_has_its_probability():
+    assert stats.binomtest(int(seeded(27).bernoulli(0.3, 50_000).sum()), 50_000, 0.3).pvalue > P_VALUE
+    assert not seeded().bernoulli(0.0, 1000).any()
+    assert seeded().bernoulli(1.0, 1000).all()
+
+
+class Constant(BitSource):
+    """The same word for ever, to see the ends of the range."""
+
+    def __init__(self, word):
+        super().__init__()
+        self.word = word
+
+    def _read(self, size):
+        return np.full(size, self.word, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("word", [0, 2**64 - 1])
+def test_uniform_never_reaches_its_ends(word):
+    bits = Constant(word)
+    assert 0 < bits.uniform(1)[0] < 1
+    assert np.isfinite(bits.normal(1)).all()
+    assert np.isfinite(bits.exponential(1)).all()
+
+
+@pytest.mark.parametrize("source", [seeded, SecureBits])
+def test_no_word_is_dealt_twice(source):
+    bits = source()
+    words = np.concatenate([bits.words(size) for size in (1, 3, 64, 500, 2, 60, 65, 4000, 1)])
+    assert len(np.unique(words)) == len(words)
+
+
+def test_secure_source_is_uniform_and_fresh():
+    assert uniform_p(SecureBits().integers(10, 20_000), 10) > 1e-6
+    assert not np.array_equal(SecureBits().words(10), SecureBits().words(10))
+
+
+def test_none_is_certified_and_different_every_time():
+    first, second = Bits.from_random_state(None), Bits.from_random_state(None)
+    assert first.certified
+    words = [bits.words(8) for opened in (first, second) for bits in (opened.noise, opened.coins, opened.assignment)]
+    assert len(np.unique(np.concatenate(words))) == 48
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.random.default_rng, np.random.RandomState])
+def test_seeds_reproduce_their_streams_and_streams_differ(kind):
+    first, again, other = (Bits.from_random_state(kind(seed)) for seed in (7, 7, 8))
+    assert not first.certified
+    streams = [first.noise, first.coins, first.assignment, other.noise, other.coins, other.assignment]
+    words = np.concatenate([bits.words(100) for bits in streams])
+    assert len(np.unique(words)) == 600
+    np.testing.assert_array_equal(words[:100], again.noise.words(100))
+    np.testing.assert_array_equal(words[200:300], again.assignment.words(100))
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_a_generator_is_advanced_once(kind):
+    generator = kind(3)
+    opened, later = Bits.from_random_state(generator), Bits.from_random_state(generator)
+    assert (opened.noise.words(10) != later.noise.words(10)).all()
+
+
+def test_seed_sequence_of_none_is_fresh():
+    assert seed_sequence(None).entropy != seed_sequence(None).entropy
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(ValueError, match="must not be negative"):
+        Bits.from_random_state(-1)
+
+
+@pytest.mark.parametrize("random_state", ["7", 1.5, [1, 2]])
+def test_other_types_are_refused(random_state):
+    with pytest.raises(ValueError, match="random_state must be None"):
+        Bits.from_random_state(random_state)

@@ -1,0 +1,119 @@
+"""Gaussian noise against numerical integration and the figures of the literature."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from sklearn_dprank.privacy.calibration import (
+    classical_gaussian_sigma,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+
+
+def integrated_delta(epsilon, sigma, sensitivity=1.0):
+    """The hockey-stick divergence by quadrature, over the region where the loss exceeds epsilon."""
+    start = sigma**2 * epsilon / sensitivity + sensitivity / 2
+
+    def excess(x):
+        loss = (x * sensitivity - sensitivity**2 / 2) / sigma**2
+        return math.exp(-(((x - sensitivity) / sigma) ** 2) / 2) * -math.expm1(epsilon - loss)
+
+    knots = sorted({start} | {max(start, sensitivity) + k * sigma for k in (0, 1, 2, 4, 8, 20, 50)})
+    total = sum(quad(excess, a, b, epsabs=0, epsrel=1e-12, limit=200)[0] for a, b in pairwise(knots))
+    return total / (sigma * math.sqrt(2 * math.pi))
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-8, 1e-3, 0.1, 1, 5, 50, 1000])
+@pytest.mark.parametrize("delta", [1e-15, 1e-6, 0.01, 0.5])
+def test_sigma_spends_delta_and_never_more(epsilon, delta):
+    sigma = gaussian_sigma(epsilon, delta)
+    assert gaussian_delta(epsilon, sigma) <= delta
+    assert integrated_delta(epsilon, sigma) == pytest.approx(delta, rel=1e-8)
+    assert gaussian_epsilon(delta, sigma) == pytest.approx(epsilon, rel=1e-8, abs=1e-9 * delta)
+
+
+@given(st.floats(0, 20), st.floats(0.05, 100), st.floats(0.1, 10))
+def test_delta_is_the_hockey_stick(epsilon, sigma, sensitivity):
+    expected = integrated_delta(epsilon, sigma, sensitivity)
+    assert gaussian_delta(epsilon, sigma, sensitivity) == pytest.approx(expected, rel=1e-8, abs=1e-250)
+
+
+@pytest.mark.parametrize("r", [1 - 1e-9, 1 + 1e-9])
+def test_both_branches_of_delta_agree_where_they_meet(r):
+    assert gaussian_delta(3.0, 1 / r) == pytest.approx(gaussian_delta(3.0, 1.0), rel=1e-6)
+
+
+@given(st.floats(1e-3, 100), st.floats(1e-12, 0.9), st.floats(1e-3, 1e6))
+def test_sigma_scales_with_sensitivity_and_stays_safe(epsilon, delta, sensitivity):
+    sigma = gaussian_sigma(epsilon, delta, sensitivity)
+    assert sigma == pytest.approx(sensitivity * gaussian_sigma(epsilon, delta), rel=1e-14)
+    assert gaussian_delta(epsilon, sigma, sensitivity) <= delta
+    assert gaussian_epsilon(delta, sigma, sensitivity) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "sigma"),
+    [(1, 1e-4, 3.1857), (0.1, 5e-5, 26.5), (1, 1e-6, 28.3 / math.sqrt(45))],
+)
+def test_known_analytic_sigmas(epsilon, delta, sigma):
+    assert gaussian_sigma(epsilon, delta) == pytest.approx(sigma, rel=2e-3)
+
+
+@pytest.mark.parametrize(("constant", "sigma"), [("dwork_roth", 45.0), ("dwork_2006", 44.0), ("two", 46.0)])
+def test_published_sigmas_at_shangs_setting(constant, sigma):
+    assert classical_gaussian_sigma(0.1, 5e-5, constant=constant) == pytest.approx(sigma, rel=2e-3)
+
+
+def test_songs_sigma():
+    assert classical_gaussian_sigma(1, 1e-4) == pytest.approx(4.3436, abs=5e-5)
+    assert classical_gaussian_sigma(1, 1e-4, 4) == pytest.approx(4 * 4.3436, abs=2e-4)
+
+
+@pytest.mark.parametrize("constant", ["dwork_roth", "dwork_2006", "two"])
+@given(epsilon=st.floats(1e-3, 1), delta=st.floats(1e-12, 0.1))
+def test_published_sigmas_hold_up_to_epsilon_one(constant, epsilon, delta):
+    sigma = classical_gaussian_sigma(epsilon, delta, constant=constant)
+    assert gaussian_delta(epsilon, sigma) <= delta
+    assert sigma >= gaussian_sigma(epsilon, delta) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("delta", "breaks"), [(1e-4, 8.0), (1e-2, 6.78), (0.1, 5.76), (0.5, 4.48)])
+def test_where_the_published_sigma_breaks(delta, breaks):
+    def excess(epsilon):
+        return gaussian_delta(epsilon, classical_gaussian_sigma(epsilon, delta)) / delta
+
+    assert excess(breaks - 0.06) < 1 < excess(breaks + 0.06)
+
+
+def test_epsilon_is_zero_when_delta_covers_all():
+    assert gaussian_epsilon(0.5, 10.0) == 0
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, math.nan])
+@pytest.mark.parametrize("function", [gaussian_sigma, classical_gaussian_sigma])
+def test_delta_out_of_bounds(function, delta):
+    with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):
+        function(1.0, delta)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gaussian_sigma(-1, 0.1), "epsilon must not be negative, got -1"),
+        (lambda: gaussian_sigma(1, 0.1, 0), "sensitivity must be positive"),
+        (lambda: gaussian_delta(1, 0), "sigma must be positive"),
+        (lambda: gaussian_epsilon(1.5, 1), "delta must lie"),
+        (lambda: classical_gaussian_sigma(0, 0.1), "epsilon must be positive"),
+        (lambda: classical_gaussian_sigma(1, 0.9, constant="dwork_2006"), "delta must be below 0.8"),
+        (lambda: classical_gaussian_sigma(1, 0.1, constant="three"), "constant must be one of"),
+    ],
+)
+def test_errors_name_the_parameter(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,212 @@
+"""Samplers against their exact laws; fractions against the definition."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sklearn_dprank.privacy import noise
+from sklearn_dprank.privacy.bits import BitSource, SeededBits
+from sklearn_dprank.privacy.noise import discrete_laplace, round_down, rounded_gaussian
+
+RATES = [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(7, 3), round_down(math.pi), round_down(0.3) / 4]
+BIG = 2**31 - 1
+
+
+def seeded(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def laplace_pmf(rate, support):
+    return np.tanh(float(rate) / 2) * np.exp(-float(rate) * np.abs(support))
+
+
+def chi_square_p(draws, cells, pmf):
+    """P-value of draws on consecutive integer cells, everything outside pooled in one more cell."""
+    observed = np.array([np.sum(draws == cell) for cell in cells])
+    expected = len(draws) * pmf
+    keep = expected >= 10
+    rest = len(draws) - expected[keep].sum()
+    observed = np.append(observed[keep], len(draws) - observed[keep].sum())
+    return stats.chisquare(observed, np.append(expected[keep], rest)).pvalue
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+def test_discrete_laplace_has_its_exact_law(rate):
+    cells = np.arange(-60, 61)
+    draws = discrete_laplace(rate, 60_000, seeded())
+    assert chi_square_p(draws, cells, laplace_pmf(rate, cells)) > 1e-3
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+def test_scalar_draws_have_the_same_law(rate):
+    bits = seeded(1)
+    draws = np.concatenate([discrete_laplace(rate, 1, bits) for _ in range(10_000)])
+    cells = np.arange(-60, 61)
+    assert draws.dtype == np.int64
+    assert chi_square_p(draws, cells, laplace_pmf(rate, cells)) > 1e-3
+
+
+@pytest.mark.parametrize("rate", [Fraction(BIG - 1, BIG * 10**5), Fraction(1, BIG), Fraction(1, 2**48)], ids=str)
+@pytest.mark.parametrize("block", [1, 1000])
+def test_largest_terms_do_not_overflow(rate, block):
+    bits = seeded(2)
+    scaled = np.concatenate([discrete_laplace(rate, block, bits) for _ in range(4000 // block)]) * float(rate)
+    assert stats.kstest(scaled, stats.laplace.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [Fraction(BIG), Fraction(2**63 - 1, 2**40)], ids=str)
+def test_very_large_rates_give_zeros(rate):
+    assert not discrete_laplace(rate, 100, seeded()).any()
+
+
+def test_moments_and_symmetry():
+    rate = Fraction(1, 50)
+    draws = discrete_laplace(rate, 200_000, seeded(3))
+    variance = 2 * math.exp(-rate) / (1 - math.exp(-rate)) ** 2
+    assert abs(draws.mean()) < 4 * math.sqrt(variance / len(draws))
+    assert draws.var() == pytest.approx(variance, rel=0.02)
+    assert abs(np.mean(draws > 0) - np.mean(draws < 0)) < 4 / math.sqrt(len(draws))
+
+
+def test_seeds_reproduce_and_separate():
+    first, again, other = (discrete_laplace(Fraction(1, 9), 50, seeded(s)) for s in (5, 5, 6))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
+def test_sizes(size):
+    draws = discrete_laplace(Fraction(1, 3), size, seeded())
+    assert draws.shape == (size,)
+    assert draws.dtype == np.int64
+
+
+@pytest.mark.parametrize("rate", [0, Fraction(-1, 3), Fraction(1, 2**48 + 1), Fraction(2**63)])
+def test_rates_out_of_bounds_are_refused(rate):
+    with pytest.raises(ValueError, match="rate must be"):
+        discrete_laplace(rate, 3, seeded())
+
+
+@pytest.mark.parametrize("denominator", [1, 2, 3, 10, 2**40])
+def test_one_bernoulli_step_is_exp_of_minus_x(denominator):
+    size = 40_000
+    for numerator in {0, 1, denominator // 2, denominator - 1, denominator}:
+        p = math.exp(-numerator / denominator)
+        many = noise._bernoulli_exp(np.full(size, numerator), denominator, seeded(numerator % 97)).sum()
+        bits = seeded(1 + numerator % 97)
+        single = sum(noise._one_bernoulli_exp(numerator, denominator, bits) for _ in range(4000))
+        assert stats.binomtest(int(many), size, p).pvalue > 1e-4
+        assert stats.binomtest(single, 4000, p).pvalue > 1e-4
+
+
+def test_bernoulli_steps_take_their_own_numerators():
+    numerators = np.tile(np.arange(6), 20_000)
+    accepted = noise._bernoulli_exp(numerators, 5, seeded(7)).reshape(-1, 6).mean(axis=0)
+    np.testing.assert_allclose(accepted, np.exp(-np.arange(6) / 5), atol=4 * 0.5 / math.sqrt(20_000))
+
+
+def test_harmonic_runs_follow_inverse_factorials():
+    runs = noise._harmonic_run(100_000, seeded(8))
+    cells = np.arange(1, 12)
+    pmf = np.array([1 / math.factorial(k) - 1 / math.factorial(k + 1) for k in cells])
+    assert chi_square_p(runs, cells, pmf) > 1e-3
+
+
+class Scripted(BitSource):
+    """Deals given integers, to reach branches that chance would not."""
+
+    def __init__(self, batch, singles):
+        super().__init__()
+        self.batch, self.singles = np.array(batch), list(singles)
+
+    def integers(self, bound, size):
+        return self.batch
+
+    def integer(self, bound):
+        return self.singles.pop(0) % bound
+
+
+def test_harmonic_run_goes_on_beyond_the_ladder():
+    edge = math.factorial(12)
+    script = Scripted([0, 1, edge // 2 - 1, edge // 2, edge - 1], singles=[0, 0, 5])
+    np.testing.assert_array_equal(noise._harmonic_run(5, script), [14, 11, 2, 1, 1])
+
+
+def test_whole_turns_are_geometric():
+    turns = noise._whole_turns(50_000, seeded(9))
+    cells = np.arange(12)
+    assert chi_square_p(turns, cells, np.exp(-cells) * (1 - math.exp(-1))) > 1e-3
+
+
+@given(st.floats(min_value=2**-30, max_value=2.0**31 - 1))
+def test_round_down_is_below_and_close(x):
+    fraction = round_down(x)
+    assert fraction <= Fraction(x)
+    assert fraction.numerator < 2**31
+    assert fraction.denominator < 2**31
+    assert Fraction(x) - fraction < Fraction(x) * Fraction(2, 2**31)
+
+
+@given(st.fractions(min_value=Fraction(1, 24), max_value=40, max_denominator=500), st.integers(25, 40))
+def test_round_down_is_the_largest_fraction(x, limit):
+    best = max(Fraction(min(math.floor(x * q), limit - 1), q) for q in range(1, limit))
+    assert round_down(x, limit) == best
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        (0.1, Fraction(1, 10)),
+        (1, Fraction(1)),
+        (Fraction(2, 3), Fraction(2, 3)),
+        (np.float32(0.5), Fraction(1, 2)),
+        (np.int64(3), Fraction(3)),
+        (2.0**40, Fraction(BIG)),
+        (Fraction(1, BIG), Fraction(1, BIG)),
+    ],
+)
+def test_round_down_known_values(x, expected):
+    assert round_down(x) == expected
+
+
+@pytest.mark.parametrize("x", [0, -1.0, math.nan, math.inf])
+def test_round_down_refuses_what_is_not_positive(x):
+    with pytest.raises(ValueError, match="positive and finite"):
+        round_down(x)
+
+
+@pytest.mark.parametrize("x", [1e-10, Fraction(1, 2**31)])
+def test_round_down_refuses_to_give_zero(x):
+    with pytest.raises(ValueError, match="too small"):
+        round_down(x)
+
+
+def test_rounded_gaussian_has_the_law_of_a_rounded_normal():
+    sigma = 2.3
+    draws = rounded_gaussian(np.full(60_000, 7), sigma, seeded(10)) - 7
+    cells = np.arange(-15, 16)
+    pmf = stats.norm.cdf((cells + 0.5) / sigma) - stats.norm.cdf((cells - 0.5) / sigma)
+    assert chi_square_p(draws, cells, pmf) > 1e-3
+
+
+def test_rounded_gaussian_keeps_shape_and_large_values():
+    values = np.array([[2**60 + 1, -(2**60) - 1]])
+    released = rounded_gaussian(values, 0.01, seeded(11))
+    np.testing.assert_array_equal(released, values)
+    assert released.dtype == np.int64
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, 2.0**58])
+def test_rounded_gaussian_refuses_bad_sigma(sigma):
+    with pytest.raises(ValueError, match="sigma must be"):
+        rounded_gaussian(np.array([1]), sigma, seeded())
+
+
+def test_rounded_gaussian_refuses_doubles():
+    with pytest.raises(ValueError, match="values must be integers"):
+        rounded_gaussian(np.array([1.0]), 1.0, seeded())
