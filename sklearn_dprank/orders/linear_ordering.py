@@ -1,0 +1,277 @@
+"""Linear ordering by cutting planes and branching, with bounds that are proved in integers.
+
+With x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij), an order costs a constant plus the sum of
+w_ij x_ij, w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items run in a
+circle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b only violated ones enter the linear program.
+
+The solver is never trusted. For any y >= 0, every x in [low, high] with A x <= b has
+
+    w x >= (w + A'y) x - b'y >= sum of min((w + A'y) low, (w + A'y) high) - b'y,
+
+which is evaluated in 64-bit integers for the solver's y, rounded. The same reduced costs w + A'y fix pairs
+whose other order cannot lead to a better total. A node of the tree is a partial order; as it has a linear extension,
+no linear program is infeasible, and infeasibility need not be certified.
+
+References
+----------
+Grötschel, M., Jünger, M., & Reinelt, G. (1984). A cutting plane algorithm for the linear ordering problem.
+Operations Research 32.
+Neumaier, A., & Shcherbina, O. (2004). Safe bounds in linear and mixed-integer linear programming. Mathematical
+Programming 99.
+"""
+
+import heapq
+import math
+import time
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
+
+from .local_search import insertion_search, perturbed_search, total_cost
+
+_CUTS = 3000  # rows added a round
+_ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
+_PROGRESS = 0.05  # the part of the gap that a round should close
+_KICKS = 300  # of the local search, once the first linear program leaves a gap
+_SLACK = 1e-7
+_FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
+
+
+def violated_circles(before, limit):
+    """Return the triples (i, j, k), i < j and i < k, most above x_ij + x_jk + x_ki = 2.
+
+    Parameters
+    ----------
+    before : array, shape (m, m)
+        ``before[i, j]`` in [0, 1] is x_ij, and ``before[j, i]`` is one minus it.
+    limit : int
+        At most so many, the most violated first.
+
+    Returns
+    -------
+    array of int, shape (count, 3)
+    """
+    found, excess = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
+    for i in range(len(before) - 2):
+        above = before[i, i + 1 :, None] + before[i + 1 :, i + 1 :] + before[i + 1 :, i] - (2 + 1e-6)
+        np.fill_diagonal(above, -1)
+        j, k = np.nonzero(above > 0)
+        amount = above[j, k]
+        if len(j) > limit:
+            most = np.argsort(-amount, kind="stable")[:limit]
+            j, k, amount = j[most], k[most], amount[most]
+        found.append(np.stack([np.full(len(j), i), j + i + 1, k + i + 1], axis=1))
+        excess.append(amount)
+    return np.concatenate(found)[np.argsort(-np.concatenate(excess), kind="stable")[:limit]]
+
+
+def dual_bound(weights, rows, right, multipliers, low, high):
+    """Bound w x from below over low <= x <= high, A x <= b, without trusting any solver.
+
+    Parameters
+    ----------
+    weights : array of int64, shape (p,)
+        w; absolute values sum to less than 2**60.
+    rows, right : sparse array of int64, shape (q, p), and array of int64, shape (q,)
+        A (three entries of 1 or -1 a row) and b (0, 1 or 2).
+    multipliers : array of float, shape (q,)
+        Any y >= 0; the better the solver did, the better the bound.
+    low, high : array of int64, shape (p,)
+        0 or 1.
+
+    Returns
+    -------
+    bound : int
+        In units of 2**-shift.
+    reduced : array of int64, shape (p,)
+        w + A'y in the same units.
+    shift : int
+    """
+    # no partial sum below exceeds the total in absolute value: it must stay under 2**62 after scaling
+    total = float(np.abs(weights).sum()) + 3 * float(multipliers.sum())
+    shift = min(_FRACTION_BITS, 61 - math.frexp(total)[1])
+    if shift < 0:
+        multipliers, shift = np.zeros_like(multipliers), 0
+    y = np.rint(multipliers * 2.0**shift).astype(np.int64)
+    reduced = weights * (1 << shift) + rows.T @ y
+    return int(np.minimum(reduced * low, reduced * high).sum()) - int(right @ y), reduced, shift
+
+
+class LinearOrdering:
+    """One branch and cut search.
+
+    Parameters
+    ----------
+    cost : array of int64, shape (m, m)
+        Cost of placing i before j; absolute values sum to less than 2**60.
+    tolerance : float
+        Stop once `value` + `elsewhere` is proved to be at most 1 + tolerance times its optimum.
+    elsewhere : int
+        Cost outside this problem that counts when the tolerance is applied.
+    work_limit : float
+        Simplex iterations, counting one more for each linear program. It is looked at between
+        linear programs.
+    deadline : float
+        A `time.monotonic` reading to stop at; may be infinite.
+    bits : BitSource or None
+        For the kicks of the local search.
+
+    Attributes
+    ----------
+    order : array of int, shape (m,)
+        The best order found.
+    value, bound : int
+        Its total cost, and a proved lower bound on every order's.
+    work : int
+        What was spent of `work_limit`.
+    """
+
+    def __init__(self, cost, tolerance=0.0, elsewhere=0, work_limit=math.inf, deadline=math.inf, bits=None):
+        m = len(cost)
+        self._cost, self._bits, self._deadline, self._work_limit = cost, bits, deadline, work_limit
+        self._i, self._j = np.triu_indices(m, 1)
+        self._pair = np.zeros((m, m), dtype=np.int64)
+        self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
+        self._w = (cost - cost.T)[self._i, self._j]
+        self._constant = int(np.tril(cost, -1).sum())
+        self._grid = int(np.gcd.reduce(self._w)) or 1  # totals differ by multiples of it
+        self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
+        self._rows: Any = csr_array((0, len(self._w)), dtype=np.int64)
+        self._right: Any = np.empty(0, dtype=np.int64)
+        self.work, self._failed = 0, False
+        self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
+        self._offer(perturbed_search(cost, np.argsort((cost - cost.T).sum(axis=1), kind="stable"), bits=bits))
+        bound = self._search()
+        self.value = self._constant + self._best
+        self.bound = self._constant + min(bound, self._best)
+
+    @property
+    def _goal(self):
+        """Only totals up to here are worth finding (without the constant): the rest is within the tolerance."""
+        above, one = self._tolerance
+        slack = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
+        return self._best - max(self._grid, slack + 1)
+
+    def _offer(self, order):
+        value = total_cost(self._cost, order) - self._constant
+        if value < self._best:
+            self.order, self._best = order, value
+
+    def _round_up(self, bound, shift=0):
+        """Return the least possible total that is at least bound / 2**shift."""
+        return -(-bound // (self._grid << shift)) * self._grid
+
+    def _stopped(self):
+        return self._failed or self.work >= self._work_limit or time.monotonic() >= self._deadline
+
+    def _search(self):
+        """Branch, the lowest bound first; return the proved bound (without the constant)."""
+        root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS)))
+        nothing = np.zeros(majority.shape, dtype=bool)
+        root = self._solve(root_bound, nothing, _ROOT_PATIENCE, root=True)
+        heap, count = [], 0
+        if root is not None:
+            root_bound = root[0]
+            if time.monotonic() < self._deadline:
+                self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits))
+            heap = [(root[0], 0, root[1], root[2])]
+        while heap and not self._stopped():
+            bound, _, order, x = heapq.heappop(heap)
+            free = ~(order | order.T)[self._i, self._j]
+            if bound > self._goal:
+                continue
+            if not free.any():
+                self._offer(np.argsort(-order.sum(axis=1), kind="stable"))  # the only one left
+                continue
+            pick = int(np.argmax(np.where(free, np.minimum(x, 1 - x) * np.abs(self._w) + _SLACK, 0)))
+            for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
+                child = order.copy()
+                child[first, then] = True
+                node = self._solve(bound, _closure(child), _NODE_PATIENCE)
+                if node is not None:
+                    count += 1
+                    heapq.heappush(heap, (node[0], count, node[1], node[2]))
+        # every order outside the open nodes was offered, or costs more than the goal
+        return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
+
+    def _solve(self, bound, order, patience, root=False):
+        """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
+        if bound > self._goal:
+            return None
+        x, objective = np.full(len(self._w), 0.5), -math.inf
+        scale = float(np.abs(self._w).max())
+        while patience and not self._stopped():
+            low, high = order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
+            box: Any = np.stack([low, high], axis=1)
+            result: Any = linprog(self._w / scale, self._rows, self._right, bounds=box, method="highs-ds")
+            if result.status != 0:
+                self._failed = True
+                break
+            self.work += result.nit + 1
+            x = np.clip(result.x, 0, 1)
+            multipliers = np.maximum(-result.ineqlin.marginals, 0)
+            proved, reduced, shift = dual_bound(self._w, self._rows, self._right, multipliers * scale, low, high)
+            patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
+            bound = max(bound, self._round_up(proved, shift))
+            before = self._matrix(x)
+            self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable")))
+            if bound > self._goal:
+                return None
+            order = self._fix(order, reduced, (self._goal << shift) - proved)
+            if (order & order.T).any():  # what a better total implies runs in a circle: there is none
+                return None
+            if root and result.fun > objective + 1e-9:  # dropping rows without progress may go in circles
+                self._keep((result.slack < _SLACK) | (multipliers > 0))
+                objective = result.fun
+            circles = violated_circles(before, _CUTS)
+            if not len(circles):
+                break
+            self._add(circles)
+        return bound, order, x
+
+    def _fix(self, order, reduced, room):
+        """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
+        free = ~(order | order.T)[self._i, self._j]
+        later, sooner = free & (reduced > room), free & (-reduced > room)
+        if not (later | sooner).any():
+            return order
+        order = order.copy()
+        order[self._j[later], self._i[later]] = True
+        order[self._i[sooner], self._j[sooner]] = True
+        return _closure(order)
+
+    def _matrix(self, x):
+        before = np.zeros(self._pair.shape)
+        before[self._i, self._j], before[self._j, self._i] = x, 1 - x
+        return before
+
+    def _heaviest(self, circles):
+        """Return up to _CUTS circles, those dearest to break first."""
+        i, j, k = circles.T
+        size = np.abs(self._w)
+        dear = np.minimum(np.minimum(size[self._pair[i, j]], size[self._pair[j, k]]), size[self._pair[k, i]])
+        return circles[np.argsort(-dear, kind="stable")[:_CUTS]]
+
+    def _add(self, circles):
+        following = np.roll(circles, -1, axis=1)
+        sign = np.where(circles < following, 1, -1)
+        where = np.repeat(np.arange(len(circles)), 3), self._pair[circles, following].ravel()
+        new = csr_array((sign.ravel(), where), shape=(len(circles), len(self._w)))
+        self._rows = vstack([self._rows, new], format="csr")
+        self._right = np.concatenate([self._right, 2 - (sign < 0).sum(axis=1)])
+
+    def _keep(self, rows):
+        self._rows, self._right = self._rows[np.flatnonzero(rows)], self._right[rows]
+
+
+def _closure(order):
+    """Return the transitive closure of a relation."""
+    while True:
+        wider = order | (order.astype(np.float32) @ order.astype(np.float32) > 0)
+        if (wider == order).all():
+            return order
+        order = wider

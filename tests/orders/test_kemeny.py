@@ -1,0 +1,223 @@
+import time
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.orders import linear_ordering
+from sklearn_dprank.orders.kemeny import minimum_order
+from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound, violated_circles
+from sklearn_dprank.orders.local_search import total_cost
+from sklearn_dprank.orders.subset_dp import best_order
+from sklearn_dprank.privacy.bits import SeededBits
+
+
+def random_counts(rng, m, n):
+    """Pairwise counts of n weak rankings with missing items."""
+    ballots = rng.integers(0, m, (n, m)).astype(float)
+    ballots[rng.random((n, m)) < 0.2] = np.nan
+    return (ballots[:, :, None] < ballots[:, None, :]).sum(axis=0)
+
+
+def uniform_counts(m, n, seed):
+    positions = np.random.default_rng(seed).random((n, m))
+    return np.array([(positions[:, [i]] < positions).sum(axis=0) for i in range(m)])
+
+
+@pytest.mark.parametrize("max_dp", [0, 5, 18])
+def test_optimum_against_subset_dp(max_dp):
+    # best_order is checked by brute force in its own tests; small components go through branch and cut too
+    rng = np.random.default_rng(max_dp)
+    for _ in range(80):
+        m = int(rng.integers(0, 11))
+        cost = random_counts(rng, m, int(rng.integers(1, 15))).T
+        found = minimum_order(cost, max_dp=max_dp)
+        assert found.value == found.bound == total_cost(cost, found.order) == best_order(cost)[1]
+        assert found.optimal and found.gap == 0
+        assert sorted(found.order.tolist()) == list(range(m))
+
+
+@pytest.mark.parametrize("spread", [1, 2, 10**3, 10**9, 10**15])
+def test_optimum_at_every_magnitude(spread):
+    rng = np.random.default_rng(7)
+    for _ in range(15):
+        cost = rng.integers(-spread, spread + 1, (9, 9))
+        found = minimum_order(cost, max_dp=2)
+        assert found.value == total_cost(cost, found.order) == best_order(cost)[1]
+        assert found.value - found.bound <= 1e-12 * 72 * spread
+        assert found.bound <= found.value
+
+
+def test_floats():
+    rng = np.random.default_rng(8)
+    for max_dp in (2, 18):
+        cost = rng.normal(size=(9, 9)) * 1e-7
+        found = minimum_order(cost, max_dp=max_dp)
+        assert found.value == pytest.approx(best_order(cost)[1], rel=1e-12)
+        assert found.value == pytest.approx(total_cost(cost, found.order), rel=1e-12)
+        assert found.optimal
+    assert minimum_order(np.zeros((3, 3))).value == 0
+
+
+@pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.3])
+def test_tolerance_is_certified(tolerance):
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        cost = random_counts(rng, int(rng.integers(3, 11)), 12).T
+        found = minimum_order(cost, tolerance=tolerance, max_dp=2)
+        assert found.bound <= best_order(cost)[1] <= found.value == total_cost(cost, found.order)
+        assert found.value <= (1 + tolerance) * found.bound + 1e-9
+
+
+def two_blocks(seed):
+    """Two components of 14 items: 10 beats 20 on every pair across."""
+    rng = np.random.default_rng(seed)
+    cost = np.full((28, 28), 20)
+    cost[:14, 14:] = 10
+    for start in (0, 14):
+        cost[start : start + 14, start : start + 14] = rng.integers(0, 40, (14, 14))
+    return cost
+
+
+def test_several_large_components_share_the_limits():
+    for seed in range(5):
+        cost = two_blocks(seed)
+        exact = minimum_order(cost)
+        assert exact.optimal
+        for limits in ({"tolerance": 0.05}, {"work_limit": 0}, {"work_limit": 60}, {"time_limit": 0.0}):
+            found = minimum_order(cost, max_dp=5, **limits)
+            assert found.bound <= exact.value <= found.value == total_cost(cost, found.order)
+        assert minimum_order(cost, max_dp=5, tolerance=0.05).value <= 1.05 * exact.value
+        assert minimum_order(cost, max_dp=5).value == exact.value
+
+
+def test_limits_never_claim_too_much():
+    rng = np.random.default_rng(10)
+    stopped = 0
+    for _ in range(12):
+        cost = rng.integers(0, 100, (12, 12))
+        optimum = best_order(cost)[1]
+        bounds = []
+        for work_limit in (0, 1, 40, 80, 20_000):
+            found = minimum_order(cost, max_dp=2, work_limit=work_limit)
+            assert found.bound <= optimum <= found.value
+            bounds.append(found.bound)
+            stopped += not found.optimal
+        assert bounds == sorted(bounds)
+        assert bounds[-1] == optimum
+        # nothing but the pairwise minima when there is no work to spend
+        assert bounds[0] <= np.triu(np.minimum(cost, cost.T), 1).sum() or bounds[0] == optimum
+    assert stopped > 12
+
+
+def test_search_branches_to_the_optimum():
+    # dense random tournaments of unit weights have fractional programs: branching is needed
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        sign = np.triu(rng.choice([-1, 1], (13, 13)), 1)
+        cost = np.maximum(sign - sign.T, 0)
+        found = LinearOrdering(cost)
+        assert found.value == found.bound == best_order(cost)[1]
+
+
+def test_repeats_and_random_kicks():
+    cost = uniform_counts(30, 200, 0).T
+    first, second = minimum_order(cost), minimum_order(cost)
+    np.testing.assert_array_equal(first.order, second.order)
+    kicked = minimum_order(cost, bits=SeededBits(np.random.SeedSequence(0)))
+    assert first.optimal and kicked.optimal and first.value == kicked.value
+
+
+def test_a_solver_that_fails_or_lies_proves_nothing_false(monkeypatch):
+    rng = np.random.default_rng(12)
+    cost = rng.integers(0, 100, (12, 12))
+    optimum = best_order(cost)[1]
+    honest = linear_ordering.linprog
+
+    def failing(*args, **kwargs):
+        result = honest(*args, **kwargs)
+        result.status = 4
+        return result
+
+    def lying(*args, **kwargs):
+        result = honest(*args, **kwargs)
+        result.x = rng.random(len(result.x))
+        result.ineqlin.marginals = -rng.random(len(result.slack))
+        return result
+
+    for solver in (failing, lying):
+        monkeypatch.setattr(linear_ordering, "linprog", solver)
+        found = minimum_order(cost, max_dp=2, work_limit=500)
+        assert found.bound <= optimum <= found.value
+    monkeypatch.setattr(linear_ordering, "linprog", failing)
+    assert not minimum_order(cost, max_dp=2).optimal
+
+
+def test_dual_bound_is_below_every_order():
+    rng = np.random.default_rng(13)
+    m = 7
+    i, j = np.triu_indices(m, 1)
+    cost = rng.integers(0, 50, (m, m))
+    search = LinearOrdering(cost, work_limit=0)
+    weights, rows, right = search._w, search._rows, search._right
+    assert len(right) > 0
+    low, high = np.zeros(len(weights), dtype=np.int64), np.ones(len(weights), dtype=np.int64)
+    for size in (0.0, 1.0, 1e6, 1e30):
+        bound, reduced, shift = dual_bound(weights, rows, right, size * rng.random(len(right)), low, high)
+        for _ in range(50):
+            position = rng.permutation(m)
+            x = (position[i] < position[j]).astype(int)
+            assert bound <= int(weights @ x) << shift
+            # the price of the pair in its worse order comes on top
+            assert (bound + np.where((reduced > 0) == (x == 1), np.abs(reduced), 0) <= int(weights @ x) << shift).all()
+
+
+def test_violated_circles_are_the_violated_ones():
+    rng = np.random.default_rng(14)
+    for _ in range(20):
+        m = int(rng.integers(3, 9))
+        before = np.triu(rng.choice([0, 0.25, 0.5, 0.9, 1.0], (m, m)), 1)
+        before += np.tril(1 - before.T, -1)
+        amount = {
+            (i, j, k): before[i, j] + before[j, k] + before[k, i] - 2
+            for i in range(m)
+            for j in range(i + 1, m)
+            for k in range(i + 1, m)
+            if j != k
+        }
+        expected = sorted((value for value in amount.values() if value > 1e-6), reverse=True)
+        for limit in (3, 10**6):
+            found = [amount[tuple(circle)] for circle in violated_circles(before, limit).tolist()]
+            assert found == pytest.approx(expected[:limit])
+
+
+def test_uniform_profile_of_45_items_is_solved():
+    found = minimum_order(uniform_counts(45, 5000, 0).T)
+    assert found.optimal
+
+
+def test_time_limit_is_kept():
+    margins = np.triu(np.rint(np.random.default_rng(0).laplace(0, 1e5, (60, 60))).astype(int), 1)
+    start = time.monotonic()
+    found = minimum_order(np.maximum(margins.T - margins, 0), time_limit=0.2)
+    assert time.monotonic() - start < 20  # a loose ceiling: the search alone would take hours
+    assert 0 < found.bound < found.value
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (np.zeros((2, 3)), "square"),
+        (np.full((2, 2), np.inf), "finite"),
+        (np.full((2, 2), 2**60), "2\\*\\*60"),
+        (np.array([["a"]]), "dtype"),
+    ],
+)
+def test_bad_costs(cost, message):
+    with pytest.raises(ValueError, match=message):
+        minimum_order(cost)
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, np.nan, np.inf])
+def test_bad_tolerance(tolerance):
+    with pytest.raises(ValueError, match="tolerance"):
+        minimum_order(np.zeros((2, 2)), tolerance=tolerance)
