@@ -1,0 +1,313 @@
+"""Shang, Wang, Cuff and Kulkarni (2014): how often noise on the histogram changes a positional ranking.
+
+Setting: the normalised profile p is uniform on the simplex of the m! rankings, every count gets independent
+N(0, sigma^2), and candidates are sorted by total positional score. For a pair of candidates let b be the unit
+vector along the difference of their scores and D = <b, p>; noise flips the pair with probability Q(n |D| / sigma),
+and the error rate is at most C(m, 2) times the expectation of that.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from ._checks import at_least_two, positive, probability
+from .shang_geometry import webb_density_bound
+
+
+def published_sigma(epsilon, delta, *, form="2/delta"):
+    """Return the Gaussian noise of the paper's Theorem 1, for counts with L2 sensitivity 1.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, at most 1.
+    delta : float
+        Privacy parameter, in (0, 1).
+    form : {"2/delta", "4/(5 delta)"}, default="2/delta"
+        Which of the two constants in use for that theorem stands inside the logarithm.
+
+    Returns
+    -------
+    float
+        sigma = sqrt(2 ln(form))/epsilon.
+
+    Notes
+    -----
+    Copies of the paper lost the formula; the two candidates differ by 4% and both are valid for epsilon <= 1.
+    Sensitivity 1 is for adding or removing a ballot; replacing one needs sqrt(2) times the noise. The analytic
+    Gaussian mechanism needs far less (26.5 instead of 46.0 at epsilon = .1, delta = 5e-5).
+
+    References
+    ----------
+    Shang et al. (2014), Theorem 1; Dwork, Kenthapadi, McSherry, Mironov and Naor (2006).
+
+    Examples
+    --------
+    >>> round(published_sigma(0.1, 5e-5), 1), round(published_sigma(0.1, 5e-5, form="4/(5 delta)"), 1)
+    (46.0, 44.0)
+    """
+    positive(epsilon=epsilon)
+    probability(delta=delta)
+    if epsilon > 1:
+        raise ValueError(f"epsilon must be at most 1 for the published noise, got {epsilon!r}.")
+    if form not in ("2/delta", "4/(5 delta)"):
+        raise ValueError(f"form must be '2/delta' or '4/(5 delta)', got {form!r}.")
+    return math.sqrt(2 * math.log((2 if form == "2/delta" else 0.8) / delta)) / epsilon
+
+
+def lemma_2(n_voters, n_items, sigma, width, slab):
+    """Return the bound of Lemma 2: C(m, 2) (P(|D| <= width) + Q(n width / sigma)).
+
+    Near a tie any error is allowed for; further away the noise has to cross the whole width.
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Voters n and candidates m.
+    sigma : float
+        Standard deviation of the noise on each count.
+    width : float
+        Where to split, t > 0; any value gives a valid bound.
+    slab : float
+        P(|D| <= width), or a bound on it: `slab_probability`, or 2 width times a density bound.
+
+    Returns
+    -------
+    float
+        Bound on the probability that the ranking changes (vacuous above 1).
+
+    Notes
+    -----
+    The first term may be halved, since Q <= 1/2.
+
+    References
+    ----------
+    Shang et al. (2014), Lemma 2.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.theory.shang_geometry import slab_probability
+    >>> round(lemma_2(2000, 3, 46.0, 0.05, slab_probability(0.05, [2, 1, 0])), 3)
+    0.758
+    """
+    positive(n_voters=n_voters, sigma=sigma, width=width)
+    return math.comb(n_items, 2) * (slab + float(ndtr(-n_voters * width / sigma)))
+
+
+def _split(n_voters, n_items, sigma, density, half):
+    """Return a = 2 f sigma/n (or half of it) and the best split x* = t* n/sigma (0 when no split helps)."""
+    positive(n_voters=n_voters, sigma=sigma)
+    density = webb_density_bound(n_items) if density is None else density
+    slope = (1 if half else 2) * density * sigma / n_voters
+    return slope, math.sqrt(max(0.0, -2 * math.log(slope * math.sqrt(2 * math.pi))))
+
+
+def theorem_2(n_voters, n_items, sigma, *, density=None, half=False):
+    """Return the bound of Theorem 2: C(m, 2) (a x* + Q(x*)).
+
+    a = sqrt(2) (m! - 1) sigma/n is Lemma 2's slab bound a unit of x = t n/sigma, and x* = sqrt(2 ln(1/(a sqrt(2
+    pi)))) is the best split.
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Voters n and candidates m.
+    sigma : float
+        Standard deviation of the noise on each count.
+    density : float, optional
+        Bound on f_D(0); by default `webb_density_bound`, good for every positional rule.
+    half : bool, default=False
+        Whether to halve the slab term, as Q <= 1/2 allows.
+
+    Returns
+    -------
+    float
+        Bound on the probability that the ranking changes.
+
+    Notes
+    -----
+    The theorem needs n > 2 sqrt(pi) (m! - 1) sigma; below that the best split is 0, and the bound is C(m, 2)/2.
+    It loses a factor sqrt(ln n) to `simple_bound`, which is always smaller.
+
+    References
+    ----------
+    Shang et al. (2014), Theorem 2 and equation (24).
+
+    Examples
+    --------
+    >>> sigma = published_sigma(0.1, 5e-5)
+    >>> round(theorem_2(2000, 3, sigma), 3), round(theorem_2(2000, 3, sigma, half=True), 3)
+    (0.925, 0.547)
+    """
+    slope, split = _split(n_voters, n_items, sigma, density, half)
+    return math.comb(n_items, 2) * (slope * split + float(ndtr(-split)))
+
+
+def equation_27(n_voters, n_items, sigma, *, density=None):
+    """Return Theorem 2 with the Gaussian tail approximated: C(m, 2) a (x* + (1 - e^(-1.4 x*))/(1.135 x*)).
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Voters n and candidates m.
+    sigma : float
+        Standard deviation of the noise on each count.
+    density : float, optional
+        Bound on f_D(0); by default `webb_density_bound`.
+
+    Returns
+    -------
+    float
+        Approximation, within about 1% of `theorem_2`: O(sqrt(ln n)/n).
+
+    Raises
+    ------
+    ValueError
+        If n is too small for Theorem 2.
+
+    References
+    ----------
+    Shang et al. (2014), equations (25) to (27); Karagiannidis and Lioumpas (2007).
+
+    Examples
+    --------
+    >>> round(equation_27(2000, 3, published_sigma(0.1, 5e-5)), 3)
+    0.926
+    """
+    slope, split = _split(n_voters, n_items, sigma, density, half=False)
+    if split == 0:
+        raise ValueError(f"n_voters must exceed n * a * sqrt(2 pi) = {slope * n_voters * math.sqrt(2 * math.pi):.0f}.")
+    return math.comb(n_items, 2) * slope * (split + (1 - math.exp(-1.4 * split)) / (1.135 * split))
+
+
+def lemma_3(n_voters, n_items, sigma, *, density=None):
+    """Return the bound of Lemma 3: 2 C(m, 2) f (sigma/n) Int_0^{n/(2 f sigma)} Q(u) du.
+
+    No density under f puts more mass near 0 than the uniform one of height f.
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Voters n and candidates m.
+    sigma : float
+        Standard deviation of the noise on each count.
+    density : float, optional
+        Bound f on f_D(0); by default `webb_density_bound`, for one rule `central_density(scores)`.
+
+    Returns
+    -------
+    float
+        Bound on the probability that the ranking changes.
+
+    References
+    ----------
+    Shang et al. (2014), Lemma 3.
+
+    Examples
+    --------
+    >>> round(lemma_3(2000, 3, published_sigma(0.1, 5e-5)), 4)
+    0.1948
+    """
+    positive(n_voters=n_voters, sigma=sigma)
+    density = webb_density_bound(n_items) if density is None else density
+    edge = n_voters / (2 * density * sigma)
+    # Int_0^z Q = z Q(z) + (1 - e^{-z^2/2}) / sqrt(2 pi)
+    integral = edge * float(ndtr(-edge)) - math.expm1(-(edge**2) / 2) / math.sqrt(2 * math.pi)
+    return 2 * math.comb(n_items, 2) * density * sigma / n_voters * integral
+
+
+def simple_bound(n_voters, n_items, sigma, *, density=None):
+    """Return C(m, 2) f sqrt(2/pi) sigma/n, simpler and smaller than Theorem 2.
+
+    Lemma 3 with the integral carried to infinity. It needs no condition on n, has no logarithm, and Theorem 3
+    (the error rate tends to 0, also for delta proportional to 1/n) follows at once.
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Voters n and candidates m.
+    sigma : float
+        Standard deviation of the noise on each count.
+    density : float, optional
+        Bound f on f_D(0); by default `webb_density_bound`.
+
+    Returns
+    -------
+    float
+        Bound on the probability that the ranking changes.
+
+    References
+    ----------
+    Shang et al. (2014), Lemma 3 and Theorem 3.
+
+    Examples
+    --------
+    >>> round(simple_bound(2000, 3, published_sigma(0.1, 5e-5)), 4)
+    0.1948
+    """
+    positive(n_voters=n_voters, sigma=sigma)
+    density = webb_density_bound(n_items) if density is None else density
+    return math.comb(n_items, 2) * density * math.sqrt(2 / math.pi) * sigma / n_voters
+
+
+def borda_bound(n_voters, sigma):
+    """Return the bound for Borda with three candidates: (25 sqrt(3)/6) sqrt(2/pi) sigma/n, about 5.758 sigma/n.
+
+    `simple_bound` with the exact f_D(0) = 25 sqrt(3)/18; asymptotically tight.
+
+    Parameters
+    ----------
+    n_voters : int
+        Voters n.
+    sigma : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    float
+        Bound on the probability that the ranking changes.
+
+    References
+    ----------
+    Shang et al. (2014), Section IV.
+
+    Examples
+    --------
+    >>> round(borda_bound(2000, published_sigma(0.1, 5e-5)), 4)
+    0.1325
+    """
+    return simple_bound(n_voters, 3, sigma, density=25 * math.sqrt(3) / 18)
+
+
+def score_noise_std(scores, sigma):
+    """Return the noise each candidate's score effectively gets from noise on all m! counts.
+
+    The score noise has covariance (alpha - beta) I + beta 1 1^T; the common part moves no ranking, so for sorting
+    it equals independent noise of variance alpha - beta = sigma^2 (m - 2)! (m sum s^2 - (sum s)^2).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_items,)
+        Points of each position.
+    sigma : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    float
+        Standard deviation, in points.
+
+    Notes
+    -----
+    It grows like sqrt((m - 2)!): beyond about 12 candidates the noise drowns any profile.
+
+    Examples
+    --------
+    >>> round(score_noise_std([2, 1, 0], 1.0), 4), round(score_noise_std(range(8), 1.0))
+    (2.4495, 492)
+    """
+    scores = np.asarray(scores, dtype=float)
+    at_least_two(n_items=len(scores))
+    spread = len(scores) * np.sum(scores**2) - np.sum(scores) ** 2
+    return sigma * math.sqrt(math.factorial(len(scores) - 2) * spread)

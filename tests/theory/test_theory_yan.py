@@ -1,0 +1,175 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dprank.theory import yan
+
+RANDOMIZERS = ["rr", "laplace"]
+
+
+def mallows_law(m, phi):
+    """Every ranking (positions; reference 0, 1, ..., m - 1) and its probability."""
+    rankings = list(itertools.permutations(range(m)))
+    distances = [sum(r[i] > r[j] for i, j in itertools.combinations(range(m), 2)) for r in rankings]
+    weights = float(phi) ** np.array(distances, dtype=float)
+    return np.array(rankings), weights / weights.sum()
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.2, 0.7, 0.99, 1.0])
+def test_pair_probability_by_enumeration(phi):
+    m = 6
+    rankings, law = mallows_law(m, phi)
+    for i, j in itertools.combinations(range(m), 2):
+        exact = law[rankings[:, i] < rankings[:, j]].sum()
+        assert yan.mallows_pair_probability(phi, gap=j - i) == pytest.approx(exact)
+
+
+@given(st.floats(0.01, 0.9), st.integers(1, 40))
+def test_pair_probability_is_the_known_formula(phi, k):
+    known = (k + 1) / (1 - phi ** (k + 1)) - k / (1 - phi**k)
+    assert yan.mallows_pair_probability(phi, gap=k) == pytest.approx(known, rel=1e-9)
+
+
+def test_neighbours_are_the_hardest_pair():
+    for phi in (0.1, 0.5, 0.9):
+        values = [yan.mallows_pair_probability(phi, gap=k) for k in range(1, 12)]
+        assert values[0] == pytest.approx(1 / (1 + phi)) == pytest.approx(1 / (2 - (1 - phi)))
+        assert (np.diff(values) > 0).all()
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0, 5.0])
+def test_truth_gap_from_the_randomizers(budget):
+    keep = math.exp(budget) / (1 + math.exp(budget))
+    assert yan.truth_gap(3 * budget, 3) == pytest.approx(2 * keep - 1)
+    assert yan.truth_gap(3 * budget, 3, variant="published") < yan.truth_gap(3 * budget, 3)
+    noisy = 1 + np.random.default_rng(0).laplace(scale=1 / budget, size=200_000)
+    simulated = np.mean(np.where(noisy >= 0.5, 1, -1))
+    assert yan.truth_gap(3 * budget, 3, randomizer="laplace") == pytest.approx(simulated, abs=0.01)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("k", [1, 3])
+def test_spent_epsilon_is_the_log_ratio(epsilon, k):
+    for randomizer in RANDOMIZERS:
+        gap = yan.truth_gap(epsilon, k, randomizer=randomizer)
+        spent = k * math.log((1 + gap) / (1 - gap))
+        assert yan.spent_epsilon(epsilon, k, randomizer=randomizer) == pytest.approx(spent)
+    assert yan.spent_epsilon(epsilon, k, randomizer="laplace") < epsilon
+
+
+def wrong_pairs(n, m, epsilon, phi, k, randomizer, runs, seed):
+    """Simulate the protocol; returns how many pairs have the wrong (or no) estimated order, a run each."""
+    rng = np.random.default_rng(seed)
+    rankings, law = mallows_law(m, phi)
+    pairs = np.array(list(itertools.combinations(range(m), 2)))
+    truths = np.where(rankings[:, pairs[:, 0]] < rankings[:, pairs[:, 1]], 1, -1)
+    flip = (1 - yan.truth_gap(epsilon, k, randomizer=randomizer)) / 2
+    out = np.empty(runs, dtype=int)
+    for run in range(runs):
+        answers = truths[rng.choice(len(law), size=n, p=law)]
+        answers = np.where(rng.random(answers.shape) < flip, -answers, answers)
+        asked = np.argsort(rng.random(answers.shape), axis=1) < k
+        out[run] = np.sum((answers * asked).sum(axis=0) <= 0)
+    return out
+
+
+SETTINGS = [
+    (200, 4, 1.0, 0.5, 1),
+    (200, 4, 4.0, 0.5, 2),
+    (400, 4, 2.0, 0.2, 1),
+    (60, 3, 8.0, 0.3, 3),
+    (30, 4, 9.0, 0.0, 1),
+]
+
+
+@pytest.mark.parametrize("randomizer", RANDOMIZERS)
+@pytest.mark.parametrize(("n", "m", "epsilon", "phi", "k"), SETTINGS)
+def test_bounds_hold_in_simulation(n, m, epsilon, phi, k, randomizer):
+    wrong = wrong_pairs(n, m, epsilon, phi, k, randomizer, runs=600, seed=n + m)
+    mu = yan.expected_errors(n, m, epsilon, phi, n_queries=k, randomizer=randomizer)
+    printed = yan.expected_errors(n, m, epsilon, phi, n_queries=k, randomizer=randomizer, variant="published")
+    slack = 4 * wrong.std() / math.sqrt(len(wrong))
+    assert wrong.mean() - slack <= mu <= printed / 2
+    assert np.mean(wrong > 0) - slack <= mu
+    assert np.mean(wrong >= 6 * mu) <= yan.many_errors_probability(mu) + slack
+
+
+@given(
+    st.integers(1, 10**5),
+    st.integers(2, 12),
+    st.floats(0.05, 20),
+    st.floats(0, 1),
+    st.sampled_from(RANDOMIZERS),
+    st.data(),
+)
+def test_corrected_bound_is_at_most_half_the_printed_one(n, m, epsilon, phi, randomizer, data):
+    k = data.draw(st.integers(1, math.comb(m, 2)))
+    args = {"n_queries": k, "randomizer": randomizer}
+    printed = yan.expected_errors(n, m, epsilon, phi, variant="published", **args)
+    assert yan.expected_errors(n, m, epsilon, phi, **args) <= printed / 2 * (1 + 1e-9) + 1e-300
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_printed_bound_is_the_printed_formula(n):
+    m, eps, theta, k = 8, 1.5, 0.4, 2
+    star = theta / (2 - theta)
+    rr = 2 * 28 * math.exp(-(eps**2 * k / (eps + 2 * k) ** 2) * star**2 * n / (m * (m - 1)))
+    lap = 2 * 28 * math.exp(-((1 - math.exp(-eps / (2 * k))) ** 2) * k * star**2 * n / (m * (m - 1)))
+    kwargs = {"n_queries": k, "variant": "published"}
+    assert yan.expected_errors(n, m, eps, 1 - theta, **kwargs) == pytest.approx(rr)
+    assert yan.expected_errors(n, m, eps, 1 - theta, randomizer="laplace", **kwargs) == pytest.approx(lap)
+
+
+def test_chernoff_step_fails_for_dependent_errors():
+    # 45 errors that happen together with probability 1/10: mean 4.5, and 27 or more with probability 1/10
+    mu = 45 / 10
+    assert yan.many_errors_probability(mu, variant="published") < 1e-8 < 1 / 10 <= yan.many_errors_probability(mu)
+
+
+@pytest.mark.parametrize(("randomizer", "known"), [("rr", 2.177), ("laplace", 2.513)])
+def test_optimal_queries_known_answers(randomizer, known):
+    assert 10 / yan.optimal_queries(10, randomizer=randomizer) == pytest.approx(known, abs=6e-4)
+    assert yan.optimal_queries(10, randomizer=randomizer, variant="published") == 5
+    grid = np.linspace(1, 10, 90_001)
+    signal = [k * yan.truth_gap(10, k, randomizer=randomizer) ** 2 for k in grid]
+    assert grid[np.argmax(signal)] == pytest.approx(yan.optimal_queries(10, randomizer=randomizer), abs=1e-3)
+    if randomizer == "rr":
+        printed = [k * yan.truth_gap(10, k, variant="published") ** 2 for k in grid]
+        assert grid[np.argmax(printed)] == pytest.approx(5, abs=1e-3)
+
+
+@pytest.mark.parametrize("variant", ["corrected", "published"])
+@pytest.mark.parametrize("randomizer", RANDOMIZERS)
+@pytest.mark.parametrize("epsilon", [0.1, 1, 2, 3, 3.3, 4, 5.5, 7, 10, 16, 40])
+def test_best_query_count(epsilon, randomizer, variant):
+    def signal(k):
+        return k * yan.truth_gap(epsilon, k, randomizer=randomizer, variant=variant) ** 2
+
+    best = yan.best_query_count(epsilon, 5, randomizer=randomizer, variant=variant)
+    if variant == "corrected" or randomizer == "rr":
+        assert best == max(range(1, 11), key=signal)
+    else:  # the paper's epsilon/2 is not the Laplace optimum: only the better neighbour of it
+        assert best in {min(max(k, 1), 10) for k in (math.floor(epsilon / 2), math.floor(epsilon / 2) + 1)}
+    mus = {
+        k: yan.expected_errors(100, 5, epsilon, 0.5, n_queries=k, randomizer=randomizer, variant="published")
+        for k in (1, best)
+    }
+    assert variant == "corrected" or mus[best] <= mus[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: yan.truth_gap(1.0, 1, randomizer="gaussian"), "randomizer must be"),
+        (lambda: yan.mallows_pair_probability(1.5), "phi must lie in"),
+        (lambda: yan.expected_errors(10, 3, 1.0, 0.5, n_queries=4), "n_queries must lie between 1 and 3"),
+        (lambda: yan.optimal_queries(0), "epsilon must be positive"),
+    ],
+)
+def test_errors_name_the_parameter(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
