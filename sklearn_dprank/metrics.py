@@ -1,0 +1,201 @@
+"""How far a ranking is from ballots; every ranking is given by positions (``ranks_``, not ``consensus_``)."""
+
+import math
+
+import numpy as np
+
+from .orders.kemeny import minimum_order
+from .orders.positions import order_to_positions
+from .profile import Profile
+from .queries import n_pairs
+from .rankings import check_ballots
+
+
+def _as_profile(X):
+    return X if isinstance(X, Profile) else Profile.from_rankings(X)
+
+
+def _as_positions(positions, n_items, name="positions"):
+    try:
+        array = np.asarray(positions, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
+    if array.shape != (n_items,):
+        raise ValueError(f"{name} must hold one position for each of the {n_items} items, got shape {array.shape}.")
+    return array
+
+
+def kendall_tau_distance(a, b, *, normalize=True):
+    """Count the pairs of items that two rankings put in opposite orders.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_items,)
+        Positions; smaller is better. A tie, or NaN, is no disagreement.
+    normalize : bool, default=True
+        Whether to divide by C(n_items, 2).
+
+    Returns
+    -------
+    float
+        Between 0 and 1, or a number of pairs.
+
+    References
+    ----------
+    Hay et al. (2017), Section 2.1. For strict rankings 1 - 2 d is Kendall's tau. Song et al. (2022) print
+    the sum over ordered pairs, which counts every pair twice; it is over unordered pairs here.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import kendall_tau_distance
+    >>> kendall_tau_distance([0, 1, 2], [2, 1, 0]), kendall_tau_distance([0, 1, 2], [1, 0, 2], normalize=False)
+    (1.0, 1.0)
+    """
+    ballots = check_ballots([a, b]).astype(float)
+    signs = np.sign(ballots[:, :, None] - ballots[:, None, :])
+    opposite = np.count_nonzero(signs[0] * signs[1] < 0) / 2
+    return float(opposite / n_pairs(ballots.shape[1]) if normalize else opposite)
+
+
+def average_kendall_tau(positions, X, *, normalize=True):
+    """Average the Kendall tau distance from one ranking to all ballots.
+
+    Parameters
+    ----------
+    positions : array-like of shape (n_items,)
+        The ranking; smaller is better.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots. On a Profile whose pairs are counted this takes O(n_items^2).
+    normalize : bool, default=True
+        Whether to divide by C(n_items, 2).
+
+    Returns
+    -------
+    float
+        Strict disagreements a voter, over C(n_items, 2) if normalised.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import average_kendall_tau
+    >>> average_kendall_tau([0, 1, 2], [[0, 1, 2], [2, 1, 0]])
+    0.5
+    """
+    profile = _as_profile(X)
+    positions = _as_positions(positions, profile.n_items)
+    # Voters who prefer i to j disagree with every ranking that puts i after j.
+    disagreements = profile.pairwise_counts[positions[:, None] > positions[None, :]].sum()
+    scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
+    return float(disagreements / scale)
+
+
+def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
+    """Return how much farther a ranking is from the ballots than the Kemeny optimum.
+
+    Parameters
+    ----------
+    positions : array-like of shape (n_items,)
+        The ranking; smaller is better.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+    optimum : array-like of shape (n_items,) or None, default=None
+        Positions of the optimum, where known; found otherwise.
+    normalize : bool, default=True
+        Whether to divide by C(n_items, 2).
+
+    Returns
+    -------
+    float
+        At least 0.
+
+    References
+    ----------
+    Hay et al. (2017), Definition 3.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import excess_kendall_tau
+    >>> excess_kendall_tau([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]], normalize=False)
+    0.333...
+    """
+    profile = _as_profile(X)
+    if optimum is None:
+        optimum = kemeny_positions(profile)
+    best = average_kendall_tau(optimum, profile, normalize=normalize)
+    return average_kendall_tau(positions, profile, normalize=normalize) - best
+
+
+def kemeny_positions(X):
+    """Return the positions of a Kemeny optimum of the ballots.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_items,)
+        Positions of an order with the fewest disagreements; the first by item index among several.
+    """
+    return order_to_positions(minimum_order(_as_profile(X).pairwise_counts.T, work_limit=math.inf).order)
+
+
+def pairwise_error_rate(positions, X):
+    """Return the share of item pairs that a ranking orders against a strict majority.
+
+    Parameters
+    ----------
+    positions : array-like of shape (n_items,)
+        The ranking; smaller is better. Any scores work too: an estimated profile is judged by its order.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    References
+    ----------
+    Yan et al. (2020), equation 4, which as printed counts an error in one direction of a pair only;
+    both directions count here.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import pairwise_error_rate
+    >>> pairwise_error_rate([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
+    0.333...
+    """
+    profile = _as_profile(X)
+    positions = _as_positions(positions, profile.n_items)
+    wrong = np.count_nonzero((profile.margins > 0) & (positions[:, None] > positions[None, :]))
+    return float(wrong / n_pairs(profile.n_items))
+
+
+def kendall_tau_scorer(estimator, X, y=None):
+    """Score a fitted aggregator for model selection: ``scoring=kendall_tau_scorer``.
+
+    Parameters
+    ----------
+    estimator : fitted aggregator, or a Pipeline that ends in one
+        What is scored.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots (before the pipeline's transformers, if any).
+    y : None
+        Ignored.
+
+    Returns
+    -------
+    float
+        Minus the average Kendall tau distance; not private.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.metrics import kendall_tau_scorer
+    >>> search = GridSearchCV(DPBorda(random_state=0), {"epsilon": [0.1, 10.0]}, scoring=kendall_tau_scorer, cv=2)
+    >>> search.fit([[0, 1, 2]] * 50).best_params_
+    {'epsilon': 10.0}
+    """
+    return estimator.score(X)

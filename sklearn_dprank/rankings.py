@@ -1,0 +1,141 @@
+"""Ballots: what counts as one, and their compact form.
+
+``X[v, i]`` is where voter v puts item i; smaller is better, and only the order within a row matters.
+Equal values are a tie; NaN is "no opinion on any pair with this item".
+"""
+
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array
+
+#: What scikit-learn's validation is asked for, here and for estimators.
+BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
+_BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
+
+
+class Positions(NamedTuple):
+    """Ballots in compact form.
+
+    Attributes
+    ----------
+    table : ndarray of uint8 or uint16, shape (n_items, n_voters)
+        Where each voter puts each item; one row an item, so that a pair is two contiguous rows.
+        The largest value of the dtype means "no opinion".
+    unranked : ndarray of bool, shape (n_items,)
+        Items on which some voter has no opinion.
+    """
+
+    table: np.ndarray
+    unranked: np.ndarray
+
+    @property
+    def sentinel(self):
+        """The value that stands for no opinion; it is larger than every position."""
+        return np.iinfo(self.table.dtype).max
+
+
+@contextmanager
+def ballots_unquoted():
+    """Keep values out of conversion errors: a message must never quote a ballot."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        if "Expected 2D array" in text:
+            raise ValueError(
+                "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data using "
+                "X.reshape(1, -1) if it is a single ballot."
+            ) from None
+        if any(clue in text for clue in ("could not convert", "invalid literal", "bytes/strings")):
+            raise ValueError(
+                "X must hold numbers (positions: smaller is better, NaN for no opinion), got text; "
+                "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions."
+            ) from None
+        raise
+
+
+def as_array(X):
+    """Return lists as an array, so that None counts as a missing number; leave anything else alone."""
+    return np.asarray(X) if isinstance(X, (list, tuple)) else X
+
+
+def check_ballots(X):
+    """Return `X` as a numeric array of shape (n_voters, n_items) with at least two items.
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, is empty, has one item, holds text or infinities.
+    """
+    with ballots_unquoted():
+        return check_array(as_array(X), input_name="X", **BALLOT_CHECKS)
+
+
+def compact_positions(X):
+    """Convert validated ballots to `Positions`, in blocks of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_voters, n_items)
+        Finite numbers or NaN.
+
+    Returns
+    -------
+    Positions
+        The same orders, ties and missing opinions.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 65,534 items.
+    """
+    n_voters, n_items = X.shape
+    if n_items > np.iinfo(np.uint16).max - 1:
+        raise ValueError(f"X has {n_items} items; at most {np.iinfo(np.uint16).max - 1} are supported.")
+    dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
+    table = np.empty((n_items, n_voters), dtype=dtype)
+    unranked = np.zeros(n_items, dtype=bool)
+    step = max(1, _BLOCK // n_items)
+    for start in range(0, n_voters, step):
+        block = X[start : start + step]
+        table[:, start : start + step] = _compact_block(block, dtype, unranked).T
+    return Positions(table, unranked)
+
+
+def _compact_block(block, dtype, unranked):
+    """Return one block as small unsigned positions, and mark the items it leaves unranked."""
+    sentinel = np.iinfo(dtype).max
+    missing = None
+    if block.dtype.kind == "b":
+        block = block.view(np.uint8)
+    if block.dtype.kind == "f":
+        missing = np.isnan(block)
+        if missing.any():
+            unranked |= missing.any(axis=0)
+            low = np.fmin.reduce(block, axis=None)
+            block = np.where(missing, low if np.isfinite(low) else 0, block)
+        else:
+            missing = None
+    low, high = block.min(), block.max()
+    # Only the order within a row matters: small integers are positions already.
+    if int(high) - int(low) < sentinel and (block.dtype.kind != "f" or np.array_equal(block, np.rint(block))):
+        out = np.empty(block.shape, dtype=dtype)
+        np.subtract(block, low, out=out, casting="unsafe")
+    else:
+        out = _dense_ranks(block).astype(dtype)
+    if missing is not None:
+        out[missing] = sentinel
+    return out
+
+
+def _dense_ranks(block):
+    """Return each row's dense ranks: 0 for its smallest value, ties equal, no gaps."""
+    order = np.argsort(block, axis=1, kind="stable")
+    ordered = np.take_along_axis(block, order, axis=1)
+    ranks = np.zeros(block.shape, dtype=np.int64)
+    np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=ranks[:, 1:])
+    out = np.empty_like(ranks)
+    np.put_along_axis(out, order, ranks, axis=1)
+    return out
