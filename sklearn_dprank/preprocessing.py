@@ -1,0 +1,253 @@
+"""From orders, truncated ballots and ratings to positions, the one form in which ballots are read."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .rankings import ballots_unquoted, check_ballots
+
+
+def orders_to_positions(orders, n_items=None, *, item_names=None):
+    """Turn orders (which item is first, second, ...) into positions (where each item stands).
+
+    Orders of items are permutations too, so orders given where positions are expected raise no error
+    and mean other ballots.
+
+    Parameters
+    ----------
+    orders : array-like of shape (n_voters, n_listed), or sequence of sequences
+        Each voter's items, best first: indices from 0, or names where `item_names` is given. A ballot
+        may list only some of the items: a shorter sequence, or one filled up with NaN or None.
+    n_items : int, default=None
+        Number of items; by default the number of names, else the length of the longest ballot.
+    item_names : sequence of str, default=None
+        All items by name, in the order that the columns of the result are to have.
+
+    Returns
+    -------
+    ndarray of shape (n_voters, n_items)
+        Positions, 0 is best: int64, or float64 with NaN at the items that a ballot does not list. NaN
+        is "no opinion": apply `unranked_last` if unlisted means worse.
+
+    Raises
+    ------
+    ValueError
+        If a ballot lists an item twice, or one that does not exist; the message quotes no ballot.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.preprocessing import orders_to_positions
+    >>> orders_to_positions([[2, 0, 1], [1, 2, 0]])
+    array([[1, 2, 0],
+           [2, 0, 1]])
+    >>> orders_to_positions([["tea"], ["milk", "tea"]], item_names=["milk", "tea", "water"])
+    array([[nan,  0., nan],
+           [ 0.,  1., nan]])
+    """
+    table = _order_table(orders)
+    if item_names is not None:
+        item_names = list(item_names)
+        if n_items not in (None, len(item_names)):
+            raise ValueError(f"n_items={n_items!r}, but item_names has {len(item_names)} names; leave n_items out.")
+        n_items = len(item_names)
+        indices = _indices_of_names(table, item_names)
+    else:
+        n_items = table.shape[1] if n_items is None else n_items
+        if not isinstance(n_items, Integral) or int(n_items) < 1:
+            raise ValueError(f"n_items must be a whole number of at least 1, or None, got {n_items!r}.")
+        indices = _checked_indices(table, n_items)
+
+    # Entries without an item are -1: they fall into one more column, at the end, which is dropped.
+    positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
+    np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
+    positions = positions[:, :-1]
+    listed = positions >= 0
+    if np.count_nonzero(listed) < np.count_nonzero(indices >= 0):
+        raise ValueError(
+            "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it."
+        )
+    return positions.copy() if listed.all() else np.where(listed, positions, np.nan)
+
+
+def _order_table(orders):
+    """Return orders as one array with a row a voter, shorter ballots filled up with None."""
+    if not hasattr(orders, "shape"):
+        rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
+        if all(isinstance(row, list) for row in rows):
+            longest = max(map(len, rows), default=0)
+            orders = [row + [None] * (longest - len(row)) for row in rows]
+    table = np.asarray(orders)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(
+            f"orders must be two-dimensional and not empty (one row a voter, best item first), got shape {table.shape}."
+        )
+    return table
+
+
+def _checked_indices(table, n_items):
+    """Return item indices as int64, -1 where no item is listed."""
+    try:
+        table = table if table.dtype.kind in "iu" else table.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
+            "for names, pass item_names=[...] with all items in the order of the columns."
+        ) from None
+    listed = ~np.isnan(table)
+    if not np.all((table >= 0) & (table < n_items) & (table == np.floor(table)) | ~listed):
+        raise ValueError(
+            f"orders must hold item indices 0, ..., {n_items - 1} (n_items={n_items}), and one holds another number; "
+            "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
+        )
+    return np.where(listed, table, -1).astype(np.int64)
+
+
+def _indices_of_names(table, item_names):
+    """Return the indices of named items, -1 where no item is listed."""
+    index = {name: i for i, name in enumerate(item_names)}
+    if len(index) < len(item_names):
+        raise ValueError("item_names must be distinct, and a name stands twice; rename one of the items.")
+    # NaN is the value that differs from itself.
+    flat = [-1 if name is None or name != name else index.get(name) for name in table.ravel().tolist()]
+    if None in flat:
+        raise ValueError(
+            f"orders must hold names out of item_names, and a ballot names something else than these {len(item_names)} "
+            "items; add it to item_names, or mend the spelling."
+        )
+    return np.array(flat, dtype=np.int64).reshape(table.shape)
+
+
+def unranked_last(X):
+    """Tie the items that a ballot leaves out (NaN) below every item it ranks.
+
+    What truncated election ballots mean: unlisted is worse than listed. Without it NaN is "no
+    opinion", which says nothing about the item.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_voters, n_items)
+        Positions: smaller is better, equal is tied, NaN where the ballot leaves the item out.
+
+    Returns
+    -------
+    ndarray of int64, or DataFrame like X, of shape (n_voters, n_items)
+        Positions without NaN: how many items of the ballot are strictly better.
+
+    Raises
+    ------
+    ValueError
+        If X is not a two-dimensional, non-empty array of finite numbers or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.preprocessing import unranked_last
+    >>> unranked_last([[1, np.nan, 0, np.nan], [0, 1, 1, np.nan]])
+    array([[1, 2, 0, 2],
+           [0, 1, 1, 3]])
+    """
+    array = check_ballots(X)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.inf, array)
+    positions = _positions(array).astype(np.int64)
+    if hasattr(X, "columns") and hasattr(X, "index"):  # a DataFrame: its columns name the items
+        return type(X)(positions, index=X.index, columns=X.columns)
+    return positions
+
+
+def _positions(values):
+    """Return how many values of the row are strictly smaller; NaN stays."""
+    return rankdata(values, method="min", axis=1, nan_policy="omit") - 1
+
+
+class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Turn each voter's ratings into positions.
+
+    Estimators here read smaller as better, so ratings as they are would give the reverse consensus,
+    and with a healthy score. Each row is ranked by itself: nothing is learnt from the data but the
+    number and the names of the items.
+
+    Parameters
+    ----------
+    higher_is_better : bool, default=True
+        Whether larger ratings are better.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of items seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the items, where `fit` saw a DataFrame with string columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.preprocessing import RatingsToRankings
+    >>> RatingsToRankings().fit_transform([[9.5, 7.0, 7.0, 8.0], [1.0, np.nan, 3.0, 2.0]])
+    array([[ 0.,  2.,  2.,  1.],
+           [ 2., nan,  0.,  1.]])
+    """
+
+    def __init__(self, higher_is_better=True):
+        self.higher_is_better = higher_is_better
+
+    def fit(self, X, y=None):
+        """Learn the number and the names of the items.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items)
+            Ratings; NaN where a voter gave none.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        RatingsToRankings
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If `higher_is_better` is no bool, or X is not a table of finite numbers or NaN.
+        """
+        if not isinstance(self.higher_is_better, (bool, np.bool_)):
+            raise ValueError(f"higher_is_better must be True or False, got {self.higher_is_better!r}.")
+        self._ratings(X, reset=True)
+        return self
+
+    def transform(self, X):
+        """Rank each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items)
+            Ratings; NaN where a voter gave none.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_voters, n_items)
+            Positions: how many items the voter rates strictly better. 0 is best, equal ratings are
+            tied, NaN stays. A DataFrame after ``set_output(transform="pandas")``.
+
+        Raises
+        ------
+        ValueError
+            If X has other items than in `fit`, or is not a table of finite numbers or NaN.
+        """
+        check_is_fitted(self)
+        ratings = self._ratings(X, reset=False)
+        return _positions(-ratings if self.higher_is_better else ratings).astype(np.float64)
+
+    def _ratings(self, X, reset):
+        with ballots_unquoted():
+            # Floats, because minus an unsigned rating wraps round.
+            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,232 @@
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
+
+NAMES = ["milk", "tea", "water", "wine", "juice", "beer"]
+
+
+@st.composite
+def ballots(draw):
+    """Draw (n_items, orders): lists of distinct items, of any lengths, one of them not empty."""
+    n_items = draw(st.integers(1, 6))
+    order = st.permutations(range(n_items))
+    lengths = st.integers(0, n_items)
+    orders = draw(st.lists(st.tuples(order, lengths).map(lambda drawn: drawn[0][: drawn[1]]), max_size=5))
+    return n_items, [*orders, draw(order)]
+
+
+def read_back(positions):
+    """Return the items that each row of positions lists, best first."""
+    return [sorted(np.flatnonzero(~np.isnan(row)).tolist(), key=row.__getitem__) for row in positions]
+
+
+@given(ballots())
+def test_orders_round_trip(drawn):
+    n_items, orders = drawn
+    positions = orders_to_positions(orders, n_items)
+    assert positions.shape == (len(orders), n_items)
+    assert read_back(positions) == orders
+    width = max(map(len, orders))
+    for empty in (np.nan, None):
+        filled = np.array([[*order, *[empty] * (width - len(order))] for order in orders], dtype=object)
+        np.testing.assert_array_equal(orders_to_positions(filled, n_items), positions)
+        np.testing.assert_array_equal(orders_to_positions(pd.DataFrame(filled), n_items), positions)
+    named = [[NAMES[item] for item in order] for order in orders]
+    np.testing.assert_array_equal(orders_to_positions(named, item_names=NAMES[:n_items]), positions)
+
+
+def test_complete_orders_are_inverted_as_integers():
+    orders = np.random.default_rng(0).permuted(np.tile(np.arange(9), (50, 1)), axis=1)
+    for dtype in (np.int64, np.uint8, np.float64):
+        positions = orders_to_positions(orders.astype(dtype))
+        assert positions.dtype == np.int64
+        assert positions.base is None
+        np.testing.assert_array_equal(positions, np.argsort(orders, axis=1))
+    shuffled = [["tea", "milk"], ["milk", "tea"]]
+    assert orders_to_positions(shuffled, item_names=["milk", "tea"]).tolist() == [[1, 0], [0, 1]]
+    assert orders_to_positions(np.array(shuffled), item_names=["milk", "tea"]).tolist() == [[1, 0], [0, 1]]
+
+
+TWICE = "orders must list an item at most once a ballot, and one lists an item twice; mend or drop it."
+OUTSIDE = (
+    "orders must hold item indices 0, ..., {} (n_items={}), and one holds another number; "
+    "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
+)
+SHAPE = "orders must be two-dimensional and not empty (one row a voter, best item first), got shape {}."
+TEXT = (
+    "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
+    "for names, pass item_names=[...] with all items in the order of the columns."
+)
+UNKNOWN = (
+    "orders must hold names out of item_names, and a ballot names something else than these 2 items; "
+    "add it to item_names, or mend the spelling."
+)
+SAME = "item_names must be distinct, and a name stands twice; rename one of the items."
+CLASH = "n_items=3, but item_names has 2 names; leave n_items out."
+SIZE = "n_items must be a whole number of at least 1, or None, got {!r}."
+
+
+@pytest.mark.parametrize(
+    ("orders", "arguments", "message"),
+    [
+        ([[0, 1, 1]], {}, TWICE),
+        ([[7, 8, 7]], {"n_items": 20}, TWICE),
+        ([[0, 1, 0, 1]], {"n_items": 2}, TWICE),
+        ([[1, 2, 3]], {}, OUTSIDE.format(2, 3)),
+        ([[7, 2]], {"n_items": 7}, OUTSIDE.format(6, 7)),
+        ([[0, -1]], {}, OUTSIDE.format(1, 2)),
+        ([[0, 0.5]], {}, OUTSIDE.format(1, 2)),
+        ([[0, np.inf]], {}, OUTSIDE.format(1, 2)),
+        ([["tea", "milk"]], {}, TEXT),
+        ([["tea", "coffee"]], {"item_names": ["tea", "milk"]}, UNKNOWN),
+        ([["tea"]], {"item_names": ["tea", "tea"]}, SAME),
+        ([["tea"]], {"item_names": ["a", "b"], "n_items": 3}, CLASH),
+        ([[0, 1]], {"n_items": 0}, SIZE.format(0)),
+        ([[0, 1]], {"n_items": "two"}, SIZE.format("two")),
+        ([0, 1], {}, SHAPE.format((2,))),
+        (["tea", "milk"], {"item_names": ["tea", "milk"]}, SHAPE.format((2,))),
+        ([], {}, SHAPE.format((0,))),
+        ([[]], {}, SHAPE.format((1, 0))),
+    ],
+)
+def test_bad_orders(orders, arguments, message):
+    with pytest.raises(ValueError) as error:
+        orders_to_positions(orders, **arguments)
+    assert str(error.value) == message
+
+
+cells = st.one_of(st.floats(-1e308, 1e308), st.integers(-3, 3).map(float))
+tables = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(lambda shape: arrays(float, shape, elements=cells))
+holes = st.one_of(cells, st.just(np.nan))
+gaps = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(lambda shape: arrays(float, shape, elements=holes))
+
+
+def signs(X):
+    """Whether each row puts item i above (1), level with (0) or below (-1) item j, for all pairs."""
+    pairs = combinations(X.T, 2)
+    return np.array([(a > b).astype(int) - (a < b) for a, b in pairs])
+
+
+@given(gaps)
+def test_unranked_last_keeps_the_ranked_and_puts_the_rest_below(X):
+    out = unranked_last(X)
+    assert out.dtype == np.int64
+    for row, after in zip(X, out, strict=True):
+        ranked = ~np.isnan(row)
+        order = np.unique(row[ranked], return_inverse=True)[1]
+        assert after[ranked].tolist() == [int(np.sum(order < level)) for level in order]
+        assert set(after[~ranked]) <= {ranked.sum()}
+    np.testing.assert_array_equal(unranked_last(out), out)
+
+
+@given(ballots())
+def test_unranked_last_inverts_cutting_a_ballot(drawn):
+    """Cutting a ballot after k items, then tying the others last, keeps the first k and ties the others at k."""
+    n_items, orders = drawn
+    if n_items == 1:
+        return
+    last = unranked_last(orders_to_positions(orders, n_items))
+    for order, row in zip(orders, last.tolist(), strict=True):
+        assert [row[item] for item in order] == list(range(len(order)))
+        assert {row[item] for item in range(n_items) if item not in order} <= {len(order)}
+
+
+def test_unranked_last_keeps_names_and_large_integers():
+    frame = pd.DataFrame({"tea": [0, np.nan], "milk": [np.nan, 3.0]}, index=["ann", "bob"])
+    expected = pd.DataFrame({"tea": [0, 1], "milk": [1, 0]}, index=["ann", "bob"])
+    pd.testing.assert_frame_equal(unranked_last(frame), expected)
+    assert unranked_last(np.array([[2**60 + 1, 2**60]])).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([["first", 2]], dtype=object), "^X must hold numbers"),
+        ([[0, np.inf]], "Input X contains infinity"),
+        ([[0], [1]], r"minimum of 2 is required"),
+        (np.empty((0, 3)), r"minimum of 1 is required"),
+    ],
+)
+def test_bad_positions(X, message):
+    with pytest.raises(ValueError, match=message):
+        unranked_last(X)
+
+
+@settings(deadline=None)
+@given(gaps)
+def test_ratings_are_ranked_row_by_row(X):
+    out = RatingsToRankings().fit_transform(X)
+    for row, after in zip(X, out, strict=True):
+        naive = [np.nan if np.isnan(x) else sum(other > x for other in row) for x in row]
+        np.testing.assert_array_equal(after, naive)
+
+
+@settings(deadline=None)
+@given(tables)
+def test_ratings_round_trip(X):
+    """Positions rated by "lower is better" are positions; both directions are each other's mirror."""
+    down, up = RatingsToRankings().fit_transform(X), RatingsToRankings(higher_is_better=False).fit_transform(X)
+    np.testing.assert_array_equal(RatingsToRankings(higher_is_better=False).fit_transform(down), down)
+    np.testing.assert_array_equal(signs(up), signs(X))
+    np.testing.assert_array_equal(signs(down), -signs(X))
+
+
+def test_unsigned_and_boolean_ratings():
+    assert RatingsToRankings().fit_transform(np.array([[0, 255, 3]], dtype=np.uint8)).tolist() == [[2, 0, 1]]
+    assert RatingsToRankings().fit_transform(np.array([[True, False]])).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("container", ["pandas", "default"])
+def test_names_survive_a_pipeline(container):
+    ratings = pd.DataFrame({"tea": [5, 1], "milk": [4, 1], "wine": [np.nan, 2]}, index=["ann", "bob"])
+    pipeline = make_pipeline(RatingsToRankings(), FunctionTransformer(feature_names_out="one-to-one"))
+    out = pipeline.set_output(transform=container).fit_transform(ratings)
+    np.testing.assert_array_equal(out, [[0, 1, np.nan], [1, 1, 0]])
+    assert pipeline.get_feature_names_out().tolist() == ["tea", "milk", "wine"]
+    if container == "pandas":
+        assert list(out.columns) == ["tea", "milk", "wine"]
+        assert list(out.index) == ["ann", "bob"]
+
+
+def test_clone_pickle_and_other_names():
+    ranker = RatingsToRankings(higher_is_better=False).fit(pd.DataFrame({"tea": [1], "milk": [2]}))
+    assert clone(ranker).get_params() == {"higher_is_better": False}
+    assert pickle.loads(pickle.dumps(ranker)).transform(pd.DataFrame({"tea": [1], "milk": [2]})).tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="feature names should match"):
+        ranker.transform(pd.DataFrame({"tea": [1], "wine": [2]}))
+
+
+@pytest.mark.parametrize(
+    ("higher_is_better", "X", "message"),
+    [
+        ("yes", [[1, 2]], r"^higher_is_better must be True or False, got 'yes'\.$"),
+        (1, [[1, 2]], r"^higher_is_better must be True or False, got 1\.$"),
+        (True, [["good", "bad"]], "^X must hold numbers"),
+        (True, [[1, -np.inf]], "^Input X contains infinity"),
+    ],
+)
+def test_bad_ratings(higher_is_better, X, message):
+    with pytest.raises(ValueError, match=message):
+        RatingsToRankings(higher_is_better).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    # A list: pytest 9 deprecates the generator that parametrize_with_checks of scikit-learn 1.6 passes.
+    [case for higher in (True, False) for case in estimator_checks_generator(RatingsToRankings(higher))],
+    ids=lambda part: getattr(getattr(part, "func", part), "__name__", None),
+)
+def test_scikit_learn_s_own_checks(estimator, check):
+    check(estimator)
