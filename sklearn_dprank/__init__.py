@@ -1,0 +1,34 @@
+"""Differentially private rank aggregation with the scikit-learn API.
+
+Votes -> a channel answers queries under a trust model -> a rule turns answers into a consensus.
+"""
+
+from .aggregators import (
+    Aggregator,
+    Borda,
+    BradleyTerry,
+    DPBorda,
+    DPKwikSort,
+    DPPairwise,
+    HierarchicalAggregation,
+    Kemeny,
+    KwikSort,
+    LDPPairwise,
+    PositionalRule,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Aggregator",
+    "Borda",
+    "BradleyTerry",
+    "DPBorda",
+    "DPKwikSort",
+    "DPPairwise",
+    "HierarchicalAggregation",
+    "Kemeny",
+    "KwikSort",
+    "LDPPairwise",
+    "PositionalRule",
+]

@@ -1,0 +1,53 @@
+"""Any channel with any rule."""
+
+from ..base import RANDOM_STATE, RULE, HasMethods, RankAggregator
+from ..channels import Exact
+from ..rules import SortByScore, resolve_rule
+
+
+class Aggregator(RankAggregator):
+    """Compose any channel with any rule.
+
+    Parameters
+    ----------
+    channel : channel or None, default=None
+        The trust model: an object of `sklearn_dprank.channels`; None is exact answers, not private.
+    rule : None, str or Rule, default=None
+        The rule, by name or as an object of `sklearn_dprank.rules`; None is Borda.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        The items, best first: names where X had them, column indices otherwise.
+    ranks_ : ndarray of int, shape (n_items,)
+        The same as positions, 0 is best.
+    privacy_ : PrivacyGuarantee
+        What the channel promises.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Names of the items, where X had them.
+
+    Privacy
+    -------
+    The channel's: see it.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Aggregator
+    >>> from sklearn_dprank.channels import Central
+    >>> Aggregator(Central(epsilon=2.0), rule="hierarchical", random_state=0).fit([[0, 1, 2]] * 100).consensus_
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"])], **RULE, **RANDOM_STATE}
+
+    def __init__(self, channel=None, rule=None, random_state=None):
+        self.channel = channel
+        self.rule = rule
+        self.random_state = random_state
+
+    def _compose(self):
+        return Exact() if self.channel is None else self.channel, resolve_rule(self.rule, SortByScore())

@@ -1,0 +1,75 @@
+"""What every channel hands out: a plan made from public inputs, and a session that sees ballots."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..privacy.guarantee import PrivacyGuarantee
+
+
+class Session:
+    """The only object that sees ballots: rules ask it and see answers.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    coins : BitSource
+        Randomness that rules may use: pivots, kicks and, where `fair_ties`, ties.
+    fair_ties : bool, default=True
+        Whether ties are broken by coins; by item index otherwise.
+    """
+
+    def __init__(self, n_items, coins, *, fair_ties=True):
+        self.n_items = n_items
+        self.coins = coins
+        self._fair_ties = fair_ties
+        #: What the channel publishes besides the consensus, by name.
+        self.facts: dict[str, Any] = {}
+
+    def answer(self, query):
+        """Return the answer to `query`.
+
+        Raises
+        ------
+        BudgetExhausted
+            If it was not planned for, or all planned answers are given.
+        """
+        raise NotImplementedError
+
+    def tie_break(self):
+        """Return distinct priorities of the items, int, shape (n_items,); of tied items the smaller goes first."""
+        return self.coins.permutation(self.n_items) if self._fair_ties else np.arange(self.n_items)
+
+    def tied_before(self, i, j):
+        """Tell whether i goes before j when their margin is 0."""
+        return bool(self.coins.integer(2)) if self._fair_ties else i < j
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A priced agreement between a rule's asks and a channel; made before any ballot is touched.
+
+    Attributes
+    ----------
+    guarantee : PrivacyGuarantee
+        The ceiling that the session keeps.
+    open : callable of (voters, bits) -> Session
+        Opens the session on a Profile, or on reports from the field.
+    protocol : dict or None
+        What clients must know, as JSON-able data; None where voters hand over their ballots.
+    client : callable of (random_state) -> Client, or None
+        Makes one voter's device; None where voters hand over their ballots.
+    """
+
+    guarantee: PrivacyGuarantee
+    open: Callable[..., Session]
+    protocol: dict | None = None
+    client: Callable[..., Any] | None = None
+
+
+def refuse(channel, query, remedy):
+    """Raise the one error of a rule and a channel that do not fit, naming both sides."""
+    raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")

@@ -1,0 +1,91 @@
+"""Additive noise, calibrated to a query's sensitivity."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..orders.permutohedron import knorm_noise
+from ..privacy.calibration import gaussian_sigma
+from ..privacy.noise import discrete_laplace, round_down, rounded_gaussian
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Exact discrete Laplace noise, P(z) proportional to exp(-rate |z|) (Canonne, Kamath and Steinke 2020)."""
+
+    rate: Fraction
+    arithmetic = "exact"
+    how = "discrete Laplace noise"
+
+    def release(self, vector, bits):
+        """Return the integer vector with independent noise on every entry."""
+        return vector + discrete_laplace(self.rate, len(vector), bits)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """A continuous Gaussian around the value, rounded to an integer: post-processing of the Gaussian mechanism."""
+
+    sigma: float
+    arithmetic = "double precision Gaussian, rounded to integers"
+    how = "rounded Gaussian noise"
+
+    def release(self, vector, bits):
+        """Return the integer vector with independent noise on every entry."""
+        return rounded_gaussian(vector, self.sigma, bits)
+
+
+@dataclass(frozen=True)
+class KNormNoise:
+    """K-norm noise on net wins, shaped like the permutohedron; only the order is released.
+
+    References
+    ----------
+    Hardt and Talwar (2010); Joseph and Yu (2023).
+    """
+
+    scale: float
+    arithmetic = "double precision K-norm sampler; only the order is released"
+    how = "K-norm noise"
+
+    def release(self, vector, bits):
+        """Return net wins that have the noisy order and nothing else of the noisy values."""
+        n_items = len(vector)
+        # The sampler speaks centred Borda scores; net wins are twice as wide.
+        noisy = vector + 2 * knorm_noise(n_items, self.scale, bits)
+        out = np.empty(n_items, dtype=np.int64)
+        out[np.argsort(noisy)] = np.arange(1 - n_items, n_items, 2)
+        return out
+
+
+def additive_noise(noise, sensitivity, epsilon, delta, times=1):
+    """Return the noise that makes `times` adaptive answers (epsilon, delta)-differentially private together.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian", "knorm"}
+        Which noise.
+    sensitivity : Sensitivity
+        Of one answer.
+    epsilon : Fraction
+        Budget of all answers together.
+    delta : float
+        Likewise; 0 for pure noise.
+    times : int, default=1
+        How many answers.
+
+    Returns
+    -------
+    LaplaceNoise, GaussianNoise or KNormNoise
+        Pure noise splits epsilon evenly (basic composition); `times` Gaussian answers are one Gaussian
+        answer of sqrt(times) the sensitivity.
+    """
+    if noise == "laplace":
+        return LaplaceNoise(round_down(Fraction(epsilon) / times / sensitivity.l1))
+    if noise == "knorm":
+        return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
+    # Up by one ulp twice: the square root and the fraction's conversion each round.
+    l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
+    return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))

@@ -1,0 +1,63 @@
+"""Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
+
+from .base import Consensus, Rule
+from .bradley_terry import BradleyTerryRule
+from .hierarchical import HierarchicalRule
+from .kemeny import KemenyRule
+from .kwiksort import KwikSortRule
+from .sort import SortByScore
+
+__all__ = [
+    "BradleyTerryRule",
+    "Consensus",
+    "HierarchicalRule",
+    "KemenyRule",
+    "KwikSortRule",
+    "Rule",
+    "SortByScore",
+    "resolve_rule",
+]
+
+_NAMED = {
+    "borda": SortByScore,
+    "kemeny": KemenyRule,
+    "kwiksort": KwikSortRule,
+    "hierarchical": HierarchicalRule,
+    "bradley_terry": BradleyTerryRule,
+}
+_ESTIMATORS = {
+    "Borda": '"borda"',
+    "PositionalRule": "SortByScore(scores=...)",
+    "Kemeny": '"kemeny"',
+    "KwikSort": '"kwiksort"',
+    "HierarchicalAggregation": '"hierarchical"',
+    "BradleyTerry": '"bradley_terry"',
+}
+
+
+def resolve_rule(rule, default):
+    """Return the rule that a `rule` parameter stands for.
+
+    Parameters
+    ----------
+    rule : None, str or Rule
+        None is `default`; a name is a rule with its defaults.
+    default : Rule
+        What None means.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or `rule` is no rule; for an estimator the message has the name to use.
+    """
+    if rule is None:
+        return default
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, str) and rule in _NAMED:
+        return _NAMED[rule]()
+    if hasattr(rule, "fit") or isinstance(rule, type):
+        name = rule.__name__ if isinstance(rule, type) else type(rule).__name__
+        instead = _ESTIMATORS.get(name, f"one of {sorted(_NAMED)}")
+        raise ValueError(f"rule must be a rule, got the estimator {name}; use rule={instead}.")
+    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {rule!r}.")

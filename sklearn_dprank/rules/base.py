@@ -1,0 +1,38 @@
+"""What every rule shares."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+
+class Consensus(NamedTuple):
+    """What a rule decides.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_items,)
+        Item indices, best first.
+    facts : dict
+        What else may be published, by name; ``fit`` stores each under the name and an underscore.
+    """
+
+    order: np.ndarray
+    facts: dict[str, Any] = {}
+
+
+class Rule(BaseEstimator):
+    """Turns answers into a consensus; sees a session, never ballots."""
+
+    def asks(self, n_items):
+        """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
+        raise NotImplementedError
+
+    def aggregate(self, session):
+        """Return the `Consensus` that follows from the session's answers."""
+        raise NotImplementedError
+
+
+def descending(scores, session):
+    """Return the items by falling score; the session breaks ties."""
+    return np.lexsort((session.tie_break(), -np.asarray(scores)))

@@ -1,0 +1,125 @@
+"""Sort by asking about one pair at a time."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..orders.quicksort import binary_insertion_bound, hay_query_bound, quicksort_query_bound
+from ..privacy.ledger import BudgetExhausted
+from ..queries import AllMargins, Ask, PairMargin, n_pairs
+from .base import Consensus, Rule
+from .kemeny import KemenyRule
+
+
+class KwikSortRule(Rule):
+    """KwikSort (Ailon, Charikar and Newman 2008), or binary insertion, on majority margins.
+
+    Parameters
+    ----------
+    max_queries : int or None, default=None
+        How many margins are asked for at most. None is every pair for ``on_exhausted=None``, Hay et
+        al.'s floor((m - 1) log2 m) for "coin", and for "kemeny" the number that m^4 runs of KwikSort
+        exceed once (Alabi et al.). Binary insertion never needs more than its own worst case.
+    on_exhausted : None, "coin" or "kemeny", default=None
+        What happens when no answer is left: None never runs out; "coin" answers by a fair coin
+        (P-SORT); "kemeny" keeps half of the budget back for all margins at once and answers with
+        their Kemeny order.
+    strategy : {"quicksort", "binary_insertion"}, default="quicksort"
+        Which pairs are compared.
+
+    References
+    ----------
+    Hay, Elagina and Miklau (2017), Section 3.2; Alabi, Ghazi, Kumar and Manurangsi (2022), Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import KwikSortRule
+    >>> [(type(a.query).__name__, a.times) for a in KwikSortRule(on_exhausted="kemeny").asks(12)]
+    [('PairMargin', 64), ('AllMargins', 1)]
+    """
+
+    def __init__(self, max_queries=None, on_exhausted=None, strategy="quicksort"):
+        self.max_queries = max_queries
+        self.on_exhausted = on_exhausted
+        self.strategy = strategy
+
+    def asks(self, n_items):
+        times = self._queries(n_items)
+        if self.on_exhausted != "kemeny" or times >= self._worst_case(n_items):
+            return [Ask(PairMargin(), times)]
+        return [Ask(PairMargin(), times, Fraction(1, 2)), Ask(AllMargins(), 1, Fraction(1, 2))]
+
+    def aggregate(self, session):
+        sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
+        try:
+            order = sort(list(range(session.n_items)), lambda i, j: self._before(i, j, session), session.coins)
+        except BudgetExhausted:
+            return KemenyRule().aggregate(session)
+        return Consensus(np.array(order))
+
+    def _before(self, i, j, session):
+        try:
+            margin = session.answer(PairMargin(i, j) if i < j else PairMargin(j, i))
+        except BudgetExhausted:
+            if self.on_exhausted != "coin":
+                raise
+            return bool(session.coins.integer(2))
+        if margin == 0:
+            return session.tied_before(i, j)
+        return (margin > 0) == (i < j)
+
+    def _worst_case(self, n_items):
+        return binary_insertion_bound(n_items) if self.strategy == "binary_insertion" else n_pairs(n_items)
+
+    def _queries(self, n_items):
+        if self.strategy not in ("quicksort", "binary_insertion"):
+            raise ValueError(f"strategy must be 'quicksort' or 'binary_insertion', got {self.strategy!r}.")
+        if self.on_exhausted not in (None, "coin", "kemeny"):
+            raise ValueError(f"on_exhausted must be None, 'coin' or 'kemeny', got {self.on_exhausted!r}.")
+        worst = self._worst_case(n_items)
+        if self.max_queries is not None:
+            if self.on_exhausted is None and self.max_queries < worst:
+                raise ValueError(
+                    f"max_queries={self.max_queries!r} can run out (the worst case is {worst}); "
+                    "set on_exhausted='coin' or 'kemeny'."
+                )
+            return min(self.max_queries, worst)
+        if self.strategy == "binary_insertion" or self.on_exhausted is None:
+            return worst
+        if self.on_exhausted == "coin":
+            return hay_query_bound(n_items)
+        return quicksort_query_bound(n_items)
+
+
+def _quicksort(items, before, coins):
+    """Return the items sorted by comparisons with random pivots, best part first."""
+    out: list[int] = []
+    parts = [items]
+    while parts:
+        part = parts.pop()
+        if len(part) <= 1:
+            out += part
+            continue
+        pivot = part[coins.integer(len(part))]
+        left: list[int] = []
+        right: list[int] = []
+        for item in part:
+            if item != pivot:
+                (left if before(item, pivot) else right).append(item)
+        parts += [right, [pivot], left]
+    return out
+
+
+def _binary_insertion(items, before, coins):
+    """Return the items sorted by inserting each, in random order, with ceil(log2 k) comparisons."""
+    out: list[int] = []
+    for pick in coins.permutation(len(items)):
+        low, high = 0, len(out)
+        while low < high:
+            middle = (low + high) // 2
+            if before(items[pick], out[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        out.insert(low, items[pick])
+    return out

@@ -1,0 +1,74 @@
+"""Sort the items by one score each."""
+
+import numpy as np
+
+from ..queries import Ask, NetWins, PositionalScores
+from .base import Consensus, Rule, descending
+
+
+class SortByScore(Rule):
+    """Positional scoring rules, Borda by default.
+
+    Parameters
+    ----------
+    scores : None, "borda", "plurality", "veto" or array-like of shape (n_items,), default=None
+        None asks for net wins, which sort like Borda scores and cost less privacy. Otherwise the
+        score of each position, best position first; larger is better.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import SortByScore
+    >>> SortByScore(scores="plurality").asks(3)[0].query.scores
+    (1.0, 0.0, 0.0)
+    """
+
+    def __init__(self, scores=None):
+        self.scores = scores
+
+    def asks(self, n_items):
+        return [Ask(self._query(n_items))]
+
+    def aggregate(self, session):
+        return Consensus(descending(session.answer(self._query(session.n_items)), session))
+
+    def _query(self, n_items):
+        if self.scores is None:
+            return NetWins()
+        return PositionalScores(tuple(score_vector(self.scores, n_items)))
+
+
+def score_vector(scores, n_items):
+    """Return the score of each position as a list of floats.
+
+    Parameters
+    ----------
+    scores : {"borda", "plurality", "veto"} or array-like of shape (n_items,)
+        A named rule or the vector itself.
+    n_items : int
+        Number of positions.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, the length is wrong, or the scores are not finite.
+
+    Examples
+    --------
+    >>> score_vector("borda", 3)
+    [2.0, 1.0, 0.0]
+    """
+    named = {
+        "borda": np.arange(n_items - 1, -1, -1.0),
+        "plurality": np.eye(1, n_items)[0],
+        "veto": 1 - np.eye(1, n_items, n_items - 1)[0],
+    }
+    if isinstance(scores, str):
+        if scores not in named:
+            raise ValueError(f"scores must be one of {sorted(named)} or a vector, got {scores!r}.")
+        return named[scores].tolist()
+    vector = np.asarray(scores, dtype=float)
+    if vector.shape != (n_items,):
+        raise ValueError(f"scores must hold one number for each of the {n_items} items, got shape {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError("scores must be finite.")
+    return vector.tolist()
