@@ -48,6 +48,8 @@ def ballots_unquoted():
                 "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data using "
                 "X.reshape(1, -1) if it is a single ballot."
             ) from None
+        if "Complex data not supported" in text:
+            raise ValueError("Complex data not supported: X must hold real numbers (positions).") from None
         if any(clue in text for clue in ("could not convert", "invalid literal", "bytes/strings")):
             raise ValueError(
                 "X must hold numbers (positions: smaller is better, NaN for no opinion), got text; "
@@ -139,3 +141,32 @@ def _dense_ranks(block):
     out = np.empty_like(ranks)
     np.put_along_axis(out, order, ranks, axis=1)
     return out
+
+
+def completed(ballots, bits):
+    """Turn every ballot into a complete strict ranking, each by its own fair coins.
+
+    Ties are broken by a uniform order, items without an opinion are put in uniform places: a uniform
+    linear extension of what the ballot says. Voter by voter, so one ballot changes one completed ballot.
+
+    Parameters
+    ----------
+    ballots : Positions
+        Any ballots.
+    bits : BitSource
+        The coins.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_items, n_voters)
+        Positions 0 to n_items - 1.
+    """
+    n_items, n_voters = ballots.table.shape
+    place = bits.permutations(n_voters, n_items).T
+    absent = ballots.table == ballots.sentinel
+    # Ranked items share out the places that absent ones leave, by position and then by coin.
+    by_opinion = np.lexsort((place, ballots.table), axis=0)
+    free = np.sort(np.where(absent, n_items, place), axis=0)
+    out = np.empty((n_items, n_voters), dtype=np.int64)
+    np.put_along_axis(out, by_opinion, free, axis=0)
+    return np.where(absent, place, out)

@@ -1,6 +1,7 @@
 """Estimators: each a docstring, its parameters, and which channel and rule it composes."""
 
-from .central import DPBorda, DPKwikSort, DPPairwise
+from .central import DPBorda, DPHistogram, DPPairwise
+from .central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
 from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
 from .composed import Aggregator
 from .local import LDPPairwise
@@ -10,8 +11,11 @@ __all__ = [
     "Borda",
     "BradleyTerry",
     "DPBorda",
+    "DPHistogram",
+    "DPKemenySampler",
     "DPKwikSort",
     "DPPairwise",
+    "DPPrudentOrder",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

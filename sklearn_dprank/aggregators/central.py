@@ -1,9 +1,9 @@
-"""Aggregators for a trusted curator."""
+"""Aggregators for a trusted curator that publish noisy statistics."""
 
-from ..base import CALIBRATION, COUNT, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, RULE, RankAggregator, StrOptions
+from ..base import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, RULE, RankAggregator, StrOptions
 from ..channels import Central
-from ..queries import AllMargins
-from ..rules import KemenyRule, KwikSortRule, SortByScore, resolve_rule
+from ..queries import AllMargins, Histogram
+from ..rules import KemenyRule, SortByScore, resolve_rule
 
 _PURE_OR_GAUSSIAN = [StrOptions({"laplace", "gaussian"})]
 
@@ -101,110 +101,6 @@ class DPBorda(RankAggregator):
         return channel, SortByScore()
 
 
-class DPKwikSort(RankAggregator):
-    """P-SORT (``on_exhausted="coin"``), DPKwikSort (``on_exhausted="kemeny"``): sorting by noisy comparisons.
-
-    Parameters
-    ----------
-    epsilon : float, default=1.0
-        Privacy loss of the release, in nats.
-    delta : float, default=0.0
-        Failure probability; positive for ``noise="gaussian"`` and only for it.
-    noise : {"laplace", "gaussian"}, default="laplace"
-        Noise on each margin. q Gaussian answers need only sqrt(q) times the noise of one.
-    max_queries : int or None, default=None
-        Comparisons that are paid for. None: Hay et al.'s floor((m - 1) log2 m) for "coin", Alabi et al.'s
-        bound that one run in m^4 exceeds for "kemeny", the exact worst case for binary insertion.
-    on_exhausted : {"coin", "kemeny"}, default="kemeny"
-        What answers when they are used up: fair coins, or the Kemeny order of all margins published
-        from the other half of the budget (no half is kept back where the answers cannot run out).
-    strategy : {"quicksort", "binary_insertion"}, default="quicksort"
-        Which pairs are compared. Binary insertion never runs out of answers.
-    neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
-    calibration : {"exact", "published"}, default="exact"
-        "published" takes Lap(1 / epsilon') on a margin under either relation, as Hay et al. print;
-        ``privacy_`` still states what it really gives.
-    random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
-
-    Attributes
-    ----------
-    consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
-    ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
-    privacy_ : PrivacyGuarantee
-        What the release promises: the ceiling, whatever number of answers was used.
-    n_features_in_ : int
-        Number of items.
-    feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
-
-    Privacy
-    -------
-    Unit: one ballot. Trust: the curator. One ballot moves one margin by at most 1 under "add_remove", 2
-    under "replace"; adaptive answers compose. May be published: ``consensus_``, ``ranks_``,
-    ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed, timings, a
-    traceback; a second fit is a second release and adds up.
-
-    Notes
-    -----
-    P-SORT's number of answers is exceeded with probability .11 at m = 10 and .20 at m = 40, so its error
-    has a floor that no number of voters removes. Its printed Lap(1 / epsilon') holds under "add_remove" only.
-
-    References
-    ----------
-    Hay et al. (2017), Section 3.2 (P-SORT); Alabi et al. (2022), Algorithm 1 (DPKwikSort).
-
-    Examples
-    --------
-    >>> from sklearn_dprank import DPKwikSort
-    >>> DPKwikSort(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
-    array([0, 1, 2])
-    """
-
-    _parameter_constraints: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        "max_queries": [None, *COUNT],
-        "on_exhausted": [StrOptions({"coin", "kemeny"})],
-        "strategy": [StrOptions({"quicksort", "binary_insertion"})],
-        **NEIGHBORING,
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        epsilon=1.0,
-        delta=0.0,
-        noise="laplace",
-        max_queries=None,
-        on_exhausted="kemeny",
-        strategy="quicksort",
-        neighboring="add_remove",
-        calibration="exact",
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.max_queries = max_queries
-        self.on_exhausted = on_exhausted
-        self.strategy = strategy
-        self.neighboring = neighboring
-        self.calibration = calibration
-        self.random_state = random_state
-
-    def _compose(self):
-        channel = Central(
-            self.epsilon, self.delta, self.noise, neighboring=self.neighboring, calibration=self.calibration
-        )
-        return channel, KwikSortRule(self.max_queries, self.on_exhausted, self.strategy)
-
-
 class DPPairwise(RankAggregator):
     """Reduction I (Alabi et al.): publish all margins with noise, then apply any rule to them.
 
@@ -232,6 +128,9 @@ class DPPairwise(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What the release promises.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -275,3 +174,81 @@ class DPPairwise(RankAggregator):
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, AllMargins(), self.neighboring)
         return channel, resolve_rule(self.rule, KemenyRule())
+
+
+class DPHistogram(RankAggregator):
+    """P-BORDA-HIST (Hay et al.), Shang et al.: noise on the count of every possible ranking, then any rule.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of the release, in nats.
+    delta : float, default=0.0
+        Failure probability; positive for ``noise="gaussian"`` and only for it.
+    noise : {"laplace", "gaussian"}, default="laplace"
+        Noise on each of the m! counts.
+    rule : None, str or Rule, default=None
+        What turns the noisy counts into a ranking; None is Borda.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Which profiles count as neighbours.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        The items, best first: names where X had them, column indices otherwise.
+    ranks_ : ndarray of int, shape (n_items,)
+        The same as positions, 0 is best.
+    privacy_ : PrivacyGuarantee
+        What the release promises.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Names of the items, where X had them.
+
+    Privacy
+    -------
+    Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
+    "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that. May
+    be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under
+    "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
+
+    Notes
+    -----
+    All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the
+    Borda or a positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance
+    grows like m!, so that it drowns any signal beyond about 12 items: prefer `DPBorda`. Shang et al.'s
+    sensitivity of 1 is that of "add_remove"; their constant is replaced by the analytic Gaussian's.
+
+    References
+    ----------
+    Shang, Wang, Cuff and Kulkarni (2014); Hay et al. (2017), Section 6.2.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPHistogram
+    >>> DPHistogram(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: dict = {
+        **EPSILON,
+        **DELTA,
+        "noise": _PURE_OR_GAUSSIAN,
+        **RULE,
+        **NEIGHBORING,
+        **RANDOM_STATE,
+    }
+
+    def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", rule=None, neighboring="add_remove", random_state=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.rule = rule
+        self.neighboring = neighboring
+        self.random_state = random_state
+
+    def _compose(self):
+        channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
+        return channel, resolve_rule(self.rule, SortByScore())

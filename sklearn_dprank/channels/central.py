@@ -1,18 +1,21 @@
 """A trusted curator: noise is added to what the ballots say together."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from ..mechanisms import additive_noise
+from ..mechanisms import additive_noise, exponential_mechanism
 from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import Ledger
 from ..privacy.noise import round_down
-from ..queries import Ask
+from ..queries import Ask, Histogram, NetWins, OrderUtility, PositionalScores, ScoresByHistogram
 from .plan import Plan, Session, refuse
+
+_NOISES = ("laplace", "gaussian", "knorm", "exponential")
 
 
 class _Price(NamedTuple):
@@ -32,8 +35,9 @@ class Central(BaseEstimator):
         Total privacy loss, in nats.
     delta : float, default=0.0
         Total failure probability; needed by Gaussian noise and only by it.
-    noise : {"laplace", "gaussian", "knorm"}, default="laplace"
-        What is added to the answers.
+    noise : {"laplace", "gaussian", "knorm", "exponential"}, default="laplace"
+        What is added to the answers. Orders are always drawn by the exponential mechanism, and
+        "exponential" answers nothing else.
     release : Query or None, default=None
         None pays for each question as the rule asks it. A query is published once for the whole
         budget, and the rule's questions are derived from it, which costs nothing.
@@ -69,36 +73,60 @@ class Central(BaseEstimator):
             If a parameter is invalid, noise and delta disagree, or the rule and the channel do not fit.
         """
         self._check()
+        for ask in asks:
+            ask.query.check(n_items)
+        release = None
         if self.release is not None:
-            for ask in asks:
-                if not ask.query.follows_from(self.release):
-                    refuse(self, ask.query, f"release={self.release} does not determine it.")
-            asks = [Ask(self.release)]
+            asks, release = self._released(asks, n_items)
         epsilon = round_down(self.epsilon)
         prices = {}
-        loss = 0
+        loss = Fraction(0)
         for ask in asks:
-            sensitivity = ask.query.sensitivity(n_items, self.neighboring)
-            if self.noise == "knorm" and sensitivity.gauge is None:
-                refuse(self, ask.query, "noise='knorm' is for NetWins (a Borda rule); use noise='laplace'.")
-            budget, excess = epsilon * ask.share, Fraction(1)
-            if self.calibration == "published":
-                true_l1, sensitivity = sensitivity.l1, self._published(ask.query, n_items, sensitivity)
-                excess = Fraction(true_l1, sensitivity.l1)
-            mechanism = additive_noise(self.noise, sensitivity, budget, self.delta * float(ask.share), ask.times)
-            prices[type(ask.query)] = _Price(mechanism, ask.times, budget * excess / ask.times)
-            loss += ask.share * excess
-        return Plan(self._guarantee(float(loss), asks, prices), _Opener(prices, self.release))
+            price = self._price(ask, epsilon * ask.share, n_items)
+            prices[type(ask.query)] = price
+            loss += price.epsilon * ask.times
+        return Plan(self._guarantee(loss / epsilon, prices), _Opener(prices, release))
 
-    def _guarantee(self, loss, asks, prices):
-        first = next(iter(prices.values())).mechanism
+    def _released(self, asks, n_items):
+        """Return what is published once, as the only ask and as a query."""
+        for ask in asks:
+            if not ask.query.follows_from(self.release):
+                refuse(self, ask.query, f"release={self.release} does not determine it.")
+        scores = {ask.query for ask in asks if isinstance(ask.query, (NetWins, PositionalScores))}
+        release = self.release
+        if isinstance(release, Histogram) and n_items > release.largest:
+            if self.noise == "gaussian" and len(asks) == len(scores) == 1:
+                release = ScoresByHistogram(scores.pop())
+        release.check(n_items)
+        return [Ask(release)], release
+
+    def _price(self, ask, budget, n_items):
+        """Return what one kind of query gets for its share of the budget."""
+        query, times = ask.query, ask.times
+        sensitivity = query.sensitivity(n_items, self.neighboring)
+        if isinstance(query, OrderUtility):
+            if self.calibration == "published" or self.delta:
+                refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
+            return _Price(exponential_mechanism(sensitivity, budget, n_items, times), times, budget / times)
+        if self.noise == "exponential":
+            refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")
+        if self.noise == "knorm" and sensitivity.gauge is None:
+            refuse(self, query, "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'.")
+        true_l1 = sensitivity.l1
+        if self.calibration == "published":
+            sensitivity = self._published(query, n_items, sensitivity)
+        noise = additive_noise(self.noise, sensitivity, budget, float(self.delta * ask.share), times)
+        return _Price(noise, times, budget * Fraction(true_l1, sensitivity.l1) / times)
+
+    def _guarantee(self, excess, prices):
+        used = [price.mechanism for price in prices.values()]
         return PrivacyGuarantee(
-            epsilon=float(self.epsilon) * loss,
+            epsilon=float(self.epsilon) if excess == 1 else math.nextafter(float(self.epsilon * excess), math.inf),
             delta=float(self.delta),
             trust="central",
             neighboring=self.neighboring,
-            how=f"{first.how} on " + ", then ".join(f"{a.times} x {type(a.query).__name__}" for a in asks),
-            arithmetic=first.arithmetic,
+            how=", then ".join(f"{p.mechanism.how} on {p.times} x {kind.__name__}" for kind, p in prices.items()),
+            arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
         )
 
     def _published(self, query, n_items, sensitivity):
@@ -111,8 +139,8 @@ class Central(BaseEstimator):
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighboring(self.neighboring)
-        if self.noise not in ("laplace", "gaussian", "knorm"):
-            raise ValueError(f"noise must be 'laplace', 'gaussian' or 'knorm', got {self.noise!r}.")
+        if self.noise not in _NOISES:
+            raise ValueError(f"noise must be one of {list(_NOISES)}, got {self.noise!r}.")
         if self.noise == "gaussian" and self.delta == 0:
             raise ValueError("noise='gaussian' needs delta > 0, got delta=0; set delta=1e-6, say, or noise='laplace'.")
         if self.noise != "gaussian" and self.delta > 0:
@@ -150,7 +178,7 @@ class _CentralSession(Session):
 
     def publish(self, query):
         """Answer `query` now; from here on everything is derived from it."""
-        self._published = query, self.answer(query)
+        self._published = query.meaning, self.answer(query)
 
     def answer(self, query):
         if self._published is not None:
@@ -158,6 +186,6 @@ class _CentralSession(Session):
         if query not in self._answers:  # an answer given again is free
             self._ledger.charge(type(query))
             mechanism = self._prices[type(query)].mechanism
-            noisy = mechanism.release(query.vector(self._profile), self._noise)
-            self._answers[query] = query.read(noisy, self.n_items)
+            exact = query.vector(self._profile, self.coins)
+            self._answers[query] = query.read(mechanism.release(query, exact, self._noise), self.n_items)
         return self._answers[query]

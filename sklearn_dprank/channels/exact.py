@@ -3,7 +3,8 @@
 from sklearn.base import BaseEstimator
 
 from ..privacy.guarantee import PrivacyGuarantee
-from .plan import Plan, Session
+from ..queries import OrderUtility
+from .plan import Plan, Session, refuse
 
 
 class Exact(BaseEstimator):
@@ -17,7 +18,16 @@ class Exact(BaseEstimator):
     """
 
     def plan(self, asks, n_items, n_voters=None):
-        """Return a plan that answers anything."""
+        """Return a plan that answers everything but a draw of an order.
+
+        Raises
+        ------
+        ValueError
+            If the rule asks the channel to choose an order at random.
+        """
+        for ask in asks:
+            if isinstance(ask.query, OrderUtility):
+                refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
         return Plan(PrivacyGuarantee.nothing(), _ExactSession)
 
 
@@ -27,4 +37,4 @@ class _ExactSession(Session):
         self._profile = profile
 
     def answer(self, query):
-        return query.read(query.vector(self._profile), self.n_items)
+        return query.read(query.vector(self._profile, self.coins), self.n_items)

@@ -1,5 +1,13 @@
-"""Curator noise: integer statistics in, private statistics out."""
+"""Curator noise: integer statistics in, private statistics or orders out."""
 
 from .additive import GaussianNoise, KNormNoise, LaplaceNoise, additive_noise
+from .exponential import ExponentialMechanism, exponential_mechanism
 
-__all__ = ["GaussianNoise", "KNormNoise", "LaplaceNoise", "additive_noise"]
+__all__ = [
+    "ExponentialMechanism",
+    "GaussianNoise",
+    "KNormNoise",
+    "LaplaceNoise",
+    "additive_noise",
+    "exponential_mechanism",
+]

@@ -19,7 +19,7 @@ class LaplaceNoise:
     arithmetic = "exact"
     how = "discrete Laplace noise"
 
-    def release(self, vector, bits):
+    def release(self, query, vector, bits):
         """Return the integer vector with independent noise on every entry."""
         return vector + discrete_laplace(self.rate, len(vector), bits)
 
@@ -32,7 +32,7 @@ class GaussianNoise:
     arithmetic = "double precision Gaussian, rounded to integers"
     how = "rounded Gaussian noise"
 
-    def release(self, vector, bits):
+    def release(self, query, vector, bits):
         """Return the integer vector with independent noise on every entry."""
         return rounded_gaussian(vector, self.sigma, bits)
 
@@ -50,7 +50,7 @@ class KNormNoise:
     arithmetic = "double precision K-norm sampler; only the order is released"
     how = "K-norm noise"
 
-    def release(self, vector, bits):
+    def release(self, query, vector, bits):
         """Return net wins that have the noisy order and nothing else of the noisy values."""
         n_items = len(vector)
         # The sampler speaks centred Borda scores; net wins are twice as wide.

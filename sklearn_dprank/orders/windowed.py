@@ -67,8 +67,8 @@ class WindowedSampler:
     """The law of orders near an anchor with probability proportional to exp(-inversions - scale * u).
 
     Orders keep every pair at least `window` apart in the anchor as the anchor has it; `inversions` counts the pairs
-    of the order that the anchor has the other way round; u is the maximum of margins[i, j] over all the pairs that
-    the order puts the other way round, j before i. It is signed, never clipped at 0.
+    of the order that the anchor has the other way round; u is the maximum of margins[i, j] over the pairs less than
+    `window` apart that the order puts the other way round, j before i. It is signed, never clipped at 0.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class WindowedSampler:
 
     Notes
     -----
-    The maximum in u runs over the fixed pairs too. Theirs is the same for every order, a floor under u that depends on
-    the ballots: the largest margin that the window cannot repair. A maximum of margins over pairs chosen by the order
-    and the public anchor alone has sensitivity 1, with the fixed pairs or without them. The orders considered and
-    their inversions depend on the anchor alone, a public base measure, so the exponential mechanism costs its usual
-    2 * scale * sensitivity: scale = epsilon / 2 (epsilon / 4 for replaced ballots) pays for this draw.
+    Fixed pairs do not count in u: theirs would be a floor under it, the same for every order, that hides what the
+    window can repair. A maximum of margins over pairs chosen by the order and the public anchor alone has sensitivity 1
+    with them or without. The orders considered and their inversions depend on the anchor alone, a public base measure,
+    so the exponential mechanism costs its usual 2 * scale * sensitivity: scale = epsilon / 2 (epsilon / 4 for
+    replaced ballots) pays for this draw.
 
     Exact up to double precision as long as no weight underflows, n_items * (window - 1) <= 700 being enough; beyond,
     orders of relative weight exp(-700) at the same threshold may be lost.
@@ -185,9 +185,8 @@ def _thresholds(margins, window):
     n_items = len(margins)
     gap = np.subtract.outer(np.arange(n_items), np.arange(n_items))
     loose = (abs(gap) < window) & (gap != 0)
-    # Far pairs are violated as they stand, and one direction of each other pair is violated by any order.
-    forced = np.concatenate([margins[gap >= window], np.minimum(margins, margins.T)[loose]])
-    floor = forced.max() if n_items > 1 else 0
+    # One direction of each pair is violated by any order.
+    floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
     values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
     return values, np.where(loose, np.searchsorted(values, margins), 0)
 

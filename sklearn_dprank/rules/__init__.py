@@ -2,6 +2,7 @@
 
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
+from .choose import Choose, ChooseNearAnchor
 from .hierarchical import HierarchicalRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
@@ -9,6 +10,8 @@ from .sort import SortByScore
 
 __all__ = [
     "BradleyTerryRule",
+    "Choose",
+    "ChooseNearAnchor",
     "Consensus",
     "HierarchicalRule",
     "KemenyRule",

@@ -1,0 +1,31 @@
+"""What may be asked of a profile, how much one ballot can change the answer, and what follows from what.
+
+An answer starts as a vector of integers (`vector`), to which a channel may add noise, and is then shaped
+for a rule (`read`). A query that follows from one already answered is free (`derive`).
+"""
+
+from .base import Ask, Query, Sensitivity, n_pairs
+from .histogram import Histogram
+from .pairs import AllMargins, NetWins, PairMargin, PairTallies, Tallies, estimated_margins
+from .scores import SCORE_GRID, PositionalScores, ScoresByHistogram
+from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
+
+__all__ = [
+    "SCORE_GRID",
+    "AllMargins",
+    "Ask",
+    "Histogram",
+    "KemenyUtility",
+    "MaxViolatedMargin",
+    "NetWins",
+    "OrderUtility",
+    "PairMargin",
+    "PairTallies",
+    "PositionalScores",
+    "Query",
+    "ScoresByHistogram",
+    "Sensitivity",
+    "Tallies",
+    "estimated_margins",
+    "n_pairs",
+]

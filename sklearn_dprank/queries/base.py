@@ -1,0 +1,115 @@
+"""What a query is."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+
+class Sensitivity(NamedTuple):
+    """How far one ballot can move a query's vector.
+
+    Attributes
+    ----------
+    l1 : int
+        In the sum of absolute values.
+    l2_squared : Fraction
+        In the sum of squares.
+    gauge : int or None
+        In the gauge of the net-win permutohedron, for K-norm noise; None where it does not apply.
+    """
+
+    l1: int
+    l2_squared: Fraction
+    gauge: int | None = None
+
+
+class Ask(NamedTuple):
+    """A rule's declaration: `times` queries of the type of `query`, for `share` of the budget."""
+
+    query: "Query"
+    times: int = 1
+    share: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question about a profile; subclasses say which.
+
+    ``steps`` are the queries it follows from directly.
+    """
+
+    steps: ClassVar[tuple["Query", ...]] = ()
+
+    def check(self, n_items):
+        """Refuse what cannot be computed, by looking at public parameters only.
+
+        Raises
+        ------
+        ValueError
+            If there are too many items.
+        """
+
+    def vector(self, profile, coins):
+        """Return the exact integer statistic, int64, shape (k,).
+
+        Parameters
+        ----------
+        profile : Profile
+            The ballots.
+        coins : BitSource
+            For queries that complete ballots.
+        """
+        raise NotImplementedError
+
+    @property
+    def meaning(self):
+        """The query that this one answers, where it is another way to the same answer."""
+        return self
+
+    def read(self, vector, n_items):
+        """Shape a (possibly noisy) vector into the answer that rules read."""
+        return vector
+
+    def sensitivity(self, n_items, neighboring):
+        """Return the `Sensitivity` under "add_remove" or "replace"."""
+        raise NotImplementedError
+
+    def published_l1(self, n_items):
+        """Return the l1 sensitivity that the paper prints, or None; for ``calibration="published"``."""
+        return None
+
+    def step(self, source, answer):
+        """Return this query's answer from the answer to one of its ``steps``."""
+        raise NotImplementedError
+
+    def follows_from(self, released):
+        """Tell whether the answer follows from the answer to `released` (public; types only)."""
+        return self == released or any(step.follows_from(released) for step in self.steps)
+
+    def derive(self, released, answer):
+        """Return the answer as it follows from the published `answer` to `released`.
+
+        Raises
+        ------
+        LookupError
+            If it does not follow.
+        """
+        if self == released:
+            return answer
+        for step in self.steps:
+            if step.follows_from(released):
+                return self.step(step, step.derive(released, answer))
+        raise LookupError(f"{self} does not follow from {released}.")
+
+    def __str__(self):
+        return type(self).__name__
+
+
+def n_pairs(n_items):
+    """Return C(n_items, 2)."""
+    return n_items * (n_items - 1) // 2
+
+
+def moves(neighboring):
+    """How many of one voter's contributions a neighbour can change, where any opposite pair is allowed."""
+    return 2 if neighboring == "replace" else 1

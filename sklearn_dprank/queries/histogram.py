@@ -1,0 +1,57 @@
+"""How often each ranking was given."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import factorial
+from typing import ClassVar
+
+import numpy as np
+
+from ..orders.permutations import indexed_permutations, permutation_index
+from ..rankings import completed
+from .base import Query, Sensitivity, moves
+
+_CELLS = 1 << 16  # cells read at a time
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How many voters gave each of the n_items! complete strict rankings (Shang et al. 2014).
+
+    Tied and partial ballots are first completed by fair coins, voter by voter. Cells are numbered by
+    `sklearn_dprank.orders.permutations.permutation_index`.
+    """
+
+    largest: ClassVar[int] = 10
+
+    def check(self, n_items):
+        if n_items > self.largest:
+            raise ValueError(
+                f"a histogram of all {n_items}! rankings is explicit up to {self.largest} items only; beyond, use "
+                "noise='gaussian' with the Borda or a positional rule (an equivalent shortcut), or DPBorda."
+            )
+
+    def vector(self, profile, coins):
+        if profile.positions is None:
+            raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
+        index = permutation_index(completed(profile.positions, coins))
+        return np.bincount(index, minlength=factorial(profile.n_items))
+
+    def sensitivity(self, n_items, neighboring):
+        change = moves(neighboring)
+        return Sensitivity(change, Fraction(change))
+
+    def published_l1(self, n_items):
+        return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
+
+
+def cells(histogram, n_items):
+    """Yield (positions, counts) of the histogram's cells, block by block."""
+    for start in range(0, len(histogram), _CELLS):
+        counts = histogram[start : start + _CELLS]
+        yield indexed_permutations(np.arange(start, start + len(counts)), n_items), counts
+
+
+def items_of(histogram):
+    """Return m such that the histogram has m! cells."""
+    return next(m for m in range(1, 21) if factorial(m) == len(histogram))

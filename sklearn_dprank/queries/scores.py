@@ -1,0 +1,115 @@
+"""Scores of positions."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import factorial, isqrt
+from typing import ClassVar
+
+import numpy as np
+
+from .base import Query, Sensitivity
+from .histogram import Histogram, cells
+
+#: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
+SCORE_GRID = 720720
+
+
+@dataclass(frozen=True)
+class PositionalScores(Query):
+    """For each item, the scores of the positions where voters put it.
+
+    Tied items share the mean of their positions' scores; items without an opinion are tied last. Each
+    voter's contribution is an integer multiple of a public grid, shifted by the median score (a shift
+    common to all items needs no count of voters, and the median makes l1 smallest).
+
+    Parameters
+    ----------
+    scores : tuple of float
+        One score a position, best position first; larger is better.
+    """
+
+    scores: tuple[float, ...] = field(default=())
+    steps: ClassVar[tuple[Query, ...]] = (Histogram(),)
+
+    @cached_property
+    def _grid(self):
+        """The scores on the public grid, and the unit."""
+        scores = np.asarray(self.scores, dtype=float)
+        top = np.abs(scores).max() or 1.0
+        unit = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
+        grid = np.rint(scores / unit).astype(np.int64)
+        return grid - int(np.sort(grid)[len(grid) // 2]), unit
+
+    def vector(self, profile, coins):
+        grid, _ = self._grid
+        sums = np.concatenate([[0], np.cumsum(grid)])
+        item, first, last, voters = profile.placements.T
+        # 2 * sum + size over 2 * size: the mean rounded to the nearest integer, without floats.
+        size = last - first + 1
+        share = (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
+        out = np.zeros(profile.n_items, dtype=np.int64)
+        np.add.at(out, item, share * voters)
+        return out
+
+    def read(self, vector, n_items):
+        return vector * self._grid[1]
+
+    def sensitivity(self, n_items, neighboring):
+        change = sorted(int(s) for s in self._grid[0])
+        if neighboring == "replace":  # the best order against the worst
+            change = [a - b for a, b in zip(change, reversed(change), strict=True)]
+        # Tied ballots average strict ones (convexity), then round: at most 1 an item in all, so m in
+        # l1 and sqrt(m) in l2.
+        squares = sum(c * c for c in change)
+        l2_squared = squares + 2 * (isqrt(squares * n_items) + 1) + n_items
+        return Sensitivity(sum(map(abs, change)) + n_items, Fraction(l2_squared))
+
+    def step(self, source, answer):
+        scores, unit = self._grid
+        total = np.zeros(len(scores), dtype=np.int64)
+        for positions, counts in cells(answer, len(scores)):
+            total += [int(scores[places] @ counts) for places in positions]
+        return total * unit
+
+    def __str__(self):
+        return f"PositionalScores of length {len(self.scores)}"
+
+
+@dataclass(frozen=True)
+class ScoresByHistogram(Query):
+    """Item scores with the noise they would have if every cell of the histogram got Gaussian noise.
+
+    Cell noise of variance v gives scores s, in any order of the items, a covariance that sorts like
+    independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each: the same mechanism without its
+    m! cells. The sensitivity stated here is that much larger than the scores' own.
+
+    Parameters
+    ----------
+    scores : NetWins or PositionalScores
+        What is asked for.
+    """
+
+    scores: Query
+
+    @property
+    def meaning(self):
+        return self.scores
+
+    def vector(self, profile, coins):
+        return self.scores.vector(profile, coins)
+
+    def read(self, vector, n_items):
+        return self.scores.read(vector, n_items)
+
+    def sensitivity(self, n_items, neighboring):
+        if isinstance(self.scores, PositionalScores):
+            s = [int(x) for x in self.scores._grid[0]]
+        else:
+            s = list(range(1 - n_items, n_items, 2))
+        spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
+        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
+        return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
+
+    def __str__(self):
+        return f"{self.scores} by way of a histogram"

@@ -1,0 +1,61 @@
+"""Leave the choice to the mechanism."""
+
+from fractions import Fraction
+
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
+from .base import Consensus, Rule, descending
+
+
+class Choose(Rule):
+    """The consensus is the order that the mechanism draws.
+
+    Parameters
+    ----------
+    query : KemenyUtility or MaxViolatedMargin or None, default=None
+        The cost of an order; None is `KemenyUtility()`.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import Choose
+    >>> str(Choose().asks(3)[0].query)
+    'KemenyUtility'
+    """
+
+    def __init__(self, query=None):
+        self.query = query
+
+    def asks(self, n_items):
+        return [Ask(self._query())]
+
+    def aggregate(self, session):
+        return Consensus(session.answer(self._query()))
+
+    def _query(self):
+        return KemenyUtility() if self.query is None else self.query
+
+
+class ChooseNearAnchor(Rule):
+    """Half of the budget finds an anchor by net wins, the other half draws a prudent order near it.
+
+    Parameters
+    ----------
+    window : int, default=7
+        Pairs at least so far apart in the anchor stay as they are; 2 to 12.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import ChooseNearAnchor
+    >>> [(str(ask.query), str(ask.share)) for ask in ChooseNearAnchor().asks(20)]
+    [('NetWins', '1/2'), ('MaxViolatedMargin within 7', '1/2')]
+    """
+
+    def __init__(self, window=7):
+        self.window = window
+
+    def asks(self, n_items):
+        half = Fraction(1, 2)
+        return [Ask(NetWins(), share=half), Ask(MaxViolatedMargin(window=self.window), share=half)]
+
+    def aggregate(self, session):
+        anchor = tuple(int(item) for item in descending(session.answer(NetWins()), session))
+        return Consensus(session.answer(MaxViolatedMargin(anchor, self.window)))
