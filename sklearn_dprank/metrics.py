@@ -22,6 +22,8 @@ def _as_positions(positions, n_items, name="positions"):
         raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
     if array.shape != (n_items,):
         raise ValueError(f"{name} must hold one position for each of the {n_items} items, got shape {array.shape}.")
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must place every item; NaN, no opinion, is for ballots only.")
     return array
 
 

@@ -26,6 +26,8 @@ class Profile:
         Names of the items, where the ballots had them.
     positions : Positions or None
         The ballots in compact form, where kept.
+    voter_epsilon : ndarray of float, shape (n_voters,), or None
+        Each voter's own, public epsilon for local mechanisms, where voters have one.
 
     Examples
     --------
@@ -41,11 +43,14 @@ class Profile:
     6
     """
 
-    def __init__(self, n_voters, n_items, item_names=None, *, positions=None, counts=None, placements=None):
+    def __init__(
+        self, n_voters, n_items, item_names=None, *, positions=None, counts=None, placements=None, voter_epsilon=None
+    ):
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
         self.item_names = None if item_names is None else np.asarray(item_names, dtype=object)
         self.positions = positions
+        self.voter_epsilon = voter_epsilon
         # A cached_property reads the instance's dict first: what is given is never computed again.
         if counts is not None:
             self.__dict__["pairwise_counts"] = _read_only(counts)
@@ -53,7 +58,7 @@ class Profile:
             self.__dict__["placements"] = placements
 
     @classmethod
-    def from_rankings(cls, X, *, item_names=None, keep="positions"):
+    def from_rankings(cls, X, *, item_names=None, keep="positions", voter_epsilon=None):
         """Read ballots.
 
         Parameters
@@ -66,6 +71,8 @@ class Profile:
         keep : {"positions", "counts"}, default="positions"
             Whether to keep the ballots (one or two bytes an entry), which local mechanisms and
             histograms need, or only the counts.
+        voter_epsilon : array-like of shape (n_voters,) or None, default=None
+            Each voter's own, public epsilon, for local mechanisms.
 
         Returns
         -------
@@ -88,6 +95,8 @@ class Profile:
                 f"item_names has {len(item_names)} names for {array.shape[1]} items; give one name an item."
             )
         profile = cls._from_valid(array, item_names)
+        if voter_epsilon is not None:
+            profile = profile.with_voter_epsilon(voter_epsilon)
         return profile if keep == "positions" else profile.counted()
 
     @classmethod
@@ -125,6 +134,29 @@ class Profile:
             raise ValueError("chunks is empty; give at least one chunk of ballots.")
         return total
 
+    def with_voter_epsilon(self, voter_epsilon):
+        """Return this profile with each voter's own, public epsilon.
+
+        Parameters
+        ----------
+        voter_epsilon : array-like of shape (n_voters,)
+            Positive and finite, with few distinct values: they are a public grid.
+
+        Raises
+        ------
+        ValueError
+            If there is not one positive, finite number for each voter.
+        """
+        try:
+            own = np.asarray(voter_epsilon, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError("voter_epsilon must hold numbers.") from None
+        if own.shape != (self.n_voters,):
+            raise ValueError(f"voter_epsilon must hold one number for each voter, got shape {own.shape}.")
+        if not (np.isfinite(own).all() and (own > 0).all()):
+            raise ValueError("voter_epsilon must be positive and finite for every voter.")
+        return Profile(self.n_voters, self.n_items, self.item_names, positions=self.positions, voter_epsilon=own)
+
     def counted(self):
         """Return this profile without the ballots themselves, all counts computed."""
         return Profile(
@@ -147,7 +179,11 @@ class Profile:
         if self.positions is not None and other.positions is not None:
             table = np.concatenate([self.positions.table, other.positions.table], axis=1)
             positions = Positions(table, self.positions.unranked | other.positions.unranked)
-            return Profile(n_voters, self.n_items, names, positions=positions)
+            own = (self.voter_epsilon, other.voter_epsilon)
+            if (own[0] is None) != (own[1] is None):
+                raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
+            joint = None if own[0] is None else np.concatenate(own)
+            return Profile(n_voters, self.n_items, names, positions=positions, voter_epsilon=joint)
         counts = self.pairwise_counts + other.pairwise_counts
         placements = _merged(np.vstack([self.placements, other.placements]))
         return Profile(n_voters, self.n_items, names, counts=counts, placements=placements)
@@ -214,14 +250,14 @@ def count_pairs(positions):
         width = piece.shape[1]
         less, rows = np.empty(width, dtype=bool), list(piece)
         strict = _all_strict(piece)
-        for i, row in enumerate(rows):
-            others = range(i + 1, n_items) if strict else range(n_items)
-            won = np.array([np.count_nonzero(np.less(row, rows[j], out=less)) for j in others], dtype=np.int64)
-            counts[i, others.start :] += won
+        for j, row in enumerate(rows):
+            # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
+            loser = row * (row != positions.sentinel) if positions.unranked[j] else row
+            others = range(j + 1, n_items) if strict else range(n_items)
+            won = np.array([np.count_nonzero(np.less(rows[i], loser, out=less)) for i in others], dtype=np.int64)
+            counts[others.start :, j] += won
             if strict:  # without ties one comparison serves both directions
-                counts[others.start :, i] += width - won
-    if positions.unranked.any():
-        _subtract_no_opinion(counts, positions)
+                counts[j, others.start :] += width - won
     return counts
 
 
@@ -244,21 +280,6 @@ def _all_strict(piece):
         if not np.array_equal(seen, np.broadcast_to(full, seen.shape)):
             return False
     return True
-
-
-def _subtract_no_opinion(counts, positions):
-    """Take back the comparisons that a ranked item won against the sentinel of an unranked one."""
-    items = np.flatnonzero(positions.unranked)
-    missing = np.zeros(len(items), dtype=np.int64)
-    both = np.zeros((len(items), len(items)), dtype=np.int64)
-    for start in range(0, positions.table.shape[1], _PIECE // 8):
-        absent = positions.table[items, start : start + _PIECE // 8] == positions.sentinel
-        missing += np.count_nonzero(absent, axis=1)
-        as_float = absent.astype(np.float32)  # sums stay far below 2^24, so they are exact
-        both += (as_float @ as_float.T).astype(np.int64)
-    counts[:, items] -= missing
-    counts[np.ix_(items, items)] += both
-    np.fill_diagonal(counts, 0)
 
 
 def count_placements(positions):

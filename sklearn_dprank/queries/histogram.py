@@ -32,9 +32,7 @@ class Histogram(Query):
             )
 
     def vector(self, profile, coins):
-        if profile.positions is None:
-            raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
-        index = permutation_index(completed(profile.positions, coins))
+        index = permutation_index(completed_ballots(profile, coins))
         return np.bincount(index, minlength=factorial(profile.n_items))
 
     def sensitivity(self, n_items, neighboring):
@@ -43,6 +41,13 @@ class Histogram(Query):
 
     def published_l1(self, n_items):
         return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
+
+
+def completed_ballots(profile, coins):
+    """Return every ballot as a complete strict ranking, int64, shape (n_items, n_voters)."""
+    if profile.positions is None:
+        raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
+    return completed(profile.positions, coins)
 
 
 def cells(histogram, n_items):

@@ -31,21 +31,40 @@ class PairTallies(Query):
     """For each flip probability, how many answers put i before j: a tuple of `Tallies`.
 
     Asked of voters who answer for themselves; on exact ballots the flip probability is 0.
+
+    Parameters
+    ----------
+    pairs : tuple of (int, int) or None, default=None
+        What may be asked about; None is every pair.
+    round : int, default=0
+        Tells apart the rounds of a rule that asks again.
     """
 
     pairs: tuple[tuple[int, int], ...] | None = None
+    round: int = 0
 
     def vector(self, profile, coins):
-        return profile.pairwise_counts.ravel()
+        return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
     def read(self, vector, n_items):
-        wins = np.array(vector).reshape(n_items, n_items)
-        if self.pairs is not None:
-            asked = np.zeros((n_items, n_items), dtype=bool)
-            rows, columns = np.array(self.pairs).T
-            asked[rows, columns] = asked[columns, rows] = True
-            wins[~asked] = 0
-        return (Tallies(0.0, wins),)
+        return (Tallies(0.0, np.array(vector).reshape(n_items, n_items)),)
+
+    def follows_from(self, released):
+        return self == released or released == PairTallies()
+
+    def derive(self, released, answer):
+        if not self.follows_from(released):
+            raise LookupError(f"{self} does not follow from {released}.")
+        if self == released or self.pairs is None:
+            return answer
+        return tuple(Tallies(tally.flip, self._asked(tally.wins)) for tally in answer)
+
+    def _asked(self, wins):
+        """Return only the answers about pairs that may be asked about."""
+        asked = np.zeros_like(wins, dtype=bool)
+        rows, columns = np.array(self.pairs, dtype=np.intp).reshape(-1, 2).T
+        asked[rows, columns] = asked[columns, rows] = True
+        return np.where(asked, wins, 0)
 
     def sensitivity(self, n_items, neighboring):
         pairs = n_pairs(n_items) if self.pairs is None else len(self.pairs)
@@ -147,7 +166,7 @@ def estimated_margins(tallies):
     Returns
     -------
     ndarray of float, shape (n_items, n_items)
-        Antisymmetric; the estimated margin divided by the number of voters.
+        Antisymmetric; the estimated margin divided by the number of voters who answered.
     """
     signal: Any = 0.0
     weight: Any = 0.0

@@ -5,11 +5,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import factorial, isqrt
 from typing import ClassVar
+from warnings import warn
 
 import numpy as np
 
 from .base import Query, Sensitivity
-from .histogram import Histogram, cells
+from .histogram import Histogram, cells, completed_ballots
 
 #: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
 SCORE_GRID = 720720
@@ -82,7 +83,8 @@ class ScoresByHistogram(Query):
 
     Cell noise of variance v gives scores s, in any order of the items, a covariance that sorts like
     independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each: the same mechanism without its
-    m! cells. The sensitivity stated here is that much larger than the scores' own.
+    m! cells. The sensitivity stated here is that much larger than the scores' own. Tied and partial
+    ballots are completed by coins, as for the histogram.
 
     Parameters
     ----------
@@ -91,22 +93,43 @@ class ScoresByHistogram(Query):
     """
 
     scores: Query
+    largest: ClassVar[int] = 20
+    hopeless: ClassVar[int] = 12
+
+    def check(self, n_items):
+        if n_items > self.largest:
+            raise ValueError(
+                f"the noise of a histogram of all {n_items}! rankings drowns every signal; at most {self.largest} "
+                "items are accepted: use DPBorda."
+            )
+        if n_items > self.hopeless:
+            warn(
+                f"the noise of a histogram of all {n_items}! rankings leaves next to nothing of the ballots; "
+                "use DPBorda.",
+                stacklevel=2,
+            )
 
     @property
     def meaning(self):
         return self.scores
 
     def vector(self, profile, coins):
-        return self.scores.vector(profile, coins)
+        scores, _ = self._whole(profile.n_items)
+        return scores[completed_ballots(profile, coins)].sum(axis=1)
 
     def read(self, vector, n_items):
-        return self.scores.read(vector, n_items)
+        return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)
+
+    def _whole(self, n_items):
+        """Return the score of each position as integers without a common factor, and that factor."""
+        scores = np.arange(n_items - 1, -n_items, -2)
+        if isinstance(self.scores, PositionalScores):
+            scores = self.scores._grid[0]
+        factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
+        return scores // factor, factor
 
     def sensitivity(self, n_items, neighboring):
-        if isinstance(self.scores, PositionalScores):
-            s = [int(x) for x in self.scores._grid[0]]
-        else:
-            s = list(range(1 - n_items, n_items, 2))
+        s = self._whole(n_items)[0].tolist()
         spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
         l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
         return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)

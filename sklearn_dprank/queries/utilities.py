@@ -76,6 +76,11 @@ class MaxViolatedMargin(OrderUtility):
             )
         if self.window is not None and not (isinstance(self.window, Integral) and 2 <= int(self.window) <= 12):
             raise ValueError(f"window must be None or an integer from 2 to 12, got {self.window!r}.")
+        if self.anchor is not None:
+            if self.window is None:
+                raise ValueError("anchor does nothing without a window; set window=7.")
+            if sorted(self.anchor) != list(range(n_items)):
+                raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
 
     def sensitivity(self, n_items, neighboring):
         loss = 2 * moves(neighboring)

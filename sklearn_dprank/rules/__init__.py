@@ -1,5 +1,6 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
 from .choose import Choose, ChooseNearAnchor
@@ -9,6 +10,7 @@ from .kwiksort import KwikSortRule
 from .sort import SortByScore
 
 __all__ = [
+    "AdaptiveBradleyTerryRule",
     "BradleyTerryRule",
     "Choose",
     "ChooseNearAnchor",
@@ -59,6 +61,8 @@ def resolve_rule(rule, default):
         return rule
     if isinstance(rule, str) and rule in _NAMED:
         return _NAMED[rule]()
+    if isinstance(rule, type) and issubclass(rule, Rule):
+        raise ValueError(f"rule must be a Rule object, got the class {rule.__name__}; use rule={rule.__name__}().")
     if hasattr(rule, "fit") or isinstance(rule, type):
         name = rule.__name__ if isinstance(rule, type) else type(rule).__name__
         instead = _ESTIMATORS.get(name, f"one of {sorted(_NAMED)}")

@@ -28,8 +28,8 @@ class BradleyTerryRule(Rule):
     Examples
     --------
     >>> from sklearn_dprank.rules import BradleyTerryRule
-    >>> BradleyTerryRule().asks(3)[0].query
-    PairTallies(pairs=None)
+    >>> str(BradleyTerryRule().asks(3)[0].query)
+    'PairTallies'
     """
 
     def __init__(self, ridge=0.01):

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, OrderUtility
 from .base import Consensus, Rule, descending
 
 
@@ -12,7 +12,8 @@ class Choose(Rule):
     Parameters
     ----------
     query : KemenyUtility or MaxViolatedMargin or None, default=None
-        The cost of an order; None is `KemenyUtility()`.
+        The cost of an order; None is `KemenyUtility()`. A window needs a public anchor; for a private one,
+        see `ChooseNearAnchor`.
 
     Examples
     --------
@@ -31,7 +32,12 @@ class Choose(Rule):
         return Consensus(session.answer(self._query()))
 
     def _query(self):
-        return KemenyUtility() if self.query is None else self.query
+        query = KemenyUtility() if self.query is None else self.query
+        if not isinstance(query, OrderUtility):
+            raise ValueError(f"query must be KemenyUtility or MaxViolatedMargin, got {query!r}.")
+        if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
+            raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
+        return query
 
 
 class ChooseNearAnchor(Rule):

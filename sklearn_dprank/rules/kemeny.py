@@ -17,7 +17,7 @@ class KemenyRule(Rule):
     ----------
     tolerance : float, default=0.0
         Stop at an order certified to cost at most (1 + tolerance) times the optimum; 0 is exact.
-    work_limit : int or None, default=30000
+    work_limit : int or None, default=20000
         Most simplex iterations, about two seconds; they are needed only where majorities form cycles of
         more than 18 items. At the limit the best order found is returned, and the fact `optimal_gap` says
         what is certified of it. None is no limit.

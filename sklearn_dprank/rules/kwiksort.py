@@ -1,6 +1,7 @@
 """Sort by asking about one pair at a time."""
 
 from fractions import Fraction
+from numbers import Integral
 
 import numpy as np
 
@@ -78,6 +79,8 @@ class KwikSortRule(Rule):
             raise ValueError(f"on_exhausted must be None, 'coin' or 'kemeny', got {self.on_exhausted!r}.")
         worst = self._worst_case(n_items)
         if self.max_queries is not None:
+            if not isinstance(self.max_queries, Integral) or self.max_queries < 1:
+                raise ValueError(f"max_queries must be None or a positive integer, got {self.max_queries!r}.")
             if self.on_exhausted is None and self.max_queries < worst:
                 raise ValueError(
                     f"max_queries={self.max_queries!r} can run out (the worst case is {worst}); "

@@ -1,0 +1,58 @@
+"""Ask again where it matters."""
+
+from numbers import Integral
+
+import numpy as np
+
+from ..queries import Ask, PairTallies, Tallies
+from .base import Consensus, Rule, descending
+from .bradley_terry import bradley_terry_strengths
+
+
+class AdaptiveBradleyTerryRule(Rule):
+    """Bradley-Terry in rounds: after the first, only pairs close in the current order are asked about.
+
+    Parameters
+    ----------
+    n_rounds : int, default=4
+        Rounds; each asks its share of the voters about pairs at most max(2, floor(m / 6)) ranks apart.
+    ridge : float, default=0.01
+        As in `BradleyTerryRule`.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import AdaptiveBradleyTerryRule
+    >>> AdaptiveBradleyTerryRule().asks(10)[0].times
+    4
+    """
+
+    def __init__(self, n_rounds=4, ridge=0.01):
+        self.n_rounds = n_rounds
+        self.ridge = ridge
+
+    def asks(self, n_items):
+        if not isinstance(self.n_rounds, Integral) or int(self.n_rounds) < 1:
+            raise ValueError(f"n_rounds must be a positive integer, got {self.n_rounds!r}.")
+        return [Ask(PairTallies(), times=int(self.n_rounds))]
+
+    def aggregate(self, session):
+        reach = max(2, session.n_items // 6)
+        pairs: tuple[tuple[int, int], ...] | None = None
+        heard: tuple[Tallies, ...] = ()
+        for number in range(self.n_rounds):
+            heard = _added(heard, session.answer(PairTallies(pairs, number)))
+            order = descending(bradley_terry_strengths(heard, self.ridge), session)
+            pairs = tuple(
+                (min(i, j), max(i, j))
+                for gap in range(1, reach + 1)
+                for i, j in zip(order[:-gap].tolist(), order[gap:].tolist(), strict=True)
+            )
+        return Consensus(order)
+
+
+def _added(heard, more):
+    """Add up tallies of equal flip probability."""
+    wins: dict[float, np.ndarray] = {}
+    for tally in (*heard, *more):
+        wins[tally.flip] = wins[tally.flip] + tally.wins if tally.flip in wins else tally.wins
+    return tuple(Tallies(flip, total) for flip, total in wins.items())

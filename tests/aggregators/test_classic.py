@@ -1,0 +1,362 @@
+import os
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles import naive_counts, naive_disagreements, naive_kemeny, naive_scores, profiles
+from scipy.stats import chisquare
+
+from sklearn_dprank import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
+from sklearn_dprank.datasets import load_hay_figure1, make_mallows, read_preflib
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.profile import Profile
+
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
+CLASSIC = [
+    Borda(),
+    PositionalRule(),
+    PositionalRule("plurality"),
+    KwikSort(random_state=0),
+    Kemeny(),
+    HierarchicalAggregation(),
+    BradleyTerry(),
+]
+KINDS = {
+    "complete": [[0, 1, 2, 3], [1, 0, 2, 3], [0, 2, 1, 3]],
+    "tied": [[0, 1, 1, 2], [0, 0, 0, 1], [0, 1, 2, 2]],
+    "incomplete": [[0, np.nan, 1, 2], [0, 1, np.nan, np.nan], [np.nan, 0, 1, 2]],
+    "ratings": [[-2.5, 0.25, 7.0, 7.0], [1.5, 2.5, 3.5, 1e9], [-9.0, -8.0, np.nan, -7.0]],
+}
+
+
+def named(estimator):
+    return repr(estimator)
+
+
+def check_fitted(fitted, X):
+    """The consensus and the ranks are one ranking, and the score is its distance."""
+    n_items = X.n_items if isinstance(X, Profile) else np.shape(X)[1]
+    assert fitted.n_features_in_ == n_items
+    assert sorted(fitted.ranks_.tolist()) == list(range(n_items))
+    names = getattr(fitted, "feature_names_in_", np.arange(n_items))
+    np.testing.assert_array_equal(fitted.consensus_, names[np.argsort(fitted.ranks_)])
+    assert fitted.score(X) == -average_kendall_tau(fitted.ranks_, X)
+    assert -1 <= fitted.score(X) <= 0
+    assert str(fitted.privacy_) == "not private"
+
+
+# Known answers
+
+
+def test_figure_1_of_hay_et_al():
+    """Borda E C D A B at .40 (A and B level); every order at the optimum costs .375."""
+    ballots = load_hay_figure1()
+    borda, kemeny = (estimator.fit(ballots.profile) for estimator in (Borda(), Kemeny()))
+    assert "".join(borda.consensus_) == "ECDAB"
+    assert borda.score(ballots.profile) == pytest.approx(-0.40)
+    assert kemeny.score(ballots.profile) == pytest.approx(-0.375)
+    assert kemeny.optimal_gap_ == 0
+    fewest, orders = naive_kemeny(naive_counts(ballots.data))
+    optima = {"".join(ballots.item_names[item] for item in order) for order in orders}
+    assert fewest == 30
+    assert "".join(kemeny.consensus_) in optima
+    assert {"ECBDA", "ECBAD"} <= optima  # the figure's OPT and QS, printed as .37 and .38
+
+
+@needs_data
+def test_sushi():
+    sushi = read_preflib(Path(DATA, "sushi.soc"))
+    assert sushi.data.shape == (5000, 10)
+    borda, kemeny = (estimator.fit(sushi.data) for estimator in (Borda(), Kemeny()))
+    assert (borda.consensus_ + 1).tolist() == [8, 3, 1, 6, 2, 5, 9, 4, 7, 10]
+    assert (kemeny.consensus_ + 1).tolist() == [8, 3, 6, 1, 2, 5, 4, 9, 7, 10]
+    assert round(-borda.score(sushi.data) * 5000 * 45) == 77_036
+    assert round(-kemeny.score(sushi.data) * 5000 * 45) == 76_948
+    assert round(-borda.score(sushi.profile), 6) == 0.342382
+    assert round(-kemeny.score(sushi.profile), 6) == 0.341991
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("file", "distance"),
+    [
+        ("00024-00000001.soc", 0.407547),
+        ("00024-00000002.soc", 0.375315),
+        ("00024-00000003.soc", 0.317708),
+        ("00024-00000004.soc", 0.291982),
+        ("00025-00000001.soc", 0.389239),
+        ("00025-00000002.soc", 0.291195),
+        ("00025-00000003.soc", 0.307547),
+        ("00025-00000004.soc", 0.360937),
+    ],
+)
+def test_turk_dots_and_turk_puzzle(file, distance):
+    ballots = read_preflib(Path(DATA, file))
+    _, optima = naive_kemeny(naive_counts(ballots.data))
+    assert optima == [(0, 1, 2, 3)]
+    for estimator in (Borda(), Kemeny()):
+        fitted = estimator.fit(ballots.data)
+        assert fitted.consensus_.tolist() == [0, 1, 2, 3]
+        assert round(-fitted.score(ballots.data), 6) == distance
+
+
+# Kemeny against brute force
+
+
+@settings(max_examples=300, deadline=None)
+@given(profiles())
+def test_kemeny_is_optimal(X):
+    fewest, orders = naive_kemeny(naive_counts(X))
+    kemeny = Kemeny().fit(X)
+    assert naive_disagreements(kemeny.ranks_, X) == fewest
+    assert tuple(kemeny.consensus_.tolist()) in orders
+    assert kemeny.optimal_gap_ == 0
+    check_fitted(kemeny, X)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kemeny_is_optimal_on_seven_items(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, (11, 7)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    assert naive_disagreements(Kemeny().fit(X).ranks_, X) == naive_kemeny(naive_counts(X))[0]
+
+
+# Every kind of ballot
+
+
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_ballot(estimator, kind):
+    X = np.array(KINDS[kind], dtype=float)
+    check_fitted(estimator.fit(X), X)
+    profile = Profile.from_rankings(X, keep="counts")
+    np.testing.assert_array_equal(estimator.fit(profile).ranks_, estimator.fit(X.tolist()).ranks_)
+
+
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+def test_unanimous_voters_get_their_ranking(estimator):
+    ranking = np.array([3, 0, 4, 1, 2])
+    fitted = estimator.fit(np.tile(ranking, (9, 1)))
+    if estimator.get_params().get("scores") == "plurality":  # all but the winner are level
+        assert fitted.consensus_.tolist() == [1, 0, 2, 3, 4]
+    else:
+        np.testing.assert_array_equal(fitted.ranks_, ranking)
+        assert fitted.score([ranking]) == 0
+
+
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+def test_voters_without_any_opinion(estimator):
+    """Everything is level: columns keep their order."""
+    for X in (np.zeros((3, 4)), np.full((3, 4), np.nan)):
+        fitted = estimator.fit(X)
+        assert fitted.consensus_.tolist() == [0, 1, 2, 3]
+        assert fitted.score(X) == 0
+
+
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+def test_names(estimator):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(KINDS["complete"], columns=["tea", "milk", "water", "beer"])
+    fitted = estimator.fit(X)
+    check_fitted(fitted, X)
+    assert set(fitted.consensus_) == {"tea", "milk", "water", "beer"}
+    assert fitted.consensus_[0] == "tea"
+    check_fitted(estimator.fit(Profile.from_rankings(X)), X)
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.score(X[["milk", "tea", "water", "beer"]])
+    with pytest.raises(ValueError, match="item names should match"):
+        fitted.score(Profile.from_rankings(X[["milk", "tea", "water", "beer"]]))
+    assert estimator.fit(X.to_numpy()).consensus_[0] == 0  # no name is left over
+    assert not hasattr(estimator, "feature_names_in_")
+
+
+@needs_data
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+def test_vermont(estimator):
+    """1,094 ballots of approval: two groups of tied names."""
+    ballots = read_preflib(Path(DATA, "00031-00000002.toc"))
+    assert ballots.profile.n_voters == 1094
+    check_fitted(estimator.fit(ballots.data), ballots.data)
+    assert excess_kendall_tau(estimator.ranks_, ballots.profile) < 0.05
+
+
+@needs_data
+@pytest.mark.parametrize("unranked", ["no_opinion", "last"])
+def test_dublin_west(unranked):
+    """29,988 truncated ballots; what is not listed means two things."""
+    ballots = read_preflib(Path(DATA, "00001-00000002.soi"), unranked=unranked)
+    assert ballots.data.shape == (29_988, 9)
+    best = Kemeny().fit(ballots.profile)
+    np.testing.assert_array_equal(ballots.profile.pairwise_counts, naive_counts(ballots.data))
+    _, optima = naive_kemeny(naive_counts(ballots.data))
+    assert tuple(np.argsort(best.ranks_).tolist()) in optima
+    for estimator in CLASSIC:
+        fitted = estimator.fit(ballots.profile)
+        check_fitted(fitted, ballots.profile)
+        assert best.score(ballots.profile) >= fitted.score(ballots.profile) > -0.5
+
+
+@needs_data
+def test_unranked_last_and_no_opinion_differ():
+    silent, last = (
+        read_preflib(Path(DATA, "00001-00000002.soi"), unranked=unranked).profile for unranked in ("no_opinion", "last")
+    )
+    assert (silent.pairwise_counts <= last.pairwise_counts).all()
+    assert silent.pairwise_counts.sum() < last.pairwise_counts.sum()
+    # Items tied last share last places either way.
+    np.testing.assert_array_equal(silent.placements, last.placements)
+
+
+@needs_data
+def test_jester():
+    """Ratings of 100 jokes, higher is better, many ties."""
+    pd = pytest.importorskip("pandas")
+    ratings = pd.read_csv(Path(DATA, "jester100.csv.gz"))
+    assert ratings.shape == (2341, 100)
+    X = RatingsToRankings().set_output(transform="pandas").fit_transform(ratings)
+    borda = Borda().fit(X)
+    check_fitted(borda, X)
+    np.testing.assert_array_equal(borda.ranks_, Borda().fit(-ratings).ranks_)
+    np.testing.assert_array_equal(borda.ranks_, Borda().fit(-ratings.to_numpy()).ranks_)
+    # Raw ratings give the reverse (but for equal totals), with a healthy score.
+    assert average_kendall_tau(Borda().fit(ratings).ranks_, X) > 0.6 > 0.4 > -borda.score(X)
+    few = Profile.from_rankings(X.iloc[:, :15])
+    np.testing.assert_array_equal(few.pairwise_counts, naive_counts(X.iloc[:, :15]))
+    best = Kemeny().fit(few)
+    for estimator in CLASSIC:
+        fitted = estimator.fit(few)
+        check_fitted(fitted, few)
+        assert best.score(few) >= fitted.score(few)
+
+
+# Positional rules
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    profiles(),
+    st.sampled_from(["borda", "plurality", "veto"]) | st.lists(st.integers(-9, 9), min_size=6, max_size=6),
+)
+def test_positional_rules_against_fractions(X, scores):
+    m = X.shape[1]
+    named = {
+        "borda": range(m - 1, -1, -1),
+        "plurality": [1] + [0] * (m - 1),
+        "veto": [1] * (m - 1) + [0],
+    }
+    scores = scores if isinstance(scores, str) else scores[:m]
+    totals = naive_scores(X, named[scores] if isinstance(scores, str) else scores)
+    fitted = PositionalRule(scores).fit(X)
+    assert fitted.consensus_.tolist() == sorted(range(m), key=lambda item: (-totals[item], item))
+
+
+def test_positional_rules_by_hand():
+    """Two voters tie 0 and 1 at the top: half a point each under plurality."""
+    X = [[0, 0, 1], [0, 0, 1], [1, 2, 0]]
+    assert naive_scores(X, [1, 0, 0]) == [1, 1, 1]
+    assert PositionalRule("plurality").fit(X).consensus_.tolist() == [0, 1, 2]
+    assert naive_scores(X, [1, 1, 0]) == [3, 2, 1]
+    assert PositionalRule("veto").fit(X).consensus_.tolist() == [0, 1, 2]
+    assert naive_scores([*X, [2, 1, 0]], [2, 1, 0]) == [Fraction(4), Fraction(4), Fraction(4)]
+    assert PositionalRule([0, 0, 1]).fit(X).consensus_.tolist() == [2, 1, 0]
+
+
+def test_positional_rules_of_unlisted_items():
+    """Items without an opinion are tied last: both get the mean of 1 and 0."""
+    assert naive_scores([[0, np.nan, np.nan]], [5, 1, 0]) == [5, Fraction(1, 2), Fraction(1, 2)]
+    X = [[0, np.nan, np.nan], [2, 1, 0], [2, 1, 0]]
+    assert PositionalRule([5, 1, 0]).fit(X).consensus_.tolist() == [2, 0, 1]
+
+
+def test_borda_scores_and_net_wins_agree_on_ranked_ballots():
+    X = np.random.default_rng(0).integers(0, 4, (60, 7))
+    np.testing.assert_array_equal(PositionalRule("borda").fit(X).ranks_, Borda().fit(X).ranks_)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([2, 1], "scores must hold one number for each of the 3 items, got shape (2,)"),
+        ([2, 1, np.nan], "scores must be finite"),
+        ("approval", "scores must be one of ['borda', 'plurality', 'veto'] or a vector, got 'approval'"),
+    ],
+)
+def test_bad_scores(scores, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PositionalRule(scores).fit([[0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (Kemeny(tolerance=-1), "The 'tolerance' parameter of Kemeny must be a float in the range"),
+        (Kemeny(work_limit=0), "The 'work_limit' parameter of Kemeny must be"),
+        (BradleyTerry(ridge=0), "The 'ridge' parameter of BradleyTerry must be a float in the range (0.0, inf)"),
+        (KwikSort(random_state="seed"), "The 'random_state' parameter of KwikSort must be"),
+    ],
+    ids=named,
+)
+def test_bad_parameters(estimator, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        estimator.fit([[0, 1, 2]])
+
+
+# No column is special
+
+
+@settings(max_examples=100, deadline=None)
+@given(profiles(max_voters=9), st.integers(0, 2**32 - 1), st.sampled_from([Borda(), PositionalRule("veto")]))
+def test_relabelling_columns_relabels_scores(X, seed, estimator):
+    """Where no two scores are equal the order of the columns says nothing."""
+    m = X.shape[1]
+    if isinstance(estimator, Borda):
+        scores = Profile.from_rankings(X).net_wins.tolist()
+    else:
+        scores = naive_scores(X, [1] * (m - 1) + [0])
+    assume(len(set(scores)) == m)
+    labels = np.random.default_rng(seed).permutation(m)
+    np.testing.assert_array_equal(estimator.fit(X[:, labels]).ranks_, estimator.fit(X).ranks_[labels])
+
+
+@pytest.mark.parametrize("estimator", CLASSIC, ids=named)
+@pytest.mark.parametrize("seed", range(5))
+def test_relabelling_columns_relabels_the_consensus(estimator, seed):
+    """An odd number of clear voters: majorities are strict and without cycles."""
+    rng = np.random.default_rng(seed)
+    X = make_mallows(401, 6, 0.6, random_state=rng)
+    labels = rng.permutation(6)
+    expected = estimator.fit(X).ranks_[labels]
+    np.testing.assert_array_equal(estimator.fit(X[:, labels]).ranks_, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles(), st.integers(0, 2**32 - 1))
+def test_relabelling_columns_keeps_the_optimum(X, seed):
+    labels = np.random.default_rng(seed).permutation(X.shape[1])
+    moved = Kemeny().fit(X[:, labels])
+    assert moved.score(X[:, labels]) == pytest.approx(Kemeny().fit(X).score(X), abs=1e-12)
+
+
+def test_kwiksort_on_a_cycle_draws_each_pivot():
+    X = [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
+    orders = [tuple(KwikSort(random_state=seed).fit(X).consensus_.tolist()) for seed in range(600)]
+    seen = [orders.count(order) for order in sorted(set(orders))]
+    assert sorted(set(orders)) == [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+    assert chisquare(seen).pvalue > 1e-3
+    np.testing.assert_array_equal(KwikSort(random_state=7).fit(X).ranks_, KwikSort(random_state=7).fit(X).ranks_)
+
+
+def test_more_voters_of_a_kind_weigh_more():
+    """Doubling every ballot changes nothing; adding one side's ballots moves the optimum to it."""
+    X = make_mallows(30, 5, 0.8, random_state=0)
+    for estimator in CLASSIC[:6]:
+        np.testing.assert_array_equal(estimator.fit(np.repeat(X, 2, axis=0)).ranks_, estimator.fit(X).ranks_)
+        flooded = np.concatenate([X, np.tile([4, 3, 2, 1, 0], (1000, 1))])
+        assert estimator.fit(flooded).consensus_[0] == 4

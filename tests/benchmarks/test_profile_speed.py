@@ -1,0 +1,219 @@
+"""Counting, classic rules and Mallows draws against naive twins: ratios travel between machines, times do not.
+
+Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
+"""
+
+from functools import partial
+from itertools import combinations, permutations
+from time import perf_counter
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from sklearn_dprank import Borda
+from sklearn_dprank.channels import Exact
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.profile import Profile, count_pairs
+from sklearn_dprank.rankings import compact_positions
+from sklearn_dprank.rules import KemenyRule, KwikSortRule
+
+PIECE = 1 << 17  # bytes: 128 KB of each row at a time
+
+
+def compare(benchmark, ours, twin, *, at_most=None, at_least=None, share=1, rounds=5):
+    """Time both in turn, so that other work on the machine meets both, and compare the fastest rounds.
+
+    Our time over the twin's is held to `at_most`, or the twin's over ours to `at_least`; the twin does
+    `share` of the work.
+    """
+    result = benchmark(ours)
+    fastest = [np.inf, np.inf]
+    for _ in range(rounds):
+        for which, function in enumerate((ours, twin)):
+            began = perf_counter()
+            function()
+            fastest[which] = min(fastest[which], perf_counter() - began)
+    times_faster = fastest[1] / share / fastest[0]
+    if at_least is not None:
+        benchmark.extra_info["times_faster_than_the_twin"] = round(times_faster, 1)
+        assert times_faster >= at_least
+    else:
+        benchmark.extra_info["times_the_twin"] = round(1 / times_faster, 2)
+        assert 1 / times_faster <= at_most
+    return result
+
+
+def session(profile):
+    return Exact().plan([], profile.n_items).open(profile, Bits.from_random_state(0))
+
+
+# Pairwise counts
+
+
+def bare_loop(table):
+    """What NumPy needs at least: one comparison and one count for each pair i < j of uint8 rows."""
+    n_items, n_voters = table.shape
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    for start in range(0, n_voters, PIECE):
+        rows = list(table[:, start : start + PIECE])
+        for i, j in combinations(range(n_items), 2):
+            counts[i, j] += np.count_nonzero(rows[i] < rows[j])
+    return counts
+
+
+def ballots(n_voters, n_items, kind):
+    rng = np.random.default_rng(0)
+    X = rng.permuted(np.tile(np.arange(n_items), (n_voters, 1)), axis=1)
+    if kind == "tied":
+        return X // 2
+    return np.where(rng.random(X.shape) < 0.2, np.nan, X) if kind == "partial" else X
+
+
+@pytest.mark.parametrize(
+    ("n_voters", "n_items", "kind", "limit"),
+    [
+        (100_000, 45, "strict", 2.0),  # 1.5 on a quiet machine
+        (5_000, 45, "strict", 2.0),
+        (1_000_000, 10, "strict", 3.0),  # with few items the check that ballots are strict weighs more
+        (5_000, 10, "strict", 4.0),
+        # Each direction of a pair is counted by itself where there are ties.
+        (100_000, 45, "tied", 3.0),
+        (100_000, 45, "partial", 4.0),
+    ],
+)
+def test_counting(benchmark, n_voters, n_items, kind, limit):
+    positions = compact_positions(ballots(n_voters, n_items, kind))
+    twin = partial(bare_loop, positions.table)
+    counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit)
+    if kind == "strict":
+        np.testing.assert_array_equal(np.triu(counts), twin())
+
+
+@pytest.mark.parametrize(
+    ("n_voters", "n_items", "kind", "limit"),
+    [
+        (100_000, 45, "strict", 4.0),
+        (5_000, 45, "strict", 4.0),
+        (1_000_000, 10, "strict", 8.0),
+        (100_000, 45, "partial", 15.0),  # read from float64, with a mask
+    ],
+)
+def test_counting_with_conversion(benchmark, n_voters, n_items, kind, limit):
+    """From an int64 (n, m) matrix, scikit-learn's checks included."""
+    X = ballots(n_voters, n_items, kind)
+    twin = partial(bare_loop, compact_positions(X).table)
+    compare(benchmark, lambda: Profile.from_rankings(X).pairwise_counts, twin, at_most=limit)
+
+
+# Rules
+
+
+def naive_borda(X):
+    """Add up positions, ballot by ballot."""
+    totals = [0] * X.shape[1]
+    for ballot in X.tolist():
+        for item, position in enumerate(ballot):
+            totals[item] += position
+    return sorted(range(len(totals)), key=totals.__getitem__)
+
+
+@pytest.mark.parametrize(("n_voters", "n_items"), [(5_000, 10), (5_000, 45), (100_000, 45)])
+def test_borda(benchmark, n_voters, n_items):
+    X = make_mallows(n_voters, n_items, 0.9, random_state=0)
+    fitted = compare(benchmark, lambda: Borda().fit(X), lambda: naive_borda(X), at_least=3, rounds=2)
+    assert fitted.consensus_.tolist() == naive_borda(X)
+
+
+def naive_kwiksort(items, margins, rng):
+    """Recursion on arrays."""
+    if len(items) <= 1:
+        return items
+    pivot = items[rng.integers(len(items))]
+    wins = margins[items, pivot] > 0
+    left, right = items[wins], items[~wins & (items != pivot)]
+    return np.concatenate([naive_kwiksort(left, margins, rng), [pivot], naive_kwiksort(right, margins, rng)])
+
+
+@pytest.mark.parametrize("n_items", [45, 200])
+def test_kwiksort(benchmark, n_items):
+    """One question at a time, as any session is asked; the twin looks margins up in bulk."""
+    profile = Profile.from_rankings(make_mallows(301, n_items, 0.9, random_state=0))
+    rule, opened = KwikSortRule(), session(profile)
+    twin = partial(naive_kwiksort, np.arange(n_items), profile.margins, np.random.default_rng(0))
+    compare(benchmark, lambda: rule.aggregate(opened), twin, at_most=12)
+
+
+def naive_kemeny(counts):
+    """Try every order."""
+    orders = np.array(list(permutations(range(len(counts)))))
+    costs = sum(counts[orders[:, b], orders[:, a]] for a, b in combinations(range(len(counts)), 2))
+    return int(costs.min())
+
+
+def textbook_kemeny(counts):
+    """The 0-1 program with one variable a pair and every triangle, solved by HiGHS."""
+    m = len(counts)
+    index = {pair: k for k, pair in enumerate(combinations(range(m), 2))}
+    rows = np.zeros((len(list(combinations(range(m), 3))), len(index)))
+    for row, (i, j, k) in enumerate(combinations(range(m), 3)):
+        rows[row, [index[i, j], index[j, k], index[i, k]]] = 1, 1, -1
+    cost = np.array([counts[j, i] - counts[i, j] for i, j in index])  # variable 1: i before j
+    found = milp(
+        cost,
+        constraints=LinearConstraint(rows, 0, 1),
+        bounds=Bounds(0, 1),
+        integrality=np.ones(len(index)),
+        options={"mip_rel_gap": 0},
+    )
+    return round(found.fun + sum(counts[i, j] for i, j in index))
+
+
+def kemeny_cost(profile, order):
+    return int(np.triu(profile.pairwise_counts[np.ix_(order, order)].T, 1).sum())
+
+
+def test_kemeny_against_every_order(benchmark):
+    profile = Profile.from_rankings(make_mallows(50, 8, 0.9, random_state=0))
+    opened, twin = session(profile), partial(naive_kemeny, profile.pairwise_counts)
+    found = compare(benchmark, lambda: KemenyRule().aggregate(opened), twin, at_least=20, rounds=2)
+    assert kemeny_cost(profile, found.order) == twin()
+
+
+@pytest.mark.parametrize(
+    ("n_items", "n_voters", "phi"),
+    [(10, 50, 0.9), (15, 50, 0.9), (20, 50, 0.9), (30, 50, 0.9), (40, 50, 0.9), (45, 5000, 0.75), (14, 51, 1.0)],
+)
+def test_kemeny_against_a_textbook_program(benchmark, n_items, n_voters, phi):
+    profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
+    rule, opened, twin = (
+        KemenyRule(work_limit=None),
+        session(profile),
+        partial(textbook_kemeny, profile.pairwise_counts),
+    )
+    found = compare(benchmark, lambda: rule.aggregate(opened), twin, at_least=2, rounds=2)
+    assert found.facts["optimal_gap"] == 0
+    assert kemeny_cost(profile, found.order) == twin()
+
+
+# Data
+
+
+def naive_mallows(n_voters, n_items, phi, rng):
+    """Repeated insertion, one voter and one item at a time."""
+    out = np.empty((n_voters, n_items), dtype=np.int64)
+    for row in out:
+        order = []
+        for item in range(n_items):
+            weights = phi ** np.arange(item + 1.0)
+            order.insert(item - rng.choice(item + 1, p=weights / weights.sum()), item)
+        row[order] = np.arange(n_items)
+    return out
+
+
+@pytest.mark.parametrize(("n_voters", "n_items"), [(5_000, 45), (1_000_000, 10)])
+def test_make_mallows(benchmark, n_voters, n_items):
+    ours = partial(make_mallows, n_voters, n_items, 0.75, random_state=0)
+    twin = partial(naive_mallows, 100, n_items, 0.75, np.random.default_rng(0))
+    compare(benchmark, ours, twin, share=100 / n_voters, at_least=20, rounds=2)

@@ -1,0 +1,130 @@
+"""Naive twins: the obvious way, however slow, shared by the tests."""
+
+from fractions import Fraction
+from itertools import combinations, permutations, product
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
+
+
+def naive_counts(X):
+    """C[i, j]: voters who strictly prefer i to j; every comparison with NaN is false."""
+    X = np.asarray(X)
+    return np.array([[np.count_nonzero(a < b) for b in X.T] for a in X.T], dtype=np.int64)
+
+
+def naive_placements(X):
+    """{(item, first, last): voters}, NaN tied last."""
+    out = {}
+    for row in np.asarray(X, dtype=float):
+        row = np.where(np.isnan(row), np.inf, row)
+        for item, value in enumerate(row):
+            first = int(np.count_nonzero(row < value))
+            key = item, first, first + int(np.count_nonzero(row == value)) - 1
+            out[key] = out.get(key, 0) + 1
+    return out
+
+
+def naive_scores(X, scores):
+    """Positional scores as Fractions: tied items share the mean of their positions' scores."""
+    totals = [Fraction(0)] * len(scores)
+    for (item, first, last), voters in naive_placements(X).items():
+        shared = [Fraction(score) for score in scores[first : last + 1]]
+        totals[item] += voters * sum(shared) / len(shared)
+    return totals
+
+
+def naive_disagreements(positions, X):
+    """Strict disagreements of all ballots with one ranking, pair by pair."""
+    return sum(
+        int(np.count_nonzero((x[i] - x[j]) * (positions[i] - positions[j]) < 0))
+        for x in np.asarray(X, dtype=float)
+        for i, j in combinations(range(len(positions)), 2)
+    )
+
+
+def naive_kemeny(counts):
+    """(Fewest disagreements, list of all orders that have them), by trying every order."""
+    orders = np.array(list(permutations(range(len(counts)))))
+    costs = sum(counts[orders[:, b], orders[:, a]] for a, b in combinations(range(len(counts)), 2))
+    return int(costs.min()), [tuple(order) for order in orders[costs == costs.min()].tolist()]
+
+
+def permutohedron_gauge(w):
+    """Gauge of the permutohedron of net wins: k items together win at most k (m - k) times."""
+    m = len(w)
+    best = np.sort(np.asarray(w, dtype=float))[::-1].cumsum()[:-1]
+    return float(np.max(best / [k * (m - k) for k in range(1, m)]))
+
+
+def rankings(m):
+    """All strict rankings of m items, as positions."""
+    return np.array(list(permutations(range(m))), dtype=float)
+
+
+def all_ballots(m):
+    """Every ballot with ties and missing items: 26 at m=3, 150 at m=4 (dense ranks, NaN)."""
+    rows = np.array(list(product([*range(m), np.nan], repeat=m)))
+    return np.array([row for row in rows if set(row[~np.isnan(row)]) == set(range(len(set(row[~np.isnan(row)]))))])
+
+
+def distinct_ballots(m):
+    """One ballot for each way to prefer some items to others: 19 at m=3, 135 at m=4."""
+    ballots = all_ballots(m)
+    opinions = (ballots[:, :, None] < ballots[:, None, :]).reshape(len(ballots), -1)
+    return ballots[np.unique(opinions, axis=0, return_index=True)[1]]
+
+
+@st.composite
+def profiles(draw, max_voters=12, max_items=6, strict=False):
+    """Ballots with ties, gaps and missing items, in one of several dtypes; or complete strict rankings."""
+    m, n = draw(st.integers(2, max_items)), draw(st.integers(1, max_voters))
+    if strict or draw(st.booleans()):
+        seed = draw(st.integers(0, 2**32 - 1))
+        return np.random.default_rng(seed).permuted(np.tile(np.arange(m), (n, 1)), axis=1)
+    dtype = draw(st.sampled_from([np.int64, np.int8, np.uint16, np.float32, np.float64]))
+    if np.dtype(dtype).kind == "f":
+        entries = st.sampled_from([*range(m), np.nan]) | st.sampled_from([-0.5, 0.25, 1e6, -1e6, np.nan])
+    else:
+        entries = st.integers(0, m) | st.integers(*([-128, 127] if dtype != np.uint16 else [0, 65535]))
+    return draw(hnp.arrays(dtype, (n, m), elements=entries.map(dtype)))
+
+
+class ScriptedSession(Session):
+    """Answers from a margin matrix, at most `paid` pair margins; remembers what it was asked."""
+
+    def __init__(self, margins, *, paid=None, seed=0, fair_ties=True):
+        super().__init__(len(margins), SeededBits(np.random.SeedSequence(seed)), fair_ties=fair_ties)
+        self.margins = np.asarray(margins)
+        self.paid = paid
+        self.asked = []
+
+    def answer(self, query):
+        if isinstance(query, PairMargin):
+            if self.paid is not None and len(self.asked) >= self.paid:
+                raise BudgetExhausted("no answer is left")
+            self.asked.append((query.i, query.j))
+            return self.margins[query.i, query.j]
+        if isinstance(query, AllMargins):
+            return self.margins
+        if isinstance(query, NetWins):
+            return self.margins.sum(axis=1)
+        raise BudgetExhausted(f"{query} was not planned for")
+
+
+def margins_of_order(order, size=2):
+    """Margins of `size` voters who all agree on this order."""
+    positions = np.argsort(order)
+    return size * np.sign(positions[None, :] - positions[:, None])
+
+
+def random_margins(rng, m, high=4):
+    """An antisymmetric matrix of small integers, zeros and cycles included."""
+    upper = np.triu(rng.integers(-high, high + 1, (m, m)), 1)
+    return upper - upper.T

@@ -1,0 +1,121 @@
+import re
+
+import numpy as np
+import pytest
+from oracles import ScriptedSession
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from sklearn_dprank.queries import PairTallies, Tallies
+from sklearn_dprank.rules import BradleyTerryRule
+from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
+
+STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
+
+
+def expected_tallies(strengths, flips, answers):
+    """What infinitely patient counting would find: `answers` a pair and flip probability."""
+    chance = expit(strengths[:, None] - strengths[None, :])
+    off = 1 - np.eye(len(strengths))
+    return tuple(Tallies(flip, answers * (flip + (1 - 2 * flip) * chance) * off) for flip in flips)
+
+
+def sampled_tallies(rng, strengths, flips, answers):
+    out = []
+    for tally in expected_tallies(strengths, flips, 1):
+        upper = np.triu(rng.binomial(answers, np.clip(tally.wins, 0, 1)), 1)
+        out.append(Tallies(tally.flip, upper + np.triu(answers - upper, 1).T))
+    return tuple(out)
+
+
+def naive_loss(s, tallies, ridge):
+    """Minus the penalised log-likelihood, answer by answer."""
+    total = ridge / 2 * sum(x * x for x in s)
+    for flip, wins in tallies:
+        for i in range(len(s)):
+            for j in range(len(s)):
+                if i != j:
+                    said = flip + (1 - 2 * flip) / (1 + np.exp(s[j] - s[i]))
+                    total -= wins[i, j] * np.log(said)
+    return total
+
+
+def session(tallies):
+    class Answers(ScriptedSession):
+        def answer(self, query):
+            assert query == PairTallies()
+            return tallies
+
+    return Answers(np.zeros_like(tallies[0].wins))
+
+
+@pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
+def test_exact_tallies_give_the_strengths_back(flips):
+    found = bradley_terry_strengths(expected_tallies(STRENGTHS, flips, 1e6), 1e-6)
+    np.testing.assert_allclose(found, STRENGTHS - STRENGTHS.mean(), atol=1e-3)
+
+
+@pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.45)])
+@pytest.mark.parametrize("ridge", [0.01, 5.0])
+def test_against_naive_twin(flips, ridge):
+    rng = np.random.default_rng(0)
+    for answers in (3, 200):
+        tallies = sampled_tallies(rng, STRENGTHS, flips, answers)
+        found = bradley_terry_strengths(tallies, ridge)
+        plain = minimize(naive_loss, np.zeros(5), args=(tallies, ridge), method="BFGS", options={"gtol": 1e-4})
+        assert naive_loss(found, tallies, ridge) <= plain.fun + 1e-4
+        np.testing.assert_allclose(found, plain.x, atol=0.02)
+
+
+def test_the_solution_is_stationary():
+    """Central differences of the naive loss vanish at the strengths."""
+    tallies = sampled_tallies(np.random.default_rng(1), STRENGTHS, (0.2,), 100)
+    found = bradley_terry_strengths(tallies, 0.01)
+    for step in 1e-4 * np.eye(5):
+        slope = (naive_loss(found + step, tallies, 0.01) - naive_loss(found - step, tallies, 0.01)) / 2e-4
+        assert abs(slope) < 0.01  # of some 1,000 answers
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.27, 0.4])
+def test_recovers_the_order_of_a_population(flip):
+    """Voters who choose by Bradley-Terry strengths, through randomised response."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        strengths = rng.permutation(np.linspace(-1.5, 1.5, 8))
+        tallies = sampled_tallies(rng, strengths, (flip,), 20_000)
+        order = BradleyTerryRule().aggregate(session(tallies)).order
+        assert order.tolist() == np.argsort(-strengths).tolist()
+
+
+def test_items_that_never_win_or_lose_stay_finite():
+    wins = np.array([[0, 9, 9], [0, 0, 9], [0, 0, 0]])
+    strengths = bradley_terry_strengths((Tallies(0.0, wins),), 0.01)
+    assert np.isfinite(strengths).all()
+    assert strengths.sum() == pytest.approx(0)
+    assert BradleyTerryRule().aggregate(session((Tallies(0.0, wins),))).order.tolist() == [0, 1, 2]
+
+
+def test_no_answers_is_a_tie():
+    tallies = (Tallies(0.2, np.zeros((3, 3), dtype=np.int64)),)
+    np.testing.assert_allclose(bradley_terry_strengths(tallies, 0.01), 0)
+
+
+def test_relabelling_items_relabels_strengths():
+    rng = np.random.default_rng(3)
+    tallies = sampled_tallies(rng, STRENGTHS, (0.1, 0.3), 50)
+    labels = rng.permutation(5)
+    moved = tuple(Tallies(flip, wins[np.ix_(labels, labels)]) for flip, wins in tallies)
+    np.testing.assert_allclose(
+        bradley_terry_strengths(moved, 0.01), bradley_terry_strengths(tallies, 0.01)[labels], atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("ridge", [0, -1.0, np.nan])
+def test_ridge_must_be_positive(ridge):
+    with pytest.raises(ValueError, match=re.escape(f"ridge must be positive, got {ridge!r}")):
+        BradleyTerryRule(ridge).asks(3)
+
+
+def test_asks_for_tallies():
+    (ask,) = BradleyTerryRule().asks(3)
+    assert (ask.query, ask.times, ask.share) == (PairTallies(), 1, 1)

@@ -1,0 +1,153 @@
+import re
+from itertools import permutations
+
+import numpy as np
+import pytest
+from oracles import ScriptedSession, naive_kemeny, random_margins
+
+from sklearn_dprank import Borda, DPBorda, Kemeny, KwikSort
+from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.rules import (
+    BradleyTerryRule,
+    HierarchicalRule,
+    KemenyRule,
+    KwikSortRule,
+    Rule,
+    SortByScore,
+    resolve_rule,
+)
+
+
+@pytest.mark.parametrize("m", range(2, 8))
+def test_against_brute_force(m):
+    rng = np.random.default_rng(m)
+    for high in (1, 5):
+        for seed in range(15):
+            margins = random_margins(rng, m, high)
+            _, optima = naive_kemeny(np.maximum(margins, 0))
+            for fair_ties in (True, False):
+                session = ScriptedSession(margins, seed=seed, fair_ties=fair_ties)
+                found = KemenyRule().aggregate(session)
+                assert tuple(found.order.tolist()) in optima
+                assert found.facts == {"optimal_gap": 0.0}
+
+
+def test_noisy_margins_may_be_floats():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        upper = np.triu(rng.normal(size=(5, 5)), 1)
+        margins = upper - upper.T
+        orders = list(permutations(range(5)))
+        cost = [sum(max(margins[o[b], o[a]], 0) for a in range(5) for b in range(a + 1, 5)) for o in orders]
+        found = tuple(KemenyRule().aggregate(ScriptedSession(margins)).order.tolist())
+        assert cost[orders.index(found)] == pytest.approx(min(cost))
+
+
+def test_exact_ties_go_to_small_indices():
+    for margins in (np.zeros((5, 5), dtype=int), np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])):
+        found = KemenyRule().aggregate(ScriptedSession(margins, fair_ties=False))
+        assert found.order.tolist() == list(range(len(margins)))
+
+
+def test_coins_choose_among_optima_on_private_channels():
+    """A three-cycle has three optima; every one is found, whatever the labels."""
+    cycle = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
+    orders = [tuple(KemenyRule().aggregate(ScriptedSession(cycle, seed=seed)).order.tolist()) for seed in range(300)]
+    assert {order: orders.count(order) > 60 for order in set(orders)} == {
+        (0, 1, 2): True,
+        (1, 2, 0): True,
+        (2, 0, 1): True,
+    }
+
+
+def test_a_limit_on_work_leaves_a_certificate():
+    """Twenty-four items on a random tournament, cut short: an order, and what is proved of it."""
+    margins = random_margins(np.random.default_rng(1), 24, 9)
+
+    def overruled(order):
+        return np.triu(np.maximum(-margins[np.ix_(order, order)], 0)).sum()
+
+    best = KemenyRule(work_limit=None).aggregate(ScriptedSession(margins))
+    assert best.facts == {"optimal_gap": 0.0}
+    gaps = []
+    for work_limit in (0, 1, 100):
+        limited = KemenyRule(work_limit=work_limit).aggregate(ScriptedSession(margins))
+        gaps.append(limited.facts["optimal_gap"])
+        assert overruled(best.order) <= overruled(limited.order) <= (1 + gaps[-1]) * overruled(best.order)
+        again = KemenyRule(work_limit=work_limit).aggregate(ScriptedSession(margins))
+        np.testing.assert_array_equal(again.order, limited.order)  # counts of work do not depend on the machine
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[0] == np.inf > gaps[-1] > 0  # without any linear program no cycle is known to cost anything
+
+
+def test_asks_for_all_margins_once():
+    (ask,) = KemenyRule().asks(7)
+    assert (ask.query, ask.times, ask.share) == (AllMargins(), 1, 1)
+    assert KemenyRule(work_limit=None, tolerance=0.1).asks(7) == [ask]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tolerance": -0.1}, "tolerance must be a number of at least 0, got -0.1"),
+        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
+        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
+        ({"tolerance": "0"}, "tolerance must be a number of at least 0, got '0'"),
+        ({"work_limit": -1}, "work_limit must be None or an integer of at least 0, got -1"),
+        ({"work_limit": 1.5}, "work_limit must be None or an integer of at least 0, got 1.5"),
+    ],
+)
+def test_errors(parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        KemenyRule(**parameters).asks(5)
+
+
+# The `rule` parameter
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("borda", SortByScore),
+        ("kemeny", KemenyRule),
+        ("kwiksort", KwikSortRule),
+        ("hierarchical", HierarchicalRule),
+        ("bradley_terry", BradleyTerryRule),
+    ],
+)
+def test_rules_by_name(name, kind):
+    default = SortByScore("veto")
+    assert type(resolve_rule(name, default)) is kind
+    assert resolve_rule(None, default) is default
+    rule = kind()
+    assert resolve_rule(rule, default) is rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Kemeny(), 'rule must be a rule, got the estimator Kemeny; use rule="kemeny".'),
+        (Borda(), 'rule must be a rule, got the estimator Borda; use rule="borda".'),
+        (KwikSort, 'rule must be a rule, got the estimator KwikSort; use rule="kwiksort".'),
+        (DPBorda(), "rule must be a rule, got the estimator DPBorda; use rule=one of ['borda', 'bradley_terry'"),
+        ("Kemeny", "rule must be None, one of ['borda', 'bradley_terry', 'hierarchical', 'kemeny', 'kwiksort'"),
+        (3, "or a Rule object, got 3"),
+    ],
+)
+def test_what_is_no_rule(rule, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        resolve_rule(rule, SortByScore())
+
+
+def test_a_rule_class_is_told_to_be_called():
+    with pytest.raises(ValueError, match=re.escape("got the class KemenyRule; use rule=KemenyRule()")):
+        resolve_rule(KemenyRule, SortByScore())
+
+
+def test_a_rule_of_your_own():
+    class Reverse(Rule):
+        def asks(self, n_items):
+            return []
+
+    rule = Reverse()
+    assert resolve_rule(rule, SortByScore()) is rule

@@ -1,0 +1,200 @@
+import re
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
+from scipy.stats import chisquare
+
+from sklearn_dprank.orders.quicksort import (
+    binary_insertion_bound,
+    hay_query_bound,
+    quicksort_comparisons,
+    quicksort_query_bound,
+)
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.queries import AllMargins, PairMargin
+from sklearn_dprank.rules import KemenyRule, KwikSortRule
+from sklearn_dprank.rules.kwiksort import _binary_insertion
+
+STRATEGIES = ["quicksort", "binary_insertion"]
+CYCLE = np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])  # 0 beats 1 beats 2 beats 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("m", range(1, 7))
+def test_sorts_every_transitive_order(strategy, m):
+    rule = KwikSortRule(strategy=strategy)
+    for seed, order in enumerate(permutations(range(m))):
+        session = ScriptedSession(margins_of_order(order), seed=seed)
+        assert rule.aggregate(session).order.tolist() == list(order)
+        assert len(session.asked) <= (binary_insertion_bound(m) if strategy != "quicksort" else m * (m - 1) // 2)
+        assert len(set(session.asked)) == len(session.asked)  # no answer is paid for twice
+        assert all(i < j for i, j in session.asked)
+
+
+@pytest.mark.parametrize("m", [7, 16, 17, 31, 45, 100])
+def test_binary_insertion_keeps_its_bound(m):
+    """Whatever the answers: sorted, noisy, or plain coins."""
+    rng = np.random.default_rng(m)
+    for seed in range(10):
+        bits = SeededBits(np.random.SeedSequence(seed))
+        order = rng.permutation(m)
+        session = ScriptedSession(margins_of_order(order), seed=seed)
+        assert KwikSortRule(strategy="binary_insertion").aggregate(session).order.tolist() == order.tolist()
+        assert len(session.asked) <= binary_insertion_bound(m)
+        asked = []
+
+        def coin(i, j, asked=asked, rng=rng):
+            asked.append((i, j))
+            return bool(rng.integers(2))
+
+        assert sorted(_binary_insertion(list(range(m)), coin, bits)) == list(range(m))
+        assert len(asked) <= binary_insertion_bound(m)
+
+
+def test_binary_insertion_attains_its_bound():
+    worst = [len(_asked(KwikSortRule(strategy="binary_insertion"), order)) for order in permutations(range(5))]
+    assert max(worst) == binary_insertion_bound(5) == 8
+
+
+def _asked(rule, order, seed=0):
+    session = ScriptedSession(margins_of_order(order), seed=seed)
+    rule.aggregate(session)
+    return session.asked
+
+
+def test_number_of_comparisons_has_the_law_of_quicksort():
+    draws = [len(_asked(KwikSortRule(), range(5), seed)) for seed in range(3000)]
+    law = quicksort_comparisons(5)
+    seen = np.bincount(draws, minlength=len(law))
+    assert seen[law < 1e-12].sum() == 0
+    assert chisquare(seen[law > 1e-12], law[law > 1e-12] * 3000).pvalue > 1e-3
+
+
+def test_pivots_are_uniform_on_a_cycle():
+    """A cycle gives the three rotations, one for each pivot."""
+    seen = {}
+    for seed in range(900):
+        order = tuple(KwikSortRule().aggregate(ScriptedSession(CYCLE, seed=seed)).order.tolist())
+        seen[order] = seen.get(order, 0) + 1
+    assert set(seen) == {(0, 1, 2), (1, 2, 0), (2, 0, 1)}
+    assert chisquare(list(seen.values())).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_ties(strategy):
+    """By item index on exact answers (with a fixed rule: never a cycle), by coins on private ones."""
+    rule, level = KwikSortRule(strategy=strategy), np.zeros((4, 4), dtype=int)
+    for seed in range(20):
+        exact = ScriptedSession(level, seed=seed, fair_ties=False)
+        assert rule.aggregate(exact).order.tolist() == [0, 1, 2, 3]
+    orders = [tuple(rule.aggregate(ScriptedSession(level[:3, :3], seed=seed)).order) for seed in range(1200)]
+    seen = [orders.count(order) for order in permutations(range(3))]
+    if strategy == "quicksort":  # binary insertion with coins is not uniform, but fair to labels
+        assert chisquare(seen).pvalue > 1e-3
+    firsts = np.bincount([order[0] for order in orders], minlength=3)
+    assert chisquare(firsts).pvalue > 1e-3
+
+
+# When answers run out
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("paid", range(7))
+def test_coins_answer_when_the_budget_is_used_up(strategy, paid):
+    rule = KwikSortRule(max_queries=paid or 1, on_exhausted="coin", strategy=strategy)
+    for seed in range(30):
+        session = ScriptedSession(margins_of_order(range(6)), paid=paid, seed=seed)
+        assert sorted(rule.aggregate(session).order.tolist()) == list(range(6))
+        assert len(session.asked) <= paid
+
+
+def test_no_answer_at_all_gives_a_uniform_order():
+    rule = KwikSortRule(max_queries=1, on_exhausted="coin")
+    session_orders = [
+        tuple(rule.aggregate(ScriptedSession(margins_of_order(range(3)), paid=0, seed=seed)).order)
+        for seed in range(1200)
+    ]
+    seen = [session_orders.count(order) for order in permutations(range(3))]
+    assert chisquare(seen).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_kemeny_answers_when_the_budget_is_used_up(strategy):
+    """The fallback is the Kemeny order of all margins; what sorting had found is dropped."""
+    rng = np.random.default_rng(0)
+    rule = KwikSortRule(max_queries=3, on_exhausted="kemeny", strategy=strategy)
+    for seed in range(40):
+        margins = random_margins(rng, 6)
+        session = ScriptedSession(margins, paid=3, seed=seed)
+        found = rule.aggregate(session)
+        assert len(session.asked) == 3
+        assert tuple(found.order.tolist()) in naive_kemeny(np.maximum(margins, 0))[1]
+        assert found.facts == {"optimal_gap": 0.0}
+        assert found.facts == KemenyRule().aggregate(ScriptedSession(margins)).facts
+
+
+def test_kemeny_is_not_used_while_answers_last():
+    class NoKemeny(ScriptedSession):
+        def answer(self, query):
+            assert isinstance(query, PairMargin)
+            return super().answer(query)
+
+    rule = KwikSortRule(on_exhausted="kemeny")
+    for seed in range(30):
+        session = NoKemeny(margins_of_order(range(6)), paid=rule.asks(6)[0].times, seed=seed)
+        assert rule.aggregate(session).order.tolist() == list(range(6))
+
+
+def test_exhaustion_is_an_error_where_it_must_not_happen():
+    class PairsOnly(ScriptedSession):
+        def answer(self, query):
+            if query == AllMargins():
+                raise BudgetExhausted("it was not planned for")
+            return super().answer(query)
+
+    with pytest.raises(BudgetExhausted):
+        KwikSortRule().aggregate(PairsOnly(margins_of_order(range(6)), paid=3))
+
+
+# What it declares
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10, 20, 40])
+def test_declared_queries(m):
+    pairs, insertion = m * (m - 1) // 2, binary_insertion_bound(m)
+    for rule, times in [
+        (KwikSortRule(), pairs),
+        (KwikSortRule(on_exhausted="coin"), hay_query_bound(m)),
+        (KwikSortRule(on_exhausted="kemeny"), quicksort_query_bound(m)),
+        (KwikSortRule(strategy="binary_insertion"), insertion),
+        (KwikSortRule(strategy="binary_insertion", on_exhausted="kemeny"), insertion),
+        (KwikSortRule(max_queries=10**6), pairs),
+        (KwikSortRule(max_queries=1, on_exhausted="coin"), 1),
+    ]:
+        asks = rule.asks(m)
+        assert (asks[0].query, asks[0].times) == (PairMargin(), times)
+        assert sum(ask.share for ask in asks) == 1
+        reserves = rule.on_exhausted == "kemeny" and times < (insertion if "binary" in rule.strategy else pairs)
+        assert len(asks) == 1 + reserves
+        if reserves:
+            assert asks[1] == (AllMargins(), 1, Fraction(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"strategy": "merge"}, "strategy must be 'quicksort' or 'binary_insertion', got 'merge'"),
+        ({"on_exhausted": "stop"}, "on_exhausted must be None, 'coin' or 'kemeny', got 'stop'"),
+        ({"max_queries": 9}, "max_queries=9 can run out (the worst case is 10); set on_exhausted='coin' or 'kemeny'"),
+        ({"max_queries": 7, "strategy": "binary_insertion"}, "max_queries=7 can run out (the worst case is 8)"),
+        ({"max_queries": 0, "on_exhausted": "coin"}, "max_queries must be None or a positive integer, got 0"),
+        ({"max_queries": 2.5, "on_exhausted": "coin"}, "max_queries must be None or a positive integer, got 2.5"),
+    ],
+)
+def test_errors(parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        KwikSortRule(**parameters).asks(5)

@@ -1,0 +1,180 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import naive_counts, naive_disagreements, naive_kemeny, profiles
+from scipy.stats import kendalltau
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import Borda, DPBorda, Kemeny, PositionalRule
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import (
+    average_kendall_tau,
+    excess_kendall_tau,
+    kemeny_positions,
+    kendall_tau_distance,
+    kendall_tau_scorer,
+    pairwise_error_rate,
+)
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.profile import Profile
+
+BAD_POSITIONS = [
+    (["tea", "milk", "water"], "positions must hold numbers (ranks_, not consensus_): where each item stands"),
+    ([0, 1], "positions must hold one position for each of the 3 items, got shape (2,)"),
+    ([[0, 1, 2]], "positions must hold one position for each of the 3 items, got shape (1, 3)"),
+    ([0, np.nan, 2], "positions must place every item; NaN, no opinion, is for ballots only"),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_distance_is_kendalls_tau_on_strict_rankings(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.permutation(9), rng.permutation(9)
+    tau = kendalltau(a, b).statistic
+    assert kendall_tau_distance(a, b) == pytest.approx((1 - tau) / 2)
+    assert kendall_tau_distance(a, b, normalize=False) == pytest.approx((1 - tau) / 2 * 36)
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles(strict=True), st.integers(0, 2**32 - 1))
+def test_average_is_kendalls_tau_on_strict_rankings(X, seed):
+    ranking = np.random.default_rng(seed).permutation(X.shape[1])
+    mean = np.mean([(1 - kendalltau(ranking, x).statistic) / 2 for x in X])
+    assert average_kendall_tau(ranking, X) == pytest.approx(mean)
+
+
+@settings(max_examples=100, deadline=None)
+@given(profiles(), st.integers(0, 2**32 - 1), st.booleans())
+def test_against_naive_twin(X, seed, tied):
+    n, m = X.shape
+    rng = np.random.default_rng(seed)
+    ranking = rng.integers(0, 3, m) if tied else rng.permutation(m)
+    count = naive_disagreements(ranking, X)
+    pairs = m * (m - 1) // 2
+    assert average_kendall_tau(ranking, X) == pytest.approx(count / (n * pairs))
+    assert average_kendall_tau(ranking, X, normalize=False) == pytest.approx(count / n)
+    assert kendall_tau_distance(ranking, X[0], normalize=False) == naive_disagreements(ranking, X[:1])
+    assert kendall_tau_distance(X[0], ranking) == pytest.approx(naive_disagreements(ranking, X[:1]) / pairs)
+
+    counts = naive_counts(X)
+    wrong = sum(counts[i, j] > counts[j, i] and ranking[i] > ranking[j] for i in range(m) for j in range(m))
+    assert pairwise_error_rate(ranking, X) == pytest.approx(wrong / pairs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(profiles(max_items=5), st.integers(0, 2**32 - 1))
+def test_excess_is_zero_at_the_optimum_and_never_less(X, seed):
+    n, m = X.shape
+    ranking = np.random.default_rng(seed).permutation(m)
+    best, orders = naive_kemeny(naive_counts(X))
+    expected = (naive_disagreements(ranking, X) - best) / n
+    assert excess_kendall_tau(ranking, X, normalize=False) == pytest.approx(expected, abs=1e-12)
+    assert excess_kendall_tau(ranking, X) >= 0
+    for order in orders:
+        positions = np.argsort(order)
+        assert excess_kendall_tau(positions, X) == 0
+        assert excess_kendall_tau(ranking, X, optimum=positions) == excess_kendall_tau(ranking, X)
+    assert tuple(np.argsort(kemeny_positions(X))) in orders
+
+
+def test_known_values():
+    X = [[0, 1, 2], [0, 1, 2], [1, 0, 2]]
+    assert average_kendall_tau([0, 1, 2], X) == pytest.approx(1 / 9)
+    assert average_kendall_tau([2, 1, 0], X) == pytest.approx(8 / 9)
+    assert excess_kendall_tau([1, 0, 2], X) == pytest.approx(1 / 9)
+    assert pairwise_error_rate([2, 1, 0], X) == 1.0
+    assert pairwise_error_rate([0, 1, 2], X) == 0.0
+
+
+def test_ties_and_missing_opinions_are_no_disagreement():
+    assert kendall_tau_distance([0, 0, 1], [1, 0, 2]) == 0
+    assert kendall_tau_distance([0, np.nan, 1], [1, 0, 0]) == pytest.approx(1 / 3)
+    assert average_kendall_tau([1, 0], [[0, np.nan], [1, 1], [0, 1]]) == pytest.approx(1 / 3)
+    assert pairwise_error_rate([0, 1], [[0, 1], [1, 0]]) == 0  # no majority, no error
+
+
+def test_scores_are_read_by_their_order():
+    X = make_mallows(50, 5, 0.6, random_state=0)
+    ranking = np.array([3, 0, 4, 1, 2])
+    for same in (ranking * 10.5 - 7, ranking.tolist(), np.exp(ranking)):
+        assert average_kendall_tau(same, X) == average_kendall_tau(ranking, X)
+        assert pairwise_error_rate(same, X) == pairwise_error_rate(ranking, X)
+
+
+def test_counts_are_enough():
+    """Once pairs are counted no ballot is read: the profile has none."""
+    X = make_mallows(80, 6, 0.7, random_state=1)
+    counted = Profile.from_rankings(X, keep="counts")
+    ranking = np.arange(6)
+    for metric in (average_kendall_tau, excess_kendall_tau, pairwise_error_rate):
+        assert metric(ranking, counted) == metric(ranking, X)
+    np.testing.assert_array_equal(kemeny_positions(counted), kemeny_positions(X))
+
+
+@pytest.mark.parametrize("metric", [average_kendall_tau, excess_kendall_tau, pairwise_error_rate])
+@pytest.mark.parametrize(("positions", "message"), BAD_POSITIONS)
+def test_names_or_another_length_for_positions(metric, positions, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        metric(positions, [[0, 1, 2]])
+
+
+def test_consensus_of_names_is_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0, 1, 2], [1, 0, 2]], columns=["tea", "milk", "water"])
+    borda = Borda().fit(frame)
+    with pytest.raises(ValueError, match="ranks_, not consensus_"):
+        average_kendall_tau(borda.consensus_, frame)
+    assert average_kendall_tau(borda.ranks_, frame) == -borda.score(frame)
+    with pytest.raises(ValueError, match="X must hold numbers"):
+        kendall_tau_distance(borda.consensus_, borda.consensus_)
+
+
+def test_distance_of_different_lengths():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        kendall_tau_distance([0, 1, 2], [0, 1])
+
+
+# The scorer inside scikit-learn
+
+
+def test_scorer_in_cross_val_score():
+    X = make_mallows(90, 5, 0.6, random_state=2)
+    scores = cross_val_score(Kemeny(), X, scoring=kendall_tau_scorer, cv=3)
+    parts = np.split(np.arange(90), 3)
+    for score, test in zip(scores, parts, strict=True):
+        fitted = Kemeny().fit(np.delete(X, test, axis=0))
+        assert score == -average_kendall_tau(fitted.ranks_, X[test])
+    np.testing.assert_array_equal(cross_val_score(Kemeny(), X, cv=3), scores)  # the estimator's own score
+
+
+def test_scorer_in_grid_search():
+    X = make_mallows(600, 6, 0.8, random_state=3)
+    grid = {"epsilon": [1e-3, 10.0]}
+    search = GridSearchCV(DPBorda(random_state=0), grid, scoring=kendall_tau_scorer, cv=3).fit(X)
+    assert search.best_params_ == {"epsilon": 10.0}
+    assert search.best_score_ == search.cv_results_["mean_test_score"][1] < 0
+    np.testing.assert_array_equal(search.best_estimator_.ranks_, DPBorda(10.0, random_state=0).fit(X).ranks_)
+    assert search.score(X) == -average_kendall_tau(search.best_estimator_.ranks_, X)
+
+
+def test_scorer_in_a_pipeline():
+    ratings = -make_mallows(120, 5, 0.5, random_state=4).astype(float)
+    pipeline = make_pipeline(RatingsToRankings(), PositionalRule())
+    search = GridSearchCV(
+        pipeline, {"positionalrule__scores": ["borda", "veto"]}, scoring=kendall_tau_scorer, cv=2
+    ).fit(ratings)
+    best = search.best_estimator_
+    assert kendall_tau_scorer(best, ratings) == -average_kendall_tau(best[-1].ranks_, -ratings)
+    # Ratings taken for positions give the reverse, and the scorer on transformed ballots would say so.
+    wrong = Borda().fit(ratings)
+    assert average_kendall_tau(wrong.ranks_, -ratings) > 0.5 > average_kendall_tau(best[-1].ranks_, -ratings)
+
+
+def test_scorer_is_the_estimators_score():
+    X = [[0, 1, 2], [2, 0, 1]]
+    fitted = Borda().fit(X)
+    assert kendall_tau_scorer(fitted, X) == kendall_tau_scorer(fitted, Profile.from_rankings(X)) == fitted.score(X)

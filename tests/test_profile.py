@@ -1,0 +1,163 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import all_ballots, naive_counts, naive_placements, profiles
+
+from sklearn_dprank import profile as module
+from sklearn_dprank.profile import Profile
+
+
+def placements(profile):
+    return {(i, a, b): c for i, a, b, c in profile.placements.tolist()}
+
+
+def assert_same(one, other):
+    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
+
+
+@settings(max_examples=200, deadline=None)
+@given(profiles())
+def test_counts_against_naive_twin(X):
+    profile, counts = Profile.from_rankings(X), naive_counts(X)
+    assert (profile.n_voters, profile.n_items) == X.shape
+    np.testing.assert_array_equal(profile.pairwise_counts, counts)
+    np.testing.assert_array_equal(profile.margins, counts - counts.T)
+    np.testing.assert_array_equal(profile.net_wins, (counts - counts.T).sum(axis=1))
+    for statistic in (profile.pairwise_counts, profile.margins, profile.net_wins, profile.placements):
+        assert statistic.dtype == np.int64
+
+
+@settings(max_examples=100, deadline=None)
+@given(profiles())
+def test_placements_by_brute_force(X):
+    profile = Profile.from_rankings(X)
+    assert placements(profile) == naive_placements(X)
+    expected = np.zeros((X.shape[1], X.shape[1]))
+    for (item, first, last), voters in naive_placements(X).items():
+        for place in range(first, last + 1):
+            expected[item, place] += voters / (last - first + 1)
+    np.testing.assert_allclose(profile.position_counts, expected, rtol=1e-12)
+    # Every voter fills every position once, and puts every item somewhere.
+    np.testing.assert_allclose(profile.position_counts.sum(axis=0), X.shape[0])
+    np.testing.assert_allclose(profile.position_counts.sum(axis=1), X.shape[0])
+
+
+def test_every_ballot_of_four_items():
+    for ballot in all_ballots(4):
+        profile = Profile.from_rankings([ballot])
+        np.testing.assert_array_equal(profile.pairwise_counts, naive_counts([ballot]))
+        assert placements(profile) == naive_placements([ballot])
+
+
+@pytest.mark.parametrize("n_items", [8, 9, 16, 17, 33, 64, 65, 70, 128, 130, 254, 255, 300])
+@pytest.mark.parametrize("flaw", ["none", "tie", "gap", "missing"])
+def test_strict_rankings_of_any_width(n_items, flaw):
+    """One tied, gapped or partial ballot among strict ones must not be taken for strict."""
+    X = np.random.default_rng(n_items).permuted(np.tile(np.arange(float(n_items)), (3, 1)), axis=1)
+    last = X[1].argmax()
+    X[1, last] = {"none": n_items - 1, "tie": n_items - 2, "gap": n_items, "missing": np.nan}[flaw]
+    profile = Profile.from_rankings(X)
+    np.testing.assert_array_equal(profile.pairwise_counts, naive_counts(X))
+    assert placements(profile) == naive_placements(X)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_pieces_add_up(monkeypatch, strict):
+    monkeypatch.setattr(module, "_PIECE", 16)  # 16 voters a piece, 2 where there are ties to sort
+    rng = np.random.default_rng(2)
+    X = rng.permuted(np.tile(np.arange(5.0), (151, 1)), axis=1)
+    if not strict:
+        X[60:100] = rng.integers(0, 3, (40, 5))  # strict pieces, then tied ones
+        X[rng.random(X.shape) < 0.1] = np.nan
+    profile = Profile.from_rankings(X)
+    np.testing.assert_array_equal(profile.pairwise_counts, naive_counts(X))
+    assert placements(profile) == naive_placements(X)
+
+
+@settings(max_examples=100, deadline=None)
+@given(profiles(max_voters=20), st.lists(st.integers(0, 20), max_size=4), st.sampled_from(["counts", "positions"]))
+def test_chunks_are_the_whole(X, cuts, keep):
+    cuts = sorted({cut for cut in cuts if 0 < cut < len(X)})
+    profile = Profile.from_chunks(iter(np.split(X, cuts)), keep=keep)
+    assert (profile.positions is None) == (keep == "counts")
+    assert_same(profile, Profile.from_rankings(X))
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles(max_voters=8), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_profiles_add(X, seed, first_counted, second_counted):
+    Y = np.random.default_rng(seed).integers(-3, 3, (5, X.shape[1])) / 2
+    one = Profile.from_rankings(X, keep="counts" if first_counted else "positions")
+    other = Profile.from_rankings(Y, keep="counts" if second_counted else "positions")
+    total = one + other
+    assert (total.positions is None) == (first_counted or second_counted)
+    assert_same(total, Profile.from_rankings(np.concatenate([X.astype(float), Y])))
+    assert_same(total, other + one)
+
+
+def test_counts_only_forgets_the_ballots():
+    profile = Profile.from_rankings([[0, 1, 2], [1, np.nan, 1]], item_names=["a", "b", "c"], keep="counts")
+    assert profile.positions is None
+    assert not any(isinstance(value, module.Positions) for value in vars(profile).values())
+    np.testing.assert_array_equal(profile.pairwise_counts, [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
+    assert profile.item_names.tolist() == ["a", "b", "c"]
+
+
+def test_statistics_are_read_only():
+    for profile in (Profile.from_rankings([[0, 1]]), Profile.from_rankings([[0, 1]], keep="counts")):
+        for statistic in (profile.pairwise_counts, profile.margins, profile.net_wins, profile.placements):
+            with pytest.raises(ValueError, match="read-only"):
+                statistic[0] = 5
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+def test_pickle(keep):
+    profile = Profile.from_rankings([[0, 1, np.nan], [2, 1, 1]], item_names=["a", "b", "c"], keep=keep)
+    profile.net_wins  # noqa: B018
+    copy = pickle.loads(pickle.dumps(profile))
+    assert_same(copy, profile)
+    np.testing.assert_array_equal(copy.net_wins, profile.net_wins)
+    assert copy.item_names.tolist() == ["a", "b", "c"]
+
+
+def test_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0, 1], [1, 0]], columns=["tea", "milk"])
+    assert Profile.from_rankings(frame).item_names.tolist() == ["tea", "milk"]
+    assert Profile.from_rankings(frame, item_names=["a", "b"]).item_names.tolist() == ["a", "b"]
+    assert Profile.from_rankings(frame.to_numpy()).item_names is None
+    assert Profile.from_chunks([frame, frame]).item_names.tolist() == ["tea", "milk"]
+    nameless = Profile.from_rankings([[0, 1]])
+    assert (nameless + Profile.from_rankings(frame)).item_names.tolist() == ["tea", "milk"]
+    assert (Profile.from_rankings(frame) + nameless).item_names.tolist() == ["tea", "milk"]
+
+
+def test_nullable_dataframe():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [0, None], "b": [1, 0]}, dtype="Int64")
+    np.testing.assert_array_equal(Profile.from_rankings(frame).pairwise_counts, [[0, 1], [0, 0]])
+
+
+def test_repr_shows_sizes_only():
+    assert repr(Profile.from_rankings([[7, 3, 5]])) == "Profile(n_voters=1, n_items=3)"
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+        Profile.from_rankings([[0, 1]], keep="all")
+    with pytest.raises(ValueError, match="item_names has 3 names for 2 items; give one name an item"):
+        Profile.from_rankings([[0, 1]], item_names=["a", "b", "c"])
+    with pytest.raises(ValueError, match="chunks is empty"):
+        Profile.from_chunks([])
+    with pytest.raises(ValueError, match="profiles over 2 and 3 items do not add up"):
+        Profile.from_chunks([[[0, 1]], [[0, 1, 2]]])
+    one = Profile.from_rankings([[0, 1]], item_names=["a", "b"])
+    with pytest.raises(ValueError, match="the same names in another order, do not add up"):
+        one + Profile.from_rankings([[0, 1]], item_names=["b", "a"])
+    with pytest.raises(TypeError):
+        one + 1

@@ -1,0 +1,143 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracles import profiles
+
+from sklearn_dprank import rankings
+from sklearn_dprank.rankings import check_ballots, compact_positions
+
+NUMBERS = "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"
+
+
+def opinions(X):
+    """[v, i, j]: voter v strictly prefers i to j; NaN is no opinion."""
+    X = np.asarray(X)
+    return X[:, :, None] < X[:, None, :]
+
+
+def compact_opinions(positions):
+    """The same, read from the compact form."""
+    table = positions.table.T.astype(float)
+    table[table == positions.sentinel] = np.nan
+    return opinions(table)
+
+
+def check_compact(X):
+    """The compact form says exactly what X says."""
+    positions = compact_positions(X)
+    np.testing.assert_array_equal(compact_opinions(positions), opinions(X))
+    missing = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+    np.testing.assert_array_equal(positions.sentinel == positions.table.T, missing)
+    np.testing.assert_array_equal(positions.unranked, missing.any(axis=0))
+    assert positions.table.flags.c_contiguous
+    return positions
+
+
+@settings(max_examples=200, deadline=None)
+@given(profiles())
+def test_compact_form_says_what_the_ballots_say(X):
+    positions = check_compact(X)
+    assert positions.table.dtype == np.uint8
+    assert positions.sentinel == 255
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[True, False, True], [False, False, True]]),
+        np.array([[-128, 127, 0], [5, 5, -3]], dtype=np.int8),  # a range of 255: one too many for uint8 as is
+        np.array([[-127, 127, 0]], dtype=np.int8),  # wraps round in int8, and is right in uint8
+        np.array([[2**62, 2**62 + 1, -(2**62)]]),
+        np.array([[np.iinfo(np.int64).min, np.iinfo(np.int64).max, 0]]),
+        np.array([[2**64 - 1, 2**64 - 2, 0], [3, 2**63, 1]], dtype=np.uint64),
+        np.array([[2**64 - 1, 2**64 - 2, 2**64 - 9]], dtype=np.uint64),
+        np.array([[1e300, -1e300, 1e-300], [0.0, -0.0, 5e-324]]),
+        np.array([[1.5, 1.25, np.nan], [7.0, np.nan, np.nan]], dtype=np.float32),
+        np.array([[0.5, 2.0, 1.0]], dtype=np.float16),
+        np.array([[2.0, np.nan, 254.0], [0.0, 1.0, np.nan]]),
+        np.array([[0.0, 255.0, np.nan]]),  # 255 would be taken for the sentinel
+        np.full((3, 4), 7),
+        np.full((3, 4), np.nan),
+    ],
+    ids=lambda X: f"{X.dtype}-{X.ravel()[0]}",
+)
+def test_every_dtype_and_range(X):
+    check_compact(X)
+
+
+def test_blocks_are_independent(monkeypatch):
+    """Each block chooses its own conversion; together they are the whole."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.integers(0, 5, (9, 5)), rng.integers(-(10**9), 10**9, (9, 5))]).astype(float)
+    X[3:12][rng.random((9, 5)) < 0.3] = np.nan
+    X[12:15] = np.nan
+    monkeypatch.setattr(rankings, "_BLOCK", 10)  # two voters at a time
+    check_compact(X)
+
+
+def test_layouts():
+    X = np.random.default_rng(0).integers(0, 9, (40, 6))
+    expected = compact_positions(X).table
+    np.testing.assert_array_equal(compact_positions(np.asfortranarray(X)).table, expected)
+    np.testing.assert_array_equal(compact_positions(np.repeat(X, 2, axis=0)[::2]).table, expected)
+
+
+@pytest.mark.parametrize(("n_items", "dtype"), [(254, np.uint8), (255, np.uint16), (300, np.uint16)])
+def test_wide_ballots_take_two_bytes(n_items, dtype):
+    rng = np.random.default_rng(1)
+    X = rng.permuted(np.tile(np.arange(float(n_items)), (4, 1)), axis=1)
+    X[1] = rng.random(n_items)
+    X[2, ::7] = np.nan
+    positions = check_compact(X)
+    assert positions.table.dtype == dtype
+    assert positions.sentinel == np.iinfo(dtype).max
+
+
+def test_too_many_items():
+    with pytest.raises(ValueError, match="X has 65535 items; at most 65534 are supported"):
+        compact_positions(np.zeros((1, 65535), dtype=np.int8))
+    assert compact_positions(np.zeros((1, 65534), dtype=np.int8)).table.shape == (65534, 1)
+
+
+def test_input_is_left_alone():
+    X = np.array([[0.0, np.nan, 2.0], [5.0, 4.0, 3.0]])
+    before = X.copy()
+    compact_positions(check_ballots(X))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_none_in_a_list_is_no_opinion():
+    np.testing.assert_array_equal(check_ballots([[0, None, 1], [1, 0, 2]]), [[0, np.nan, 1], [1, 0, 2]])
+    np.testing.assert_array_equal(check_ballots(((None, None),)), [[np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([917, 918, 919], "X must have two dimensions, (n_voters, n_items): one row a voter. Reshape your data"),
+        (917, "X must have two dimensions"),
+        (np.full((2, 2, 2), 917), "Found array with dim 3"),
+        (np.zeros((0, 3)), "0 sample(s)"),
+        ([[917], [918]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
+        ([[917.0, np.inf]], "Input X contains infinity"),
+        ([[917.0, -np.inf]], "Input X contains infinity"),
+        ([["917", "tea"], ["milk", "917"]], NUMBERS),
+        ([["tea", 917], [None, 918]], NUMBERS),
+        (np.array([["tea", 917]], dtype=object), NUMBERS),
+        (np.array([[b"917", b"918"]]), NUMBERS),
+        ([[917, 918], [917]], "inhomogeneous"),
+        (np.array([[917j, 1], [2, 3]]), "Complex data not supported"),
+    ],
+)
+def test_errors_name_the_remedy_and_quote_no_ballot(X, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        check_ballots(X)
+    assert not re.search("917|918|919|tea|milk", str(caught.value))
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_orders_of_names_are_pointed_to_the_converter():
+    with pytest.raises(ValueError, match=r"sklearn_dprank\.preprocessing\.orders_to_positions"):
+        check_ballots([["tea", "milk"], ["milk", "tea"]])
