@@ -16,8 +16,15 @@ from .aggregators import (
     HierarchicalAggregation,
     Kemeny,
     KwikSort,
+    LDPAdaptivePairs,
+    LDPBorda,
+    LDPGroupKwikSort,
+    LDPKwikSort,
     LDPPairwise,
+    LDPQuickSort,
     PositionalRule,
+    ShuffleHierarchical,
+    ShufflePairwise,
 )
 
 __version__ = "0.1.0"
@@ -35,6 +42,13 @@ __all__ = [
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",
+    "LDPAdaptivePairs",
+    "LDPBorda",
+    "LDPGroupKwikSort",
+    "LDPKwikSort",
     "LDPPairwise",
+    "LDPQuickSort",
     "PositionalRule",
+    "ShuffleHierarchical",
+    "ShufflePairwise",
 ]

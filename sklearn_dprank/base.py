@@ -27,6 +27,7 @@ RANDOM_STATE = {
     "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.RandomState, np.random.Generator]
 }
 COUNT = [Interval(Integral, 1, None, closed="left")]
+_ITEMS = ("n_features_in_", "feature_names_in_")
 __all__ = [
     "CALIBRATION",
     "COUNT",
@@ -42,13 +43,17 @@ __all__ = [
 ]
 
 
-def _collects_reports(estimator):
-    """Tell whether the estimator's channel has a client half."""
-    try:
-        channel, _ = estimator._compose()
-    except (TypeError, ValueError):
-        return False
-    return getattr(channel, "collects_reports", False)
+def _channel_can(*abilities):
+    """Return a check that the estimator's channel has one of these abilities."""
+
+    def check(estimator):
+        try:
+            channel, _ = estimator._compose()
+        except (TypeError, ValueError):
+            return False
+        return any(getattr(channel, ability, False) for ability in abilities)
+
+    return check
 
 
 class RankAggregator(BaseEstimator):
@@ -61,7 +66,7 @@ class RankAggregator(BaseEstimator):
         raise NotImplementedError
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, voter_epsilon=None):
         """Aggregate the ballots into one consensus ranking.
 
         Parameters
@@ -71,6 +76,9 @@ class RankAggregator(BaseEstimator):
             opinion. One row is one voter.
         y : None
             Ignored.
+        voter_epsilon : array-like of shape (n_voters,) or None, default=None
+            Each voter's own epsilon instead of the estimator's, for local mechanisms with one report a
+            voter. It is public, and has at most 100 distinct values.
 
         Returns
         -------
@@ -83,15 +91,19 @@ class RankAggregator(BaseEstimator):
             If a parameter is invalid, the parts do not fit together, or X is no set of ballots.
         """
         profile = self._read_ballots(X, reset=True)
-        return self._release(profile, profile.n_items, profile.n_voters)
+        if voter_epsilon is not None:
+            profile = profile.with_voter_epsilon(voter_epsilon)
+        own = None if profile.voter_epsilon is None else np.unique(profile.voter_epsilon)
+        return self._release(profile, profile.n_items, profile.n_voters, own)
 
-    def _release(self, voters, n_items, n_voters=None):
+    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None):
         """Plan from public inputs, open a session on the voters, and keep only what may be published."""
-        channel, rule = self._compose()
-        plan = channel.plan(rule.asks(n_items), n_items, n_voters)
+        rule, plan = self._plan(n_items, n_voters, voter_epsilon)
         bits = Bits.from_random_state(getattr(self, "random_state", None))
         session = plan.open(voters, bits)
         order, facts = rule.aggregate(session)
+        for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
+            delattr(self, name)  # facts of an earlier fit
         names = getattr(self, "feature_names_in_", np.arange(n_items))
         self.consensus_ = names[order]
         self.ranks_ = order_to_positions(order)
@@ -119,8 +131,21 @@ class RankAggregator(BaseEstimator):
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self._read_ballots(X, reset=False))
 
-    @available_if(_collects_reports)
-    def client(self, items, random_state=None):
+    def _plan(self, n_items, n_voters=None, voter_epsilon=None):
+        """Return (rule, plan), from public inputs only."""
+        channel, rule = self._compose()
+        asks = rule.asks(n_items)
+        if voter_epsilon is None:
+            return rule, channel.plan(asks, n_items, n_voters)
+        if not getattr(channel, "personal_budgets", False):
+            raise ValueError(
+                f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
+                "epsilon for all: leave it out."
+            )
+        return rule, channel.plan(asks, n_items, n_voters, voter_epsilon)
+
+    @available_if(_channel_can("collects_reports", "asks_questions"))
+    def client(self, items, random_state=None, *, epsilon=None):
         """Return one voter's device; it reads the public protocol only.
 
         Parameters
@@ -129,15 +154,20 @@ class RankAggregator(BaseEstimator):
             Names of the items in the order of a ballot's columns, or how many there are.
         random_state : None, int, Generator or RandomState, default=None
             The voter's own randomness; anything but None is for simulation only.
+        epsilon : float or None, default=None
+            This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
 
         Returns
         -------
-        Client
-            Holds one report: ``client.report(ballot)``.
+        Client, InteractiveClient or ShuffleClient
+            ``client.report(ballot)`` for one report; ``client.answer(question, ballot)`` where the curator
+            asks.
         """
-        return self._plan(items).client(random_state)
+        self._validate_params()
+        _, n_items = _named(items)
+        return self._plan(n_items, None, None if epsilon is None else [epsilon])[1].client(random_state)
 
-    @available_if(_collects_reports)
+    @available_if(_channel_can("collects_reports", "asks_questions"))
     def protocol(self, items):
         """Return what clients must know, as JSON-able data.
 
@@ -146,11 +176,12 @@ class RankAggregator(BaseEstimator):
         items : sequence of str, or int
             Names of the items, or how many there are.
         """
-        return self._plan(items).protocol
+        self._validate_params()
+        return self._plan(_named(items)[1])[1].protocol
 
-    @available_if(_collects_reports)
+    @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_reports(self, reports, *, items):
+    def fit_reports(self, reports, *, items, epsilons=None):
         """Aggregate reports from the field.
 
         Parameters
@@ -160,6 +191,8 @@ class RankAggregator(BaseEstimator):
             not follow the protocol are left out and counted in ``reports_refused_``.
         items : sequence of str, or int
             Names of the items in the order that clients used, or how many there are.
+        epsilons : sequence of float or None, default=None
+            The public grid of epsilons, where voters have their own; None is the estimator's for all.
 
         Returns
         -------
@@ -168,13 +201,38 @@ class RankAggregator(BaseEstimator):
         """
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(iter(reports), n_items)
+        return self._release(iter(reports), n_items, None, epsilons)
 
-    def _plan(self, items):
-        self._validate_params()
-        _, n_items = _named(items)
-        channel, rule = self._compose()
-        return channel.plan(rule.asks(n_items), n_items, None)
+    @available_if(_channel_can("asks_questions"))
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_interactive(self, ask, *, items, n_voters):
+        """Aggregate answers from the field, asking as the rule goes.
+
+        Parameters
+        ----------
+        ask : callable
+            ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
+            - 1) and returns an iterable of their reports, in any order.
+        items : sequence of str, or int
+            Names of the items in the order that clients use, or how many there are.
+        n_voters : int
+            How many voters take part; public.
+
+        Returns
+        -------
+        self : object
+            The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If n_voters is no positive integer.
+        """
+        if not isinstance(n_voters, Integral) or int(n_voters) < 1:
+            raise ValueError(f"n_voters must be a positive integer, got {n_voters!r}.")
+        names, n_items = _named(items)
+        self._set_items(names, n_items)
+        return self._release(ask, n_items, int(n_voters))
 
     def _read_ballots(self, X, reset):
         if not isinstance(X, Profile):

@@ -179,7 +179,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of items seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where `fit` saw a DataFrame with string columns.
 
     Examples

@@ -4,7 +4,9 @@ from .central import DPBorda, DPHistogram, DPPairwise
 from .central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
 from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
 from .composed import Aggregator
-from .local import LDPPairwise
+from .local import LDPBorda, LDPKwikSort, LDPPairwise
+from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+from .shuffle import ShuffleHierarchical, ShufflePairwise
 
 __all__ = [
     "Aggregator",
@@ -19,6 +21,13 @@ __all__ = [
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",
+    "LDPAdaptivePairs",
+    "LDPBorda",
+    "LDPGroupKwikSort",
+    "LDPKwikSort",
     "LDPPairwise",
+    "LDPQuickSort",
     "PositionalRule",
+    "ShuffleHierarchical",
+    "ShufflePairwise",
 ]

@@ -41,15 +41,17 @@ class DPBorda(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
-    Privacy
-    -------
+    Notes
+    -----
+    .. rubric:: Privacy
+
     Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins by at most
     floor(m^2 / 2) in l1 and sqrt(m (m^2 - 1) / 3) in l2 under "add_remove", twice that under "replace".
     May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters
     (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
 
-    Notes
-    -----
+    .. rubric:: Remarks
+
     Hay et al. add Lap(m (m - 1) / (2 epsilon)) to uncentred Borda counts. Net wins need no count of
     voters and floor(m^2 / 2) / (m (m - 1)) of that noise under "add_remove"; under "replace" the
     printed scale gives 2 floor(m^2 / 2) / (m (m - 1)) times epsilon, which is more than epsilon.
@@ -136,8 +138,10 @@ class DPPairwise(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
-    Privacy
-    -------
+    Notes
+    -----
+    .. rubric:: Privacy
+
     Unit: one ballot. Trust: the curator. One ballot moves each of the C(m, 2) margins by at most 1 under
     "add_remove", 2 under "replace"; the rule is post-processing. May be published: ``consensus_``,
     ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed,
@@ -207,18 +211,21 @@ class DPHistogram(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
-    Privacy
-    -------
+    Notes
+    -----
+    .. rubric:: Privacy
+
     Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
     "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that. May
     be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under
     "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
 
-    Notes
-    -----
+    .. rubric:: Remarks
+
     All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the
     Borda or a positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance
-    grows like m!, so that it drowns any signal beyond about 12 items: prefer `DPBorda`. Shang et al.'s
+    grows like m!, so that it drowns any signal beyond 12 items, where a warning says so, and is refused
+    beyond 20: prefer `DPBorda`. Shang et al.'s
     sensitivity of 1 is that of "add_remove"; their constant is replaced by the analytic Gaussian's.
 
     References

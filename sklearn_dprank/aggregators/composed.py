@@ -30,8 +30,10 @@ class Aggregator(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
-    Privacy
-    -------
+    Notes
+    -----
+    .. rubric:: Privacy
+
     The channel's: see it.
 
     Examples

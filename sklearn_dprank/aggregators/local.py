@@ -1,24 +1,47 @@
-"""Aggregators that trust nobody."""
+"""Aggregators that trust nobody and hear from each voter once."""
 
-from ..base import COUNT, EPSILON, RANDOM_STATE, RULE, RankAggregator, StrOptions
+from numbers import Real
+
+from ..base import COUNT, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
 from ..channels import Local
-from ..randomizers import RandomizedResponse
-from ..rules import BradleyTerryRule, resolve_rule
+from ..randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from ..rules import BradleyTerryRule, KwikSortRule, SortByScore, resolve_rule
+
+_CALIBRATION = {"calibration": [StrOptions({"exact", "published"})]}
+
+
+def _pairwise_randomizer(name, n_queries, calibration, delta=None):
+    """Return the randomizer that a name stands for; both papers' thresholded noise can be calibrated their way."""
+    if calibration == "published" and name not in ("laplace", "gaussian"):
+        raise ValueError(f"calibration='published' is for randomizer='laplace' or 'gaussian', got {name!r}.")
+    if name == "laplace":
+        return ThresholdedLaplace(n_queries, calibration)
+    if name == "gaussian":
+        return ThresholdedGaussian(n_queries, delta, calibration)
+    return RandomizedResponse(n_queries)
 
 
 class LDPPairwise(RankAggregator):
-    """Each voter answers a few random pairs by randomised response; any rule decodes.
+    """Each voter answers a few random pairs (Yan et al.), or sends all its comparisons blurred (Alabi et al.).
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of one voter's whole report, in nats.
-    n_queries : int, default=1
-        Pairs that each voter answers, at epsilon / n_queries an answer.
-    randomizer : {"rr"}, default="rr"
-        What the voter's device does: randomised response.
+    n_queries : int or None, default=1
+        Pairs that each voter answers, at epsilon / n_queries an answer; None is `LDPKwikSort`'s choice. Not
+        read by randomizer="djw".
+    randomizer : {"rr", "laplace", "gaussian", "djw"}, default="rr"
+        Randomized response; thresholded Laplace or Gaussian noise; or Duchi, Jordan and Wainwright's
+        hypercube sampling on the vector of all comparisons (Alabi et al., Theorem 8).
     rule : None, str or Rule, default=None
-        What turns answers into a ranking; None is Bradley-Terry.
+        What turns answers into a ranking; None is Bradley-Terry, or Borda where there are no answer counts.
+    calibration : {"exact", "published"}, default="exact"
+        "published" takes the noise scale that Yan et al. (Laplace) or Song et al. (Gaussian) print;
+        ``privacy_`` still states what it really gives.
+    delta : float or None, default=None
+        Only read by the published Gaussian calibration, where it sets the noise; the thresholded
+        answers are pure whatever it is.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -37,16 +60,24 @@ class LDPPairwise(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
-    Privacy
-    -------
-    Unit: one ballot. Trust: nobody but the voter's own device. The number of voters is public. `fit`
-    simulates the devices on ballots that the curator already has; in the field, ``client(items)`` runs on
-    the device and ``fit_reports`` at the curator. Everything computed from reports may be published. The
-    score is computed from ballots and may not.
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
+    published; the score, computed from ballots, may not. A voter who reports again spends again.
+
+    .. rubric:: Remarks
+
+    A thresholded noisy bit is a flipped bit: exactly calibrated, "laplace" and "gaussian" are randomized response.
+    Yan et al. print its flip the wrong way round; Song et al. forget to split delta over the answers.
 
     References
     ----------
-    Yan, Li and Li (2020); Bradley-Terry decoding of the same reports is not in the paper.
+    Yan, Li and Li (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8; Bradley-Terry decoding of the same
+    reports is new here.
 
     Examples
     --------
@@ -57,18 +88,171 @@ class LDPPairwise(RankAggregator):
 
     _parameter_constraints: dict = {
         **EPSILON,
-        "n_queries": COUNT,
-        "randomizer": [StrOptions({"rr"})],
+        "n_queries": [None, *COUNT],
+        "randomizer": [StrOptions({"rr", "laplace", "gaussian", "djw"})],
         **RULE,
+        **_CALIBRATION,
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, n_queries=1, randomizer="rr", rule=None, random_state=None):
+    def __init__(
+        self,
+        epsilon=1.0,
+        n_queries=1,
+        randomizer="rr",
+        rule=None,
+        calibration="exact",
+        delta=None,
+        random_state=None,
+    ):
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
         self.rule = rule
+        self.calibration = calibration
+        self.delta = delta
         self.random_state = random_state
 
     def _compose(self):
-        return Local(self.epsilon, RandomizedResponse(self.n_queries)), resolve_rule(self.rule, BradleyTerryRule())
+        if self.randomizer == "djw":
+            return Local(self.epsilon, HypercubeSampling()), resolve_rule(self.rule, SortByScore())
+        randomizer = _pairwise_randomizer(self.randomizer, self.n_queries, self.calibration, self.delta)
+        return Local(self.epsilon, randomizer), resolve_rule(self.rule, BradleyTerryRule())
+
+
+class LDPKwikSort(RankAggregator):
+    """LDP-KwikSort:RR, LDP-KwikSort:Lap: each voter answers K random pairs; KwikSort on the estimates.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one voter's whole report, in nats.
+    n_queries : int or None, default=None
+        Pairs that each voter answers. None is the integer beside epsilon / 2 with the least published error.
+    randomizer : {"rr", "laplace"}, default="rr"
+        Randomized response, or thresholded Laplace noise.
+    calibration : {"exact", "published"}, default="exact"
+        "published" takes Yan et al.'s Laplace scale; ``privacy_`` still states what it really gives.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        The items, best first: names where X had them, column indices otherwise.
+    ranks_ : ndarray of int, shape (n_items,)
+        The same as positions, 0 is best.
+    privacy_ : PrivacyGuarantee
+        What each report promises.
+    reports_refused_ : dict of {str: int}
+        How many reports were left out, by reason; empty after `fit`.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Names of the items, where X had them.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
+    published; the score, computed from ballots, may not. A voter who reports again spends again.
+
+    .. rubric:: Remarks
+
+    The papers' preset. `LDPPairwise` decodes the same reports by Bradley-Terry, at equal error with about
+    2.3 times less epsilon.
+
+    References
+    ----------
+    Yan, Li and Li (2020), Algorithms 1-4.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import LDPKwikSort
+    >>> LDPKwikSort(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: dict = {
+        **EPSILON,
+        "n_queries": [None, *COUNT],
+        "randomizer": [StrOptions({"rr", "laplace"})],
+        **_CALIBRATION,
+        **RANDOM_STATE,
+    }
+
+    def __init__(self, epsilon=1.0, n_queries=None, randomizer="rr", calibration="exact", random_state=None):
+        self.epsilon = epsilon
+        self.n_queries = n_queries
+        self.randomizer = randomizer
+        self.calibration = calibration
+        self.random_state = random_state
+
+    def _compose(self):
+        randomizer = _pairwise_randomizer(self.randomizer, self.n_queries, self.calibration)
+        return Local(self.epsilon, randomizer), KwikSortRule()
+
+
+class LDPBorda(RankAggregator):
+    """PrivUnit Borda: each voter sends its centred Borda vector, randomised on the sphere; sort the sums.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy loss of one voter's report, in nats. The best local mechanism from about 2 on; below,
+        `LDPPairwise`.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        The items, best first: names where X had them, column indices otherwise.
+    ranks_ : ndarray of int, shape (n_items,)
+        The same as positions, 0 is best.
+    privacy_ : PrivacyGuarantee
+        What each report promises.
+    reports_refused_ : dict of {str: int}
+        How many reports were left out, by reason; empty after `fit`.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Names of the items, where X had them.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
+    published; the score, computed from ballots, may not. A voter who reports again spends again.
+
+    .. rubric:: Remarks
+
+    New here. Tied and partial ballots have shorter vectors; the device sends plus or minus the direction,
+    with probabilities that keep the sum unbiased, so every report is of a unit vector.
+
+    References
+    ----------
+    Asi, Feldman and Talwar (2022) for PrivUnitG.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import LDPBorda
+    >>> LDPBorda(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 300).consensus_
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
+
+    def __init__(self, epsilon=1.0, random_state=None):
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def _compose(self):
+        return Local(self.epsilon, PrivUnitG()), SortByScore()

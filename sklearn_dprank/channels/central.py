@@ -173,19 +173,29 @@ class _CentralSession(Session):
         self._prices = prices
         self._noise = bits.noise
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
-        self._answers = {}
-        self._published = None
+        self._answers: dict[Any, Any] = {}
+        self._published: Any = None
 
     def publish(self, query):
         """Answer `query` now; from here on everything is derived from it."""
         self._published = query.meaning, self.answer(query)
 
     def answer(self, query):
+        if query in self._answers:  # an answer given again is free
+            return self._answers[query]
         if self._published is not None:
-            return query.derive(*self._published)
-        if query not in self._answers:  # an answer given again is free
+            self._answers[query] = self._derived(query)
+        else:
             self._ledger.charge(type(query))
             mechanism = self._prices[type(query)].mechanism
             exact = query.vector(self._profile, self.coins)
             self._answers[query] = query.read(mechanism.release(query, exact, self._noise), self.n_items)
         return self._answers[query]
+
+    def _derived(self, query):
+        """Return what follows from the publication, by way of answers that are kept."""
+        released, answer = self._published
+        step = next((step for step in query.steps if step.follows_from(released)), None)
+        if query == released or step is None:
+            return query.derive(released, answer)
+        return query.step(step, self.answer(step))

@@ -11,8 +11,12 @@ from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
+from ..queries import PairTallies
 from ..randomizers import RandomizedResponse, RefusedReport
+from ..randomizers.answers import parsed
 from .plan import Plan, Session, refuse
+
+_LARGEST_GRID = 100  # epsilons: each has its own counts
 
 
 class Local(BaseEstimator):
@@ -34,29 +38,60 @@ class Local(BaseEstimator):
     """
 
     collects_reports = True
+    personal_budgets = True
 
     def __init__(self, epsilon=1.0, randomizer=None):
         self.epsilon = epsilon
         self.randomizer = randomizer
 
-    def plan(self, asks, n_items, n_voters=None):
+    def plan(self, asks, n_items, n_voters=None, voter_epsilon=None):
         """Check that the reports determine all the asks.
+
+        Parameters
+        ----------
+        asks : list of Ask
+            What the rule asks.
+        n_items : int
+            Number of items.
+        n_voters : int or None, default=None
+            Public here, and not needed.
+        voter_epsilon : sequence of float or None, default=None
+            The public grid of epsilons that voters chose from; None is `epsilon` for all.
 
         Raises
         ------
         ValueError
-            If epsilon is invalid, or the reports do not determine what the rule asks for.
+            If an epsilon is invalid, or the reports do not determine what the rule asks for.
         """
         check_epsilon(self.epsilon)
+        personal = voter_epsilon is not None
+        grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
+        for value in grid:
+            check_epsilon(value, "voter_epsilon")
+        if not 1 <= len(grid) <= _LARGEST_GRID:
+            raise ValueError(
+                f"voter_epsilon must hold 1 to {_LARGEST_GRID} distinct values, got {len(grid)}; round them."
+            )
         randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
         for ask in asks:
             if not ask.query.follows_from(randomizer.releases):
                 refuse(self, ask.query, f"reports by {type(randomizer).__name__} give {randomizer.releases}.")
-        protocol = randomizer.protocol(self.epsilon, n_items)
+            if ask.times > 1 and isinstance(ask.query, PairTallies):
+                refuse(self, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
+        protocols = {value: randomizer.protocol(value, n_items) for value in grid}
         guarantee = PrivacyGuarantee(
-            float(self.epsilon), 0.0, "local", "replace", type(randomizer).__name__, randomizer.arithmetic
+            max(randomizer.spent(value, n_items) for value in grid),
+            0.0,
+            "local",
+            "replace",
+            type(randomizer).__name__,
+            randomizer.arithmetic,
+            caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
-        return Plan(guarantee, _Opener(randomizer, protocol), protocol, client=_ClientMaker(randomizer, protocol))
+        opener = _Opener(randomizer, protocols, personal)
+        own = min(grid)
+        client = _ClientMaker(randomizer, protocols[own], own if personal else None)
+        return Plan(guarantee, opener, protocols[own], client=client)
 
 
 class Client:
@@ -68,12 +103,15 @@ class Client:
         As published by the curator.
     randomizer : randomizer
         What the protocol names.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default=None
         None is the operating system's secure source; anything else is for simulation.
+    epsilon : float or None, default=None
+        This voter's own epsilon, which its report then states; None where all have the same.
     """
 
-    def __init__(self, protocol, randomizer, random_state=None):
+    def __init__(self, protocol, randomizer, random_state=None, epsilon=None):
         self.protocol = protocol
+        self._own = {} if epsilon is None else {"epsilon": epsilon}
         self._randomizer = randomizer
         self._random_state = random_state
         self._ballot = None
@@ -105,7 +143,8 @@ class Client:
         ballot = positions.table.tobytes()
         if self._report is None:
             self._ballot = ballot
-            self._report = self._randomizer.report(self.protocol, positions, Bits.from_random_state(self._random_state))
+            bits = Bits.from_random_state(self._random_state)
+            self._report = {**self._randomizer.report(self.protocol, positions, bits), **self._own}
         elif ballot != self._ballot:
             raise BudgetExhausted("this client has reported another ballot; one voter's budget pays for one report.")
         return json.loads(json.dumps(self._report))
@@ -115,9 +154,10 @@ class Client:
 class _ClientMaker:
     randomizer: Any
     protocol: dict
+    epsilon: float | None
 
     def __call__(self, random_state=None):
-        return Client(self.protocol, self.randomizer, random_state)
+        return Client(self.protocol, self.randomizer, random_state, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -125,31 +165,60 @@ class _Opener:
     """Collects one report a voter, and opens a session on what they say together."""
 
     randomizer: Any
-    protocol: dict
+    protocols: dict[float, dict]
+    personal: bool
 
     def __call__(self, voters, bits):
-        counter = self.randomizer.counter(self.protocol)
+        counters = {epsilon: self.randomizer.counter(protocol) for epsilon, protocol in self.protocols.items()}
+        heard = dict.fromkeys(counters, 0)
         refused: dict[str, int] = {}
         if isinstance(voters, Profile):
-            if voters.positions is None:
-                raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
-            counter.add_ballots(voters.positions, bits)
+            for epsilon, ballots in self._groups(voters):
+                counters[epsilon].add_ballots(ballots, bits)
+                heard[epsilon] += ballots.table.shape[1]
         else:
             for report in voters:
                 try:
-                    counter.add_report(_parsed(report))
+                    epsilon, report = self._opened(parsed(report))
+                    counters[epsilon].add_report(report)
                 except RefusedReport as error:
                     refused[error.reason] = refused.get(error.reason, 0) + 1
-        return _LocalSession(self.protocol["n_items"], bits.coins, self.randomizer.releases, counter.answer(), refused)
+                else:
+                    heard[epsilon] += 1
+        n_items = next(iter(self.protocols.values()))["n_items"]
+        answer = self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
+        return _LocalSession(n_items, bits.coins, self.randomizer.releases, answer, refused)
 
+    def _groups(self, profile):
+        """Yield (epsilon, ballots) of the voters with each epsilon."""
+        ballots = profile.positions
+        if ballots is None:
+            raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
+        for epsilon in self.protocols:
+            if self.personal:
+                yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])
+            else:
+                yield epsilon, ballots
 
-def _parsed(report):
-    if not isinstance(report, (str, bytes)):
-        return report
-    try:
-        return json.loads(report)
-    except (ValueError, RecursionError):
-        raise RefusedReport("not JSON") from None
+    def _opened(self, report):
+        """Return (epsilon, report) of a report that states its epsilon, where voters have their own."""
+        if not self.personal:
+            return next(iter(self.protocols)), report
+        if not isinstance(report, dict):
+            raise RefusedReport("not a JSON object")
+        rest = dict(report)
+        epsilon = rest.pop("epsilon", None)
+        if type(epsilon) not in (int, float) or epsilon not in self.protocols:
+            raise RefusedReport("epsilon not on the grid")
+        return float(epsilon), rest
+
+    def _combined(self, answers, heard):
+        """Return one answer: tallies side by side, estimates by the inverse of their variance."""
+        if isinstance(self.randomizer.releases, PairTallies):
+            return tuple(tally for answer in answers.values() for tally in answer)
+        weight = {e: heard[e] / self.randomizer.variance(self.protocols[e]) for e in answers}
+        total = sum(weight.values()) or 1.0
+        return sum(weight[e] / total * answers[e] for e in answers)
 
 
 class _LocalSession(Session):

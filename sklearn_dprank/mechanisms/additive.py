@@ -10,6 +10,9 @@ from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import gaussian_sigma
 from ..privacy.noise import discrete_laplace, round_down, rounded_gaussian
 
+_LARGEST_SIGMA = 2.0**58  # noise of 8 sigma is still a 64-bit integer
+_BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
+
 
 @dataclass(frozen=True)
 class LaplaceNoise:
@@ -20,8 +23,12 @@ class LaplaceNoise:
     how = "discrete Laplace noise"
 
     def release(self, query, vector, bits):
-        """Return the integer vector with independent noise on every entry."""
-        return vector + discrete_laplace(self.rate, len(vector), bits)
+        """Return the integer vector with independent noise on every entry, drawn block by block."""
+        out = np.array(vector)
+        for start in range(0, len(out), _BLOCK):
+            block = out[start : start + _BLOCK]
+            block += discrete_laplace(self.rate, len(block), bits)
+        return out
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,11 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
     LaplaceNoise, GaussianNoise or KNormNoise
         Pure noise splits epsilon evenly (basic composition); `times` Gaussian answers are one Gaussian
         answer of sqrt(times) the sensitivity.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is too small for the arithmetic.
     """
     if noise == "laplace":
         return LaplaceNoise(round_down(Fraction(epsilon) / times / sensitivity.l1))
@@ -88,4 +100,10 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
     # Up by one ulp twice: the square root and the fraction's conversion each round.
     l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
-    return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))
+    sigma = gaussian_sigma(float(epsilon), delta, l2)
+    if sigma >= _LARGEST_SIGMA:
+        raise ValueError(
+            f"epsilon={float(epsilon)!r} and delta={delta!r} need Gaussian noise of scale {sigma:.2g}, beyond 64-bit "
+            "integers; use a larger epsilon."
+        )
+    return GaussianNoise(sigma)

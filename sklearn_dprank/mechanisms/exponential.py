@@ -55,7 +55,7 @@ class ExponentialMechanism:
         if sampler == "pair_by_pair":
             return sample_pair_by_pair(margins, self.rate, bits)
         draw = sample_by_insertion if sampler == "insertion" else sample_by_blocks
-        return draw(margins, self.rate, bits, on_try=_show_elapsed if query.verbose else None)[0]
+        return draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
 
 
 def exponential_mechanism(sensitivity, epsilon, n_items, times=1):
@@ -91,6 +91,14 @@ def exponential_mechanism(sensitivity, epsilon, n_items, times=1):
     return ExponentialMechanism(rate / sensitivity.l1)
 
 
-def _show_elapsed(seconds):
-    """Print the time a draw has taken; the number of tries would say more about the ballots."""
-    sys.stderr.write(f"\rdrawing an order: {seconds:.0f} s")
+def _clock():
+    """Return what prints the time a draw has taken, once a second: not a line a batch, which would count tries."""
+    shown = 0
+
+    def show(seconds):
+        nonlocal shown
+        if int(seconds) > shown:
+            shown = int(seconds)
+            sys.stderr.write(f"\rdrawing an order: {shown} s")
+
+    return show

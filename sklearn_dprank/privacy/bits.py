@@ -48,16 +48,18 @@ class BitSource:
         """
         if size and not (np.min(bound) >= 1 and np.max(bound) <= 2**63):
             raise ValueError("bound must lie between 1 and 2**63.")
-        bounds = np.broadcast_to(np.asarray(bound, dtype=np.uint64), (size,))
+        bounds = np.asarray(bound, dtype=np.uint64)
         mask = bounds - np.uint64(1)
         for shift in (1, 2, 4, 8, 16, 32):
             mask = mask | (mask >> np.uint64(shift))
         out = self.words(size) & mask
         retry = np.flatnonzero(out >= bounds)
         while len(retry):
-            out[retry] = self.words(len(retry)) & mask[retry]
-            retry = retry[out[retry] >= bounds[retry]]
-        return out.astype(np.int64)
+            limit, cover = (bounds, mask) if bounds.ndim == 0 else (bounds[retry], mask[retry])
+            again = self.words(len(retry)) & cover
+            out[retry] = again
+            retry = retry[again >= limit]
+        return out.view(np.int64)
 
     def integer(self, bound):
         """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
@@ -90,11 +92,12 @@ class BitSource:
         return self.uniform(size) < probability
 
     def permutation(self, n):
-        """Return an exactly uniform permutation of 0, ..., n - 1 (Fisher and Yates)."""
-        out = np.arange(n)
-        for last, pick in enumerate(self.integers(np.arange(1, n + 1), n)):
-            out[last], out[pick] = out[pick], out[last]
-        return out
+        """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
+        while True:
+            keys = self.words(n)
+            order = np.argsort(keys)
+            if np.all(keys[order[1:]] != keys[order[:-1]]):
+                return order
 
     def permutations(self, rows, n):
         """Return `rows` independent, exactly uniform permutations, shape (rows, n)."""

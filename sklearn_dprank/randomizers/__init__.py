@@ -1,5 +1,19 @@
 """The voter's side: one ballot in, one report out, and how a curator counts reports."""
 
-from .response import RandomizedResponse, RefusedReport
+from .base import Randomizer, RefusedReport
+from .hypercube import HypercubeSampling
+from .mallows import MallowsRandomizer
+from .privunit import PrivUnitG
+from .response import RandomizedResponse
+from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 
-__all__ = ["RandomizedResponse", "RefusedReport"]
+__all__ = [
+    "HypercubeSampling",
+    "MallowsRandomizer",
+    "PrivUnitG",
+    "RandomizedResponse",
+    "Randomizer",
+    "RefusedReport",
+    "ThresholdedGaussian",
+    "ThresholdedLaplace",
+]

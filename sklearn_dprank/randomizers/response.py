@@ -3,79 +3,77 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..privacy.flips import flip_probability
 from ..queries import PairTallies, Tallies, n_pairs
+from ..theory.yan import best_query_count
+from .answers import FLIP_GRID, counted_wins, distinct, flipped_answers, is_answer, is_pair
+from .base import Randomizer, RefusedReport, fields, stamped
 
-_FLIP_GRID = 2**52  # flip probabilities are multiples of 1 / this, so they are drawn exactly
 _BLOCK = 1 << 22  # pair marks held at a time while simulating
 
 
-class RefusedReport(ValueError):
-    """A report that does not follow the protocol; `reason` echoes nothing of it."""
-
-    def __init__(self, reason):
-        super().__init__(f"report refused: {reason}")
-        self.reason = reason
-
-
-class RandomizedResponse(BaseEstimator):
-    """Each voter answers about `n_queries` distinct random pairs, each by randomised response.
-
-    An answer is the voter's preference, flipped with probability f = 1 / (1 + e^(epsilon / K)), K the
-    number of queries; without an opinion on the pair it is a fair coin, flipped likewise. The pairs are
-    drawn before the ballot is looked at, so a report is epsilon-locally differentially private.
+class PairFlips(Randomizer):
+    """Base of the randomizers that flip the answers about random pairs; they differ in the flip probability.
 
     Parameters
     ----------
-    n_queries : int, default=1
-        Pairs a voter answers; at most C(n_items, 2).
-
-    Notes
-    -----
-    f is rounded up to a multiple of 2^-52 and sampled exactly, so the guarantee holds in the arithmetic
-    that runs. Yan et al. print the flip the wrong way round in Algorithm 1 (lines 5-9): the true answer
-    is kept with the larger probability here.
-
-    References
-    ----------
-    Warner (1965); Yan, Li and Li (2020), Section 4.1.
-
-    Examples
-    --------
-    >>> from sklearn_dprank.randomizers import RandomizedResponse
-    >>> RandomizedResponse().protocol(epsilon=1.0, n_items=4)["randomizer"]
-    'rr'
+    n_queries : int or None, default=1
+        Pairs a voter answers; at most C(n_items, 2). None is the integer beside epsilon / 2 with the least
+        error by Yan et al.'s own error function.
     """
 
     releases = PairTallies()
-    arithmetic = "exact"
+    _name = ""
+    _published_as = "rr"
 
     def __init__(self, n_queries=1):
         self.n_queries = n_queries
 
+    def _flip(self, epsilon, n_queries):
+        """Return the flip probability of one of the answers, and what else the protocol states.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of the whole report.
+        n_queries : int
+            How many answers share it.
+        """
+        raise NotImplementedError
+
     def protocol(self, epsilon, n_items):
         """Return what a client must know, as JSON-able data.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the whole report.
+        n_items : int
+            Number of items.
 
         Raises
         ------
         ValueError
-            If there are fewer pairs than queries.
+            If there are fewer pairs than queries, or a parameter is out of bounds.
         """
-        if not isinstance(self.n_queries, Integral) or not 1 <= int(self.n_queries) <= n_pairs(n_items):
+        k = self.n_queries
+        if k is None:
+            k = best_query_count(epsilon, n_items, randomizer=self._published_as, variant="published")
+        if not isinstance(k, Integral) or not 1 <= int(k) <= n_pairs(n_items):
             raise ValueError(
                 f"n_queries must be an integer between 1 and the {n_pairs(n_items)} pairs of {n_items} items, "
                 f"got {self.n_queries!r}."
             )
-        flip = int(flip_probability(epsilon / self.n_queries) * _FLIP_GRID)
+        flip, stated = self._flip(epsilon, int(k))
         return {
             "version": 1,
-            "randomizer": "rr",
+            "randomizer": self._name,
             "n_items": int(n_items),
-            "n_queries": int(self.n_queries),
+            "n_queries": int(k),
             "epsilon": float(epsilon),
-            "flip": [flip, _FLIP_GRID],
+            "flip": [int(flip * FLIP_GRID), FLIP_GRID],
+            **stated,
         }
 
     @staticmethod
@@ -96,18 +94,68 @@ class RandomizedResponse(BaseEstimator):
         dict
             JSON-able; its keys and length do not depend on the ballot.
         """
-        first, second, answers = _answer(protocol, ballot.table, ballot.sentinel, bits)
-        return {
-            "version": protocol["version"],
-            "randomizer": protocol["randomizer"],
-            "pairs": np.column_stack([first[0], second[0]]).tolist(),
-            "answers": answers[0].astype(int).tolist(),
-        }
+        first, second, answers = _answer(protocol, ballot, bits)
+        pairs = np.column_stack([first[0], second[0]]).tolist()
+        return stamped(protocol, pairs=pairs, answers=answers[0].astype(int).tolist())
 
     @staticmethod
     def counter(protocol):
         """Return an empty counter of reports."""
         return _TallyCounter(protocol)
+
+    @staticmethod
+    def variance(protocol):
+        """Return the mean square of what one report estimates the voter's margins to be, over all pairs.
+
+        Parameters
+        ----------
+        protocol : dict
+            As published by the curator.
+
+        Returns
+        -------
+        float
+            B / (K (1 - 2 f)^2) for B pairs. Less the mean square of the margins themselves (1 for a
+            complete ranking), it is the variance of the unbiased estimate from one report.
+        """
+        flip, grid = protocol["flip"]
+        return n_pairs(protocol["n_items"]) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
+
+
+class RandomizedResponse(PairFlips):
+    """Each voter answers about `n_queries` distinct random pairs, each by randomised response.
+
+    An answer is the voter's preference, flipped with probability f = 1 / (1 + e^(epsilon / K)), K the
+    number of queries; without an opinion on the pair it is a fair coin, flipped likewise. The pairs are
+    drawn before the ballot is looked at, so a report is epsilon-locally differentially private.
+
+    Parameters
+    ----------
+    n_queries : int or None, default=1
+        Pairs a voter answers; at most C(n_items, 2). None is the integer beside epsilon / 2 with the least
+        error by Yan et al.'s own error function.
+
+    Notes
+    -----
+    f is rounded up to a multiple of 2^-52 and sampled exactly, so the guarantee holds in the arithmetic
+    that runs. Yan et al. print the flip the wrong way round in Algorithm 1 (lines 5-9): the true answer
+    is kept with the larger probability here.
+
+    References
+    ----------
+    Warner (1965); Yan, Li and Li (2020), Section 4.1.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.randomizers import RandomizedResponse
+    >>> RandomizedResponse().protocol(epsilon=1.0, n_items=4)["randomizer"]
+    'rr'
+    """
+
+    _name = "rr"
+
+    def _flip(self, epsilon, n_queries):
+        return flip_probability(epsilon / n_queries), {}
 
 
 class _TallyCounter:
@@ -132,13 +180,12 @@ class _TallyCounter:
 
     def add_ballots(self, ballots, bits):
         """Randomise and count every ballot, as if each voter had sent a report."""
-        table, k = ballots.table, self._protocol["n_queries"]
-        step = max(1, _BLOCK // (n_pairs(self._m) if k > 1 else 1))
-        for start in range(0, table.shape[1], step):
-            first, second, answers = _answer(self._protocol, table[:, start : start + step], ballots.sentinel, bits)
-            winner, loser = np.where(answers, first, second), np.where(answers, second, first)
-            cells = np.bincount((winner * self._m + loser).ravel(), minlength=self._m**2)
-            self._wins += cells.reshape(self._m, self._m)
+        n_voters = ballots.table.shape[1]
+        step = max(1, _BLOCK // (n_pairs(self._m) if self._protocol["n_queries"] > 1 else 1))
+        for start in range(0, n_voters, step):
+            block = ballots._replace(table=ballots.table[:, start : start + step])
+            first, second, answers = _answer(self._protocol, block, bits)
+            self._wins += counted_wins(first, second, answers, self._m)
 
     def answer(self):
         """Return the tallies."""
@@ -146,53 +193,22 @@ class _TallyCounter:
         return (Tallies(flip / grid, self._wins),)
 
     def _checked(self, report):
-        if not isinstance(report, dict):
-            raise RefusedReport("not a JSON object")
-        if report.get("version") != self._protocol["version"] or report.get("randomizer") != "rr":
-            raise RefusedReport("wrong version")
-        if set(report) != {"version", "randomizer", "pairs", "answers"}:
-            raise RefusedReport("wrong keys")
-        pairs, answers = report["pairs"], report["answers"]
+        pairs, answers = fields(report, self._protocol, "pairs", "answers")
         k = self._protocol["n_queries"]
         if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
             raise RefusedReport("wrong number of answers")
-        if not all(type(a) is int and a in (0, 1) for a in answers):
+        if not all(map(is_answer, answers)):
             raise RefusedReport("answer out of range")
-        if not all(
-            isinstance(p, list) and len(p) == 2 and all(type(i) is int for i in p) and 0 <= p[0] < p[1] < self._m
-            for p in pairs
-        ):
+        if not all(is_pair(pair, self._m) for pair in pairs):
             raise RefusedReport("pair out of range")
-        if len({tuple(p) for p in pairs}) < k:
+        if len({tuple(pair) for pair in pairs}) < k:
             raise RefusedReport("pair asked twice")
         return pairs, answers
 
 
-def _answer(protocol, table, sentinel, bits):
-    """Draw pairs and answer them for every column of `table`: (first, second, answer), each (n, K)."""
-    n_voters, k = table.shape[1], protocol["n_queries"]
+def _answer(protocol, ballots, bits):
+    """Draw pairs and answer them for every ballot: (first, second, answer), each (n, K)."""
     rows, columns = np.triu_indices(protocol["n_items"], 1)
-    pair = distinct(n_voters, k, len(rows), bits.assignment)
+    pair = distinct(ballots.table.shape[1], protocol["n_queries"], len(rows), bits.assignment)
     first, second = rows[pair], columns[pair]
-    voter = np.arange(n_voters)[:, None]
-    here, there = table[first, voter], table[second, voter]
-    silent = (here == there) | (here == sentinel) | (there == sentinel)
-    coins = bits.coins.coins(n_voters * k).reshape(n_voters, k)
-    flips = bits.noise.integers(_FLIP_GRID, n_voters * k).reshape(n_voters, k) < protocol["flip"][0]
-    return first, second, np.where(silent, coins, here < there) ^ flips
-
-
-def distinct(rows, k, n, bits):
-    """Return `rows` independent uniform k-subsets of 0, ..., n - 1, shape (rows, k), by Floyd's algorithm."""
-    out = np.empty((rows, k), dtype=np.int64)
-    if k == 1:
-        out[:, 0] = bits.integers(n, rows)
-        return out
-    taken = np.zeros((rows, n), dtype=bool)
-    every = np.arange(rows)
-    for column, top in enumerate(range(n - k, n)):
-        pick = bits.integers(top + 1, rows)
-        pick = np.where(taken[every, pick], top, pick)
-        taken[every, pick] = True
-        out[:, column] = pick
-    return out
+    return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)

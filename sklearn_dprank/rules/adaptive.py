@@ -33,6 +33,8 @@ class AdaptiveBradleyTerryRule(Rule):
     def asks(self, n_items):
         if not isinstance(self.n_rounds, Integral) or int(self.n_rounds) < 1:
             raise ValueError(f"n_rounds must be a positive integer, got {self.n_rounds!r}.")
+        if not self.ridge > 0:
+            raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
         return [Ask(PairTallies(), times=int(self.n_rounds))]
 
     def aggregate(self, session):

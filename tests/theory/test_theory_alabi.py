@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.theory import alabi
 from sklearn_dprank.theory.alabi_marginals import (
     marginal_lower_bound,
@@ -11,7 +12,6 @@ from sklearn_dprank.theory.alabi_marginals import (
     marginal_signs,
     marginal_upper_bound,
 )
-from sklearn_dprank.orders.quicksort import quicksort_query_bound
 
 
 def kendall(a, b):

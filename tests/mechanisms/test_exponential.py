@@ -1,0 +1,260 @@
+from fractions import Fraction
+from itertools import combinations, permutations
+from math import inf
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dprank import DPKemenySampler, DPPrudentOrder
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.mechanisms import ExponentialMechanism, exponential_mechanism
+from sklearn_dprank.orders.block_insertion import sample_by_blocks
+from sklearn_dprank.orders.insertion import sample_by_insertion
+from sklearn_dprank.orders.subset_dp import PartitionTable
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.noise import round_down
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
+
+SAMPLERS = ["auto", "table", "insertion", "blocks", "pair_by_pair"]
+CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
+
+
+def seeded(seed):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def margins_of(seed, m, largest=3):
+    half = np.random.default_rng(seed).integers(-largest, largest + 1, (m, m))
+    return half - half.T
+
+
+def orders_of(m):
+    return np.array(list(permutations(range(m))))
+
+
+def overruled(margins, order):
+    return [margins[b, a] for a, b in combinations(order, 2)]
+
+
+def fit_of(draws, weights):
+    """P-value of a chi-square test; cells expected below 5 are merged."""
+    number = {tuple(order): k for k, order in enumerate(orders_of(draws.shape[1]).tolist())}
+    seen = np.bincount([number[tuple(draw)] for draw in draws.tolist()], minlength=len(weights))
+    expected = weights / weights.sum() * len(draws)
+    large = expected >= 5
+    seen, expected = np.append(seen[large], seen[~large].sum()), np.append(expected[large], expected[~large].sum())
+    seen, expected = seen[expected > 1e-9], expected[expected > 1e-9]
+    return stats.chisquare(seen, expected / expected.sum() * seen.sum()).pvalue
+
+
+# Rates
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("m", [3, 10, 45])
+def test_rates_of_both_relations(m, epsilon):
+    """epsilon / C(m, 2) and half of it; epsilon / 2 and a quarter for the largest overruled margin."""
+    for query, change in ((KemenyUtility(), n_pairs(m)), (MaxViolatedMargin(window=7), 2)):
+        for neighboring, moves in (("add_remove", 1), ("replace", 2)):
+            sensitivity = query.sensitivity(m, neighboring)
+            rate = exponential_mechanism(sensitivity, round_down(epsilon), m).rate
+            assert rate == pytest.approx(epsilon / (moves * change), rel=1e-3)
+            assert rate < epsilon / (moves * change)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("m", [2, 10, 16, 45, 100])
+def test_what_rounding_may_cost_is_paid_for(m, epsilon):
+    """The rate is lowered by 2 eta, a small part of epsilon, for up to 2^31 voters."""
+    sensitivity = KemenyUtility().sensitivity(m, "add_remove")
+    mechanism = exponential_mechanism(sensitivity, Fraction(epsilon), m)
+    paid = epsilon - mechanism.rate * sensitivity.l1
+    assert 0 < paid < 1e-3 * epsilon + 1e-10
+    # One rounding of the cost of one order is already epsilon n 2^-53; m of them are made, and more.
+    assert paid > epsilon * 2**31 * 2**-53 * m
+
+
+def test_several_draws_share_the_budget():
+    sensitivity = MaxViolatedMargin().sensitivity(5, "add_remove")
+    one, three = (exponential_mechanism(sensitivity, Fraction(1), 5, times) for times in (1, 3))
+    assert three.rate == pytest.approx(one.rate / 3, rel=1e-9)
+
+
+def test_too_little_to_spend():
+    with pytest.raises(ValueError, match="too small for double precision; use at least 1e-9"):
+        exponential_mechanism(KemenyUtility().sensitivity(10, "add_remove"), Fraction(1, 10**14), 10)
+
+
+def test_it_says_what_arithmetic_costs():
+    arithmetic = ExponentialMechanism(1.0).arithmetic
+    assert "double precision" in arithmetic and "2^31 voters" in arithmetic
+    assert arithmetic in DPKemenySampler(random_state=0).fit([[0, 1]]).privacy_.arithmetic
+
+
+# Laws
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
+def test_samplers_against_brute_force(sampler, margins):
+    mechanism, bits = ExponentialMechanism(0.25), seeded(1)
+    query = KemenyUtility(sampler)
+    draws = np.array([mechanism.release(query, margins.ravel(), bits) for _ in range(1500)])
+    weights = np.exp([-0.25 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(len(margins))])
+    assert fit_of(draws, weights) > 1e-3
+
+
+@pytest.mark.parametrize("sampler", ["table", "insertion", "pair_by_pair"])
+def test_six_items_against_brute_force(sampler):
+    """As the mechanism calls them, with many draws at once where the sampler has them."""
+    margins = margins_of(2, 6, largest=2)
+    weights = np.exp([-0.3 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(6)])
+    if sampler == "table":
+        draws = PartitionTable(np.maximum(margins.T, 0), 0.3).sample(20_000, seeded(3))
+    elif sampler == "insertion":
+        draws = sample_by_insertion(margins, 0.3, seeded(4), size=20_000)
+    else:
+        mechanism, bits = ExponentialMechanism(0.3), seeded(5)
+        draws = np.array([mechanism.release(KemenyUtility(sampler), margins.ravel(), bits) for _ in range(1500)])
+    assert fit_of(draws, weights) > 1e-3
+
+
+@pytest.mark.parametrize("window", [None, 2, 5])
+def test_prudent_orders_against_brute_force(window):
+    margins, anchor = margins_of(6, 5), (2, 0, 4, 1, 3)
+    query = MaxViolatedMargin() if window is None else MaxViolatedMargin(anchor, window)
+    place = np.argsort(anchor)
+    weights = []
+    for order in orders_of(5):
+        turned = [place[a] - place[b] for a, b in combinations(order, 2) if place[a] > place[b]]
+        near = [margins[b, a] for a, b in combinations(order, 2) if abs(place[a] - place[b]) < (window or 5)]
+        fits = window is None or max(turned, default=0) < window
+        weights.append(fits * np.exp(-0.4 * max(near) - (len(turned) if window else 0)))
+    mechanism, bits = ExponentialMechanism(0.4), seeded(7)
+    draws = np.array([mechanism.release(query, margins.ravel(), bits) for _ in range(2000)])
+    assert fit_of(draws, np.array(weights)) > 1e-3
+
+
+def pairs_before(draws):
+    """How many draws put i before j, for all i < j."""
+    places = np.argsort(draws, axis=1)
+    return np.array([(places[:, i] < places[:, j]).sum() for i, j in combinations(range(draws.shape[1]), 2)])
+
+
+@pytest.mark.parametrize(("m", "sampler"), [(12, "insertion"), (20, "blocks")])
+def test_agreement_on_more_items(m, sampler):
+    """Every pair, every item's mean place and the cost: the table is exact, so is the other."""
+    profile = Profile.from_rankings(make_mallows(400, m, 0.8, random_state=m))
+    margins, scale = profile.margins, 0.5 / n_pairs(m)
+    table = PartitionTable(np.maximum(margins.T, 0), scale).sample(4000, seeded(8))
+    if sampler == "insertion":
+        other = sample_by_insertion(margins, scale, seeded(9), size=4000)
+    else:
+        other = sample_by_blocks(margins, scale, seeded(10), size=1000)
+    a, b = pairs_before(table), pairs_before(other)
+    pooled = (a + b) / (len(table) + len(other))
+    free = (pooled > 0) & (pooled < 1)
+    spread = np.sqrt(pooled * (1 - pooled) * (1 / len(table) + 1 / len(other)))
+    z = (a / len(table) - b / len(other))[free] / spread[free]
+    assert np.abs(z).max() < stats.norm.isf(1e-3 / len(z))
+    costs = [[np.maximum(overruled(margins, order), 0).sum() for order in draws[:1000]] for draws in (table, other)]
+    assert stats.ks_2samp(*costs).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("m", [2, 7])
+def test_nobody_is_a_profile_too(m):
+    """Without voters every order is as likely."""
+    nothing = np.zeros(m * m, dtype=np.int64)
+    for query in [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)]:
+        order = ExponentialMechanism(0.1).release(query, nothing, seeded(11))
+        assert sorted(order.tolist()) == list(range(m))
+
+
+# Refusals look at public parameters, and nothing else stops a draw
+
+
+class Unreadable:
+    """A profile whose ballots must not be read yet."""
+
+    def __init__(self, n_items):
+        self.n_items = n_items
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} was read")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_items", "message"),
+    [
+        (DPKemenySampler(sampler="table"), 26, "up to 25 items, got 26"),
+        (DPPrudentOrder(), 17, "set window=7"),
+        (DPKemenySampler(epsilon=1e-14), 5, "too small"),
+    ],
+)
+def test_refusals_come_before_the_ballots(estimator, n_items, message):
+    channel, rule = estimator._compose()
+    with pytest.raises(ValueError, match=message):
+        channel.plan(rule.asks(n_items), n_items)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(np.tile(np.arange(n_items), (3, 1)))
+
+
+def test_planning_reads_no_ballot():
+    for estimator in (DPKemenySampler(), DPPrudentOrder(), DPPrudentOrder(window=3)):
+        channel, rule = estimator._compose()
+        session = channel.plan(rule.asks(9), 9).open
+        with pytest.raises(AssertionError, match="was read"):
+            rule.aggregate(session(Unreadable(9), _streams()))
+
+
+def _streams():
+    from sklearn_dprank.privacy.bits import Bits
+
+    return Bits.from_random_state(0)
+
+
+def test_sizes_choose_the_sampler(monkeypatch):
+    """By the number of items alone: table to 22, one by one to 50, blocks beyond."""
+    from sklearn_dprank.mechanisms import exponential
+
+    class Chosen(Exception):
+        pass
+
+    def marks(name):
+        def stop(*args, **kwargs):
+            raise Chosen(name)
+
+        return stop
+
+    monkeypatch.setattr(exponential, "PartitionTable", marks("table"))
+    monkeypatch.setattr(exponential, "sample_by_insertion", marks("insertion"))
+    monkeypatch.setattr(exponential, "sample_by_blocks", marks("blocks"))
+    for m, name in [(2, "table"), (22, "table"), (23, "insertion"), (50, "insertion"), (51, "blocks"), (90, "blocks")]:
+        for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
+            with pytest.raises(Chosen, match=name):
+                ExponentialMechanism(0.1).release(KemenyUtility(), margins.ravel(), seeded(0))
+
+
+def test_the_clock_counts_seconds_not_tries(capsys):
+    """A batch more or less leaves no trace; seconds do, and only if asked for."""
+    from sklearn_dprank.mechanisms.exponential import _clock
+
+    show = _clock()
+    for seconds in np.arange(0, 3.2, 0.01):
+        show(seconds)
+    assert capsys.readouterr().err == "".join(f"\rdrawing an order: {s} s" for s in (1, 2, 3))
+    X = make_mallows(100, 24, 0.7, random_state=0)
+    for verbose in (False, True):
+        DPKemenySampler(verbose=verbose, random_state=0).fit(X)
+        printed = capsys.readouterr()
+        assert printed.out == "" and ("tr" not in printed.err) and (verbose or not printed.err)
+
+
+def test_huge_crowds_do_not_overflow():
+    margins = 2**31 * np.sign(np.subtract.outer(np.arange(24), np.arange(24))).T
+    for query in (KemenyUtility(), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
+        order = ExponentialMechanism(5.0).release(query, margins.ravel(), seeded(12))
+        assert order.tolist() == list(range(24))
+    assert exponential_mechanism(KemenyUtility().sensitivity(24, "replace"), Fraction(2**31 - 1), 24).rate < inf

@@ -1,0 +1,150 @@
+from collections import Counter
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import all_ballots, profiles, rankings
+
+from sklearn_dprank import DPHistogram
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.orders.permutations import permutation_index
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores
+from sklearn_dprank.queries.histogram import cells, items_of
+from sklearn_dprank.rules import SortByScore
+
+SCORES = {3: (2.0, 1.0, 0.0), 4: (1.0, 0.0, 0.0, 0.0), 5: (0.5, 0.25, 0.2, 0.1, -3.0)}
+
+
+def seeded(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def histogram(X, seed=0):
+    return Histogram().vector(Profile.from_rankings(X), seeded(seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles(strict=True))
+def test_counts_of_rankings(X):
+    seen = Counter(map(tuple, X.tolist()))
+    expected = [seen[ranking] for ranking in permutations(range(X.shape[1]))]  # lexicographic order, as numbered
+    assert histogram(X).tolist() == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(profiles(max_items=5))
+def test_every_ballot_counts_once_and_keeps_its_opinions(X):
+    """A tied or partial ballot lands in the cell of one of its completions."""
+    for ballot in X:
+        counts = histogram([ballot])
+        assert sorted(counts[counts > 0]) == [1]
+        ranking = rankings(X.shape[1])[np.argmax(counts)]
+        assert not ((ballot[:, None] < ballot) & (ranking[:, None] > ranking)).any()
+    assert histogram(X).sum() == len(X)
+
+
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_answers_are_linear_in_the_cells(m):
+    """Whatever the noise made of the cells, negative ones included."""
+    counts = np.random.default_rng(m).integers(-50, 50, factorial(m))
+    every = rankings(m)
+    wins = m - 1 - 2 * every
+    np.testing.assert_array_equal(NetWins().derive(Histogram(), counts), counts @ wins)
+    margins = np.einsum("c,cij->ij", counts, np.sign(every[:, None, :] - every[:, :, None]))
+    np.testing.assert_array_equal(AllMargins().derive(Histogram(), counts), margins)
+    assert PairMargin(0, m - 1).derive(Histogram(), counts) == margins[0, m - 1]
+    scores = np.array(SCORES[m])
+    shifted = scores - np.sort(scores)[m // 2]
+    derived = PositionalScores(SCORES[m]).derive(Histogram(), counts)
+    np.testing.assert_allclose(derived, counts @ shifted[every.astype(int)], atol=1e-3)  # off the grid by 1/720720
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=3, deadline=None)
+def test_nine_items_are_read_in_blocks(seed):
+    """9! cells are several blocks: nothing is lost between them."""
+    positions = np.random.default_rng(seed).permuted(np.tile(np.arange(9), (7, 1)), axis=1)
+    counts = np.bincount(permutation_index(positions.T), minlength=factorial(9))
+    assert [len(block) for _, block in cells(counts, 9)] == [65536] * 5 + [35200]
+    np.testing.assert_array_equal(NetWins().derive(Histogram(), counts), (8 - 2 * positions).sum(axis=0))
+    assert items_of(counts) == 9
+
+
+@pytest.mark.parametrize("m", [3, 4])
+def test_one_ballot_moves_one_cell(m):
+    """By every way of completing: the coins of one voter are the ballot's own."""
+    base = all_ballots(m)[:40]
+    for seed, ballot in enumerate(all_ballots(m)[::7]):
+        changed = base.copy()
+        changed[-1] = ballot
+        with_other = histogram(changed, seed) - histogram(base, seed)
+        assert np.abs(with_other).sum() <= Histogram().sensitivity(m, "replace").l1 == 2
+        assert (with_other**2).sum() <= Histogram().sensitivity(m, "replace").l2_squared == 2
+    assert Histogram().sensitivity(m, "add_remove")[:2] == (1, 1)
+
+
+def test_printed_sensitivity():
+    """Shang et al. and Hay et al. print 1, which is that of added and removed ballots."""
+    assert Histogram().published_l1(7) == 1
+
+
+def test_counts_alone_are_no_histogram():
+    profile = Profile.from_rankings([[0, 1, 2]], keep="counts")
+    with pytest.raises(ValueError, match="keep='positions'"):
+        Histogram().vector(profile, seeded())
+    with pytest.raises(ValueError, match="keep='positions'"):
+        DPHistogram(random_state=0).fit(profile)
+
+
+# The estimator
+
+
+@pytest.mark.parametrize(
+    ("m", "noise", "rule", "voters"),
+    [
+        (3, "laplace", "kemeny", 50),
+        (5, "laplace", "kwiksort", 50),
+        (8, "laplace", None, 2000),
+        (8, "gaussian", "hierarchical", 5000),
+        (9, "laplace", SortByScore("borda"), 5000),
+        (10, "gaussian", None, 40_000),
+    ],
+)
+def test_explicit_to_ten_items(m, noise, rule, voters):
+    """Enough voters of one mind are heard through the noise of m! cells."""
+    centre = np.random.default_rng(m).permutation(m)
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    fitted = DPHistogram(epsilon=8.0, delta=delta, noise=noise, rule=rule, random_state=0)
+    fitted.fit(np.tile(centre, (voters, 1)))
+    np.testing.assert_array_equal(fitted.ranks_, centre)
+    assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == (8.0, delta)
+
+
+@pytest.mark.parametrize(("noise", "delta", "rule"), [("laplace", 0.0, None), ("gaussian", 1e-6, "kemeny")])
+def test_eleven_items_are_refused(noise, delta, rule):
+    """By public parameters only, with the remedy."""
+    X = make_mallows(20, 11, 0.5, random_state=0)
+    with pytest.raises(ValueError, match=r"11! rankings is explicit up to 10 items.*noise='gaussian'.*DPBorda"):
+        DPHistogram(noise=noise, delta=delta, rule=rule).fit(X)
+
+
+@pytest.mark.parametrize("rule", [None, SortByScore("borda"), SortByScore("plurality"), SortByScore(range(12, 0, -1))])
+def test_twelve_items_by_the_shortcut(rule):
+    X = make_mallows(50, 12, 0.5, random_state=0)
+    fitted = DPHistogram(epsilon=1.0, delta=1e-6, noise="gaussian", rule=rule, random_state=0).fit(X)
+    assert sorted(fitted.ranks_) == list(range(12))
+    assert fitted.privacy_.epsilon == 1.0
+
+
+def test_hopeless_sizes():
+    X = make_mallows(50, 13, 0.5, random_state=0)
+    with pytest.warns(UserWarning, match="13! rankings leaves next to nothing"):
+        DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(X)
+    X = make_mallows(50, 21, 0.5, random_state=0)
+    with pytest.raises(ValueError, match="at most 20 items are accepted: use DPBorda"):
+        DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(X)

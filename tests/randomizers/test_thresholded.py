@@ -1,0 +1,176 @@
+"""Thresholded noise: the figures of the literature, exact laws of whole reports, and refusals."""
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from oracles import distinct_ballots, naive_counts
+from scipy.stats import chisquare
+
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import estimated_margins
+from sklearn_dprank.randomizers import RandomizedResponse, RefusedReport, ThresholdedGaussian, ThresholdedLaplace
+
+EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]
+
+
+def published_laplace(n_queries=1):
+    return ThresholdedLaplace(n_queries, calibration="published")
+
+
+def published_gaussian(n_queries=1):
+    return ThresholdedGaussian(n_queries, delta=1e-4, calibration="published")
+
+
+EVERY = [*EXACT, published_laplace, published_gaussian]
+
+
+def flip_of(protocol):
+    return Fraction(*protocol["flip"])
+
+
+def law_of_reports(protocol, ballot):
+    """{(pairs, answers): probability} by going through all sets of pairs, coins and flips, as Fractions."""
+    flip, m, k = flip_of(protocol), protocol["n_items"], protocol["n_queries"]
+    asked = list(combinations(combinations(range(m), 2), k))
+    law = {}
+    for pairs in asked:
+        right = []  # the chance that an answer says "first"
+        for i, j in pairs:
+            right.append(1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else Fraction(1, 2))
+        for answers in product((0, 1), repeat=k):
+            chance = math.prod(p if a else 1 - p for p, a in zip(right, answers, strict=True))
+            law[pairs, answers] = chance / len(asked)
+    return law
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "epsilon", "flip", "spent"),
+    [
+        (published_gaussian(), 1.0, 0.4542, 0.1838),
+        (published_gaussian(), 0.5, None, 0.0919),
+        (published_gaussian(4), 1.0, None, 0.1837),
+        (published_laplace(), 1.0, math.exp(-0.5) / 2, math.log(2 * math.exp(0.5) - 1)),
+        (published_laplace(), 1.0, None, 0.832),
+        (ThresholdedLaplace(), 1.0, 0.268941, 1.0),
+        (ThresholdedGaussian(), 1.0, 0.268941, 1.0),
+        (ThresholdedGaussian(3), 1.5, 1 / (1 + math.exp(0.5)), 1.5),
+        (RandomizedResponse(2), 1.0, 1 / (1 + math.exp(0.5)), 1.0),
+    ],
+)
+def test_figures_of_the_literature(randomizer, epsilon, flip, spent):
+    protocol = randomizer.protocol(epsilon, 5)
+    assert randomizer.spent(epsilon, 5) == pytest.approx(spent, rel=5e-4)
+    if flip is not None:
+        assert float(flip_of(protocol)) == pytest.approx(flip, rel=1e-3)
+
+
+def test_noise_is_stated():
+    assert published_gaussian().protocol(1.0, 4)["sigma"] == pytest.approx(4.3436, rel=1e-5)
+    assert published_gaussian(3).protocol(1.0, 4)["sigma"] == pytest.approx(3 * 4.3436, rel=1e-5)
+    assert ThresholdedGaussian().protocol(1.0, 4)["sigma"] == pytest.approx(0.8117, abs=1e-4)
+    assert published_laplace(3).protocol(1.5, 4)["scale"] == 2.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("n_queries", [1, 3])
+def test_exact_noise_is_randomised_response(epsilon, n_queries):
+    flips = [float(flip_of(kind(n_queries).protocol(epsilon, 4))) for kind in EXACT]
+    assert flips[1:] == pytest.approx(flips[:1] * 2, rel=1e-12, abs=2**-50)
+
+
+@pytest.mark.parametrize("make", EVERY)
+@pytest.mark.parametrize(("m", "k", "epsilon"), [(3, 1, 1.0), (3, 2, 3.0), (3, 3, 0.2), (4, 1, 2.0), (4, 2, 0.5)])
+def test_whole_reports_spend_what_is_stated(make, m, k, epsilon):
+    randomizer = make(k)
+    protocol = randomizer.protocol(epsilon, m)
+    laws = [law_of_reports(protocol, ballot) for ballot in distinct_ballots(m)]
+    assert all(sum(law.values()) == 1 for law in laws)
+    ratio = max(max(law[r] for law in laws) / min(law[r] for law in laws) for r in laws[0])
+    spent = randomizer.spent(epsilon, m)
+    assert math.log(ratio) == pytest.approx(spent, rel=1e-9)
+    assert ratio <= Fraction(math.exp(spent)) * (1 + Fraction(1, 10**14))  # the rounding of this line itself
+
+
+@pytest.mark.parametrize("make", EVERY)
+@pytest.mark.parametrize(("m", "k"), [(3, 1), (3, 2), (4, 2)])
+def test_answers_estimate_margins_without_bias(make, m, k):
+    randomizer = make(k)
+    protocol = randomizer.protocol(1.0, m)
+    asked_share = k / math.comb(m, 2)
+    unbiased = Fraction(1) / (1 - 2 * flip_of(protocol))
+    for ballot in distinct_ballots(m):
+        mean, square = np.zeros((m, m)), 0.0
+        for (pairs, answers), chance in law_of_reports(protocol, ballot).items():
+            counter = randomizer.counter(protocol)
+            counter.add_report(
+                {
+                    "version": 1,
+                    "randomizer": protocol["randomizer"],
+                    "pairs": [list(p) for p in pairs],
+                    "answers": list(answers),
+                }
+            )
+            estimate = estimated_margins(counter.answer())  # of the pairs that were asked
+            assert np.abs(estimate[tuple(np.array(pairs).T)]) == pytest.approx(float(unbiased), rel=1e-12)
+            mean += float(chance) * estimate / asked_share
+            square += float(chance) * np.mean((estimate / asked_share)[np.triu_indices(m, 1)] ** 2)
+        truth = naive_counts([ballot]) - naive_counts([ballot]).T
+        assert mean == pytest.approx(truth, abs=1e-9)
+        assert square == pytest.approx(randomizer.variance(protocol), rel=1e-9)
+
+
+@pytest.mark.parametrize("make", [published_laplace, ThresholdedGaussian])
+@pytest.mark.parametrize("ballot", [[0, 1, 2], [1, 0, 1], [np.nan, 1, 0]])
+def test_devices_and_simulation_follow_the_law(make, ballot):
+    randomizer = make(2)
+    protocol = json.loads(json.dumps(randomizer.protocol(1.0, 3)))
+    positions = Profile.from_rankings([ballot]).positions
+    law, bits, size = law_of_reports(protocol, ballot), Bits.from_random_state(0), 3000
+    seen: Counter = Counter()
+    for _ in range(size):
+        report = randomizer.report(protocol, positions, bits)
+        answers = dict(zip(map(tuple, report["pairs"]), report["answers"], strict=True))
+        pairs = tuple(sorted(answers))
+        seen[pairs, tuple(answers[p] for p in pairs)] += 1
+    assert set(seen) <= set(law)
+    assert chisquare([seen[r] for r in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
+    counter = randomizer.counter(protocol)
+    counter.add_ballots(Profile.from_rankings([ballot] * 30000).positions, bits)
+    ((flip, wins),) = counter.answer()
+    expected = np.zeros((3, 3))
+    for (pairs, answers), chance in law.items():
+        for (i, j), first in zip(pairs, answers, strict=True):
+            expected[(i, j) if first else (j, i)] += 30000 * float(chance)
+    assert flip == float(flip_of(protocol))
+    off = ~np.eye(3, dtype=bool)
+    assert chisquare(wins[off], expected[off]).pvalue > 1e-3
+
+
+def test_reports_of_one_noise_are_refused_by_another():
+    bits, positions = Bits.from_random_state(0), Profile.from_rankings([[0, 1, 2]]).positions
+    laplace, gaussian = ThresholdedLaplace(), ThresholdedGaussian()
+    report = laplace.report(laplace.protocol(1.0, 3), positions, bits)
+    with pytest.raises(RefusedReport, match="wrong version"):
+        gaussian.counter(gaussian.protocol(1.0, 3)).add_report(report)
+    assert set(report) == {"version", "randomizer", "pairs", "answers"}
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "message"),
+    [
+        (ThresholdedLaplace(calibration="nominal"), "calibration must be one of"),
+        (ThresholdedGaussian(calibration="published"), "needs a delta"),
+        (ThresholdedGaussian(delta=2.0, calibration="published"), "delta must"),
+        (ThresholdedGaussian(delta=1e-6), "is pure"),
+        (ThresholdedLaplace(n_queries=4), "between 1 and the 3 pairs"),
+    ],
+)
+def test_parameters_out_of_bounds(randomizer, message):
+    with pytest.raises(ValueError, match=message):
+        randomizer.protocol(1.0, 3)
