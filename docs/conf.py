@@ -1,0 +1,72 @@
+"""Sphinx configuration: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
+
+import re
+
+import sklearn_dprank
+
+project = "sklearn_dprank"
+author = "the sklearn_dprank developers"
+copyright = f"2026, {author}"
+version = release = sklearn_dprank.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {version}"
+html_show_sourcelink = False
+default_role = "py:obj"
+
+# Reference pages -----------------------------------------------------------------------------------------------------
+
+autosummary_generate = True
+autosummary_ignore_module_all = False  # a page lists the `__all__` of its module, or what is defined there
+numpydoc_show_class_members = False  # docs/_templates lists the methods
+_scikit_learn = {
+    "get_params",
+    "set_params",
+    "get_metadata_routing",
+    "get_feature_names_out",
+    "fit_transform",
+    "set_output",
+}
+
+
+def _absent(name):
+    """Return the methods that an estimator hides because they do not apply to it."""
+    cls = getattr(sklearn_dprank, name)
+    return set() if name == "Aggregator" else {method for method in dir(cls) if not hasattr(cls(), method)}
+
+
+autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
+autosummary_context["skip_always"] = _scikit_learn | {"count", "index"}  # scikit-learn's and named tuples'
+
+def _bars_as_bars(app, what, name, obj, options, lines):
+    """Keep |x|, an absolute value in our docstrings, from being read as a substitution."""
+    for row, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[row] = re.sub(r"``.*?``|\|", lambda found: r"\|" if found[0] == "|" else found[0], line)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _bars_as_bars)
+
+
+# Gallery -------------------------------------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"[\\/]plot_",
+    "ignore_pattern": r"(^|[\\/])_",  # what several examples share
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}

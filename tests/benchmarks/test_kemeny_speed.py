@@ -1,0 +1,89 @@
+"""Kemeny optima, against the same recurrence set by set and against components left together."""
+
+from functools import cache
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.orders.kemeny import WORK_LIMIT, minimum_order
+from sklearn_dprank.orders.subset_dp import best_order
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.noise import discrete_laplace, round_down
+from sklearn_dprank.profile import Profile
+
+
+def seconds(function, *args):
+    began = perf_counter()
+    out = function(*args)
+    return perf_counter() - began, out
+
+
+def naive_best(cost):
+    """Held and Karp (1962), one set at a time."""
+    m = len(cost)
+    rows = cost.tolist()
+
+    @cache
+    def best(left):
+        items = [i for i in range(m) if left >> i & 1]
+        return min((sum(rows[i][j] for j in items) + best(left ^ 1 << i) for i in items), default=0)
+
+    return best((1 << m) - 1)
+
+
+def uniform_margins(m, n, seed):
+    return Profile.from_rankings(make_mallows(n, m, 1.0, random_state=seed)).margins
+
+
+def test_all_subsets(benchmark):
+    """Subset dynamic programming at 12 items: layers of sets at once."""
+    cost = np.maximum(uniform_margins(12, 50, 0).T, 0)
+    naive_seconds, naive_value = seconds(naive_best, cost)
+    _, value = benchmark(best_order, cost)
+    assert value == naive_value
+    ratio = naive_seconds / benchmark.stats.stats.median
+    benchmark.extra_info["times_faster_than_set_by_set"] = round(ratio, 1)
+    assert ratio > 5
+
+
+@pytest.mark.parametrize("m", [16, 20])
+def test_one_component(benchmark, m):
+    cost = np.maximum(uniform_margins(m, 50, 1).T, 0)
+    benchmark.pedantic(best_order, args=(cost,), rounds=3)
+
+
+def test_components_are_solved_apart(benchmark):
+    """Mallows majorities of 20 items fall apart: far cheaper than one table of 2^20 sets."""
+    cost = np.maximum(Profile.from_rankings(make_mallows(50, 20, 0.9, random_state=2)).margins.T, 0)
+    whole_seconds, (_, value) = seconds(best_order, cost)
+    found = benchmark(minimum_order, cost)
+    assert found.optimal
+    assert found.value == value
+    ratio = whole_seconds / benchmark.stats.stats.median
+    benchmark.extra_info["times_faster_than_one_table"] = round(ratio, 1)
+    assert ratio > 5
+
+
+@pytest.mark.parametrize(("phi", "m"), [(0.75, 45), (0.9, 60), (0.9, 100), (1.0, 30), (1.0, 45), (1.0, 60)])
+def test_minimum_order(benchmark, phi, m):
+    """Published figures of the prototype: .02 s for Mallows data; uniform .02, .13 and .93 s."""
+    margins = Profile.from_rankings(make_mallows(200, m, phi, random_state=3)).margins
+    found = benchmark.pedantic(minimum_order, args=(np.maximum(margins.T, 0),), rounds=3)
+    benchmark.extra_info["optimal"] = bool(found.optimal)
+
+
+@pytest.mark.parametrize("epsilon", [10.0, 1.0, 0.3, 0.1])
+def test_noisy_margins(benchmark, epsilon):
+    """What DPPairwise solves at 45 items: noise makes cycles, and the work limit ends the search."""
+    margins = Profile.from_rankings(make_mallows(5000, 45, 0.75, random_state=4)).margins
+    rate = round_down(epsilon) / 990
+    upper = np.triu_indices(45, 1)
+    noise = np.zeros_like(margins)
+    noise[upper] = discrete_laplace(rate, 990, SeededBits(np.random.SeedSequence(5)))
+    noisy = margins + noise - noise.T
+    found = benchmark.pedantic(
+        minimum_order, args=(np.maximum(noisy.T, 0),), kwargs={"work_limit": WORK_LIMIT}, rounds=2
+    )
+    benchmark.extra_info["certified_gap"] = 0.0 if found.optimal else float(found.gap / found.bound)

@@ -1,0 +1,133 @@
+"""Randomised reports: against a loop over voters as the papers print it, linear in answers, and one device's time."""
+
+import math
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.profile import Profile
+
+
+def fastest(run, times=3):
+    seconds = []
+    for _ in range(times):
+        began = perf_counter()
+        run()
+        seconds.append(perf_counter() - began)
+    return min(seconds)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return Profile.from_rankings(make_mallows(1_000_000, 45, 0.75, random_state=0))
+
+
+# --- Yan et al. (2020), Algorithms 1 and 2, a voter at a time
+
+
+def local_perturbation(ranking, queries, p_rr, rng):
+    """Algorithm 1, with its lines 5-9 the right way round."""
+    answers = []
+    for j, l in queries:
+        true = 1 if ranking.index(j) < ranking.index(l) else 0
+        answers.append(true if rng.random() <= p_rr else 1 - true)
+    return answers
+
+
+def classification(asked, answers):
+    """Algorithm 2, lines 3-11."""
+    counts = {}
+    for queries, mine in zip(asked, answers, strict=True):
+        for (j, l), said in zip(queries, mine, strict=True):
+            pair = (j, l) if said == 1 else (l, j)
+            counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+def comparisons(counts, pairs, p_rr):
+    """Algorithm 2, lines 12-15."""
+    matrix = np.array([[p_rr, 1 - p_rr], [1 - p_rr, p_rr]])
+    cmp = {}
+    for j, l in pairs:
+        wins, losses = np.linalg.solve(matrix, [counts.get((j, l), 0), counts.get((l, j), 0)])
+        cmp[j, l], cmp[l, j] = wins - losses, losses - wins
+    return cmp
+
+
+def kwiksort(items, cmp, rng):
+    if len(items) < 2:
+        return items
+    pivot = items[rng.integers(len(items))]
+    left = [item for item in items if item != pivot and cmp[item, pivot] > 0]
+    right = [item for item in items if item != pivot and cmp[item, pivot] <= 0]
+    return [*kwiksort(left, cmp, rng), pivot, *kwiksort(right, cmp, rng)]
+
+
+def loop(rankings, n_queries, epsilon, rng):
+    """(Seconds to collect and count, seconds in all)."""
+    began = perf_counter()
+    m = len(rankings[0])
+    pairs = [(j, l) for j in range(m) for l in range(j + 1, m)]
+    p_rr = math.exp(epsilon / n_queries) / (1 + math.exp(epsilon / n_queries))
+    asked, answers = [], []
+    for ranking in rankings:
+        queries = [pairs[k] for k in rng.choice(len(pairs), n_queries, replace=False)]
+        asked.append(queries)
+        answers.append(local_perturbation(ranking, queries, p_rr, rng))
+    counts = classification(asked, answers)
+    collected = perf_counter()
+    kwiksort(list(range(m)), comparisons(counts, pairs, p_rr), rng)
+    return collected - began, perf_counter() - began
+
+
+@pytest.mark.parametrize(("n_queries", "least"), [(1, 100), (4, 50)])
+def test_collecting_against_a_loop_over_voters(benchmark, n_queries, least):
+    positions = make_mallows(5000, 45, 0.75, random_state=0)
+    rankings = np.argsort(positions, axis=1).tolist()
+    collected, in_all = min(loop(rankings, n_queries, 1.0, np.random.default_rng(k)) for k in range(3))
+    profile = Profile.from_rankings(positions)
+    estimator = LDPKwikSort(n_queries=n_queries, random_state=0)
+    plan = estimator._plan(45, 5000)[1]
+    benchmark(lambda: plan.open(profile, Bits.from_random_state(0)))
+    ratio = collected / benchmark.stats.stats.median
+    benchmark.extra_info["times_faster_than_a_loop"] = round(ratio, 1)
+    benchmark.extra_info["whole_fit_times_faster"] = round(in_all / fastest(lambda: estimator.fit(profile), 10), 1)
+    assert ratio > least
+
+
+@pytest.mark.parametrize("n_queries", [1, 8])
+def test_linear_in_answers(benchmark, crowd, n_queries):
+    """Ten times the voters take about ten times the time."""
+    estimator = LDPPairwise(n_queries=n_queries, rule="borda", random_state=0)
+    many = 200_000 // n_queries
+    tables = [
+        Profile(n, 45, positions=crowd.positions._replace(table=crowd.positions.table[:, :n]))
+        for n in (many // 10, many)
+    ]
+    few = fastest(lambda: estimator.fit(tables[0]), 5)
+    benchmark.pedantic(lambda: estimator.fit(tables[1]), rounds=5)
+    ratio = benchmark.stats.stats.min / few
+    benchmark.extra_info["ten_times_the_voters"] = round(ratio, 1)
+    assert ratio < 20
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(), LDPKwikSort(n_queries=1)], ids=lambda e: type(e).__name__)
+def test_a_million_voters(benchmark, crowd, estimator):
+    benchmark.pedantic(lambda: estimator.fit(crowd), rounds=3, warmup_rounds=1)
+    benchmark.extra_info["seconds"] = round(benchmark.stats.stats.median, 2)
+    assert benchmark.stats.stats.min < 2
+
+
+@pytest.mark.parametrize(
+    "estimator", [LDPPairwise(), LDPPairwise(randomizer="djw"), LDPBorda()], ids=["rr", "djw", "privunit"]
+)
+def test_one_device(benchmark, estimator):
+    """From the protocol and a ballot to a report, with the operating system's randomness."""
+    make, ballot = estimator._plan(45)[1].client, list(range(45))
+    benchmark.pedantic(lambda client: client.report(ballot), setup=lambda: ((make(),), {}), rounds=300)
+    benchmark.extra_info["milliseconds"] = round(1000 * benchmark.stats.stats.median, 3)
+    assert benchmark.stats.stats.median < 1e-3

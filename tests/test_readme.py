@@ -1,0 +1,58 @@
+"""What README says is true: its example, its table of estimators, its two commands, its version."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_dprank
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(marker, language):
+    """Return the one code block that follows `<!-- marker -->`."""
+    (found,) = re.findall(rf"<!-- {marker} -->\n```{language}\n(.*?)```", README, flags=re.DOTALL)
+    return found
+
+
+def test_example_prints_what_readme_prints(capsys):
+    pytest.importorskip("pandas")
+    code = block("example", "python")
+    assert len(code.splitlines()) <= 12
+    exec(compile(code, "README.md", "exec"), {})
+    (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    assert capsys.readouterr().out == printed
+
+
+def test_table_has_every_estimator_and_says_which_are_missing():
+    rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", README, flags=re.MULTILINE)
+    assert len(dict(rows)) == len(rows) == 21
+    there = {name for name, status in rows if not status.strip()}
+    assert there == set(sklearn_dprank.__all__)
+    assert {status.strip() for name, status in rows if name not in there} <= {"not there yet"}
+
+
+@pytest.mark.parametrize(
+    ("marker", "install", "job"),
+    [
+        ("command: run", 'python -m pip install ".[plot]"', "python examples/plot_quickstart.py"),
+        ("command: test", 'python -m pip install -e ".[test]"', "python -m pytest"),
+    ],
+)
+def test_two_commands(marker, install, job):
+    assert block(marker, "bash") == f"{install} && {job}\n"
+    assert len(re.findall(r"<!-- command: ", README)) == 2
+
+
+@pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", README))
+def test_links_into_the_tree(path):
+    assert (ROOT / path).is_file()
+
+
+def test_versions_agree():
+    version = sklearn_dprank.__version__
+    assert f"version = {{{version}}}" in README
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
