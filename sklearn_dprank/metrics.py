@@ -159,8 +159,7 @@ def pairwise_error_rate(positions, X):
 
     References
     ----------
-    Yan et al. (2020), equation 4, which as printed counts an error in one direction of a pair only;
-    both directions count here.
+    Yan et al. (2020), equation 4; there for an estimated profile, here for the order that a ranking implies.
 
     Examples
     --------

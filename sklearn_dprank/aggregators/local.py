@@ -76,7 +76,7 @@ class LDPPairwise(RankAggregator):
 
     References
     ----------
-    Yan, Li and Li (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8; Bradley-Terry decoding of the same
+    Yan, Li and Liu (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8; Bradley-Terry decoding of the same
     reports is new here.
 
     Examples
@@ -168,7 +168,7 @@ class LDPKwikSort(RankAggregator):
 
     References
     ----------
-    Yan, Li and Li (2020), Algorithms 1-4.
+    Yan, Li and Liu (2020), Algorithms 1-4.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class ThresholdedLaplace(_Thresholded):
 
     References
     ----------
-    Yan, Li and Li (2020), Section 4.5, Algorithms 3 and 4.
+    Yan, Li and Liu (2020), Section 4.5, Algorithms 3 and 4.
 
     Examples
     --------

@@ -1,0 +1,303 @@
+"""The reproductions of the local papers measure what they say: small settings, known answers, pictures."""
+
+import importlib.util
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import LDPKwikSort, LDPQuickSort
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
+from sklearn_dprank.rules import SortByScore
+
+pytest.importorskip("matplotlib")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+SMALL = {"crowds": 2, "repeats": 3}
+
+
+@pytest.fixture(scope="module")
+def example():
+    """Return a loader of example modules, what they share importable, pictures not shown, no real data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "agg")
+        patch.delenv("SKLEARN_DPRANK_DATA", raising=False)
+        patch.syspath_prepend(str(EXAMPLES))
+
+        def load(name):
+            if name.startswith("_"):
+                return importlib.import_module(name)
+            spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        yield load
+        for name in ("_data", "_measure"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(autouse=True)
+def closed_pictures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def mean(scores):
+    return np.asarray(scores).mean(axis=-1)
+
+
+def is_picture(path):
+    return path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatch):
+    data = example("_data")
+    votes = data.real("TurkDots")
+    assert votes.title == "Mallows in place of TurkDots" and votes.ballots.shape == (795, 4)
+    assert "TurkDots, TurkPuzzle, SUSHI" in data.announcement() and "stand in" in data.announcement()
+    (tmp_path / "00024-00000001.soc").write_text("# NUMBER ALTERNATIVES: 4\n3: 2,1,3,4\n1: 4,3,2,1\n")
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(tmp_path))
+    title, ballots = data.real("TurkDots")
+    assert title == "TurkDots"
+    assert sorted(ballots.tolist()) == [[1, 0, 2, 3]] * 3 + [[3, 2, 1, 0]]
+    assert data.real("SUSHI").title == "Mallows in place of SUSHI"
+    assert "TurkDots" not in data.announcement()
+
+
+@pytest.mark.parametrize(("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420)])
+def test_replacements_are_spread_like_the_real_votes(example, name, distance):
+    data, measure = example("_data"), example("_measure")
+    profile = Profile.from_rankings(data.real(name).ballots)
+    borda = np.argsort(np.argsort(-profile.net_wins))
+    assert measure.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
+def test_real_votes(example, monkeypatch):
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)
+    data = example("_data")
+    assert "Real rankings" in data.announcement()
+    assert [data.real(name).ballots.shape for name in ("TurkDots", "TurkPuzzle", "SUSHI")] == [
+        (795, 4),
+        (793, 4),
+        (5000, 10),
+    ]
+
+
+def test_theta_is_one_minus_phi_and_some_are_voters(example):
+    data = example("_data")
+    votes = data.mallows(4000, 2, 0.5)
+    share = np.mean(votes.ballots[:, 0] == 0)
+    assert max(share, 1 - share) == pytest.approx(1 / 1.5, abs=0.03)
+    few = data.some(data.mallows(50, 3, 0.5), 10)
+    assert few.ballots.shape == (10, 3)
+
+
+def test_kept_estimates_change_nothing_and_are_estimates(example):
+    data, measure = example("_data"), example("_measure")
+    profile = Profile.from_rankings(data.mallows(3000, 5, 0.5).ballots)
+    kept = measure.ldp(6.0, RandomizedResponse(2)).set_params(random_state=3).fit(profile)
+    plain = LDPKwikSort(6.0, n_queries=2, random_state=3).fit(profile)
+    assert kept.ranks_.tolist() == plain.ranks_.tolist()
+    assert kept.margins_ == pytest.approx(profile.margins / 3000, abs=0.15)
+    djw = measure.ldp(6.0, HypercubeSampling(), SortByScore()).set_params(random_state=3).fit(profile)
+    assert djw.margins_ == pytest.approx(profile.margins / 3000, abs=0.15)
+
+
+def test_error_rate_against_pair_by_pair(example):
+    measure = example("_measure")
+    rng = np.random.default_rng(0)
+    profile = Profile.from_rankings(rng.permuted(np.tile(np.arange(5), (7, 1)), axis=1))
+
+    class Fitted:
+        ranks_ = np.array([3, 1, 0, 2, 4])
+        margins_ = np.sign(np.subtract.outer(*[rng.integers(0, 3, 5)] * 2))
+
+    def wrong(estimated):
+        return sum(
+            (profile.margins[i, j] > 0 and estimated(i, j) < 0) or (profile.margins[i, j] < 0 and estimated(i, j) > 0)
+            for i in range(5)
+            for j in range(i + 1, 5)
+        ) / 10  # fmt: skip
+
+    _, rate = measure.distance_and_error_rate(Fitted, profile)
+    assert rate == wrong(lambda i, j: Fitted.margins_[i, j])
+    del Fitted.margins_
+    _, rate = measure.distance_and_error_rate(Fitted, profile)
+    assert rate == wrong(lambda i, j: Fitted.ranks_[j] - Fitted.ranks_[i])
+
+
+def test_claims_are_counted_and_summed_up(example, capsys):
+    measure = example("_measure")
+    measure._VERDICTS.clear()
+    measure.claim("one", [True, True], "so")
+    measure.claim("two", [True, False])
+    measure.claim("three", False)
+    measure.summary()
+    printed = capsys.readouterr().out
+    assert "* one\n  held (2 of 2): so\n* two\n  held in part (1 of 2)\n* three\n  did not hold\n" in printed
+    assert "What held:\n  - one\nWhat held in part:\n  - two\nWhat did not hold:\n  - three\n" in printed
+    measure._VERDICTS.clear()
+
+
+def test_yan_queries(example, tmp_path):
+    yan, data = example("plot_yan_2020"), example("_data")
+    votes = data.mallows(1000, 6, 0.5)
+    assert yan.query_counts(4) == [1, 2, 3, 4, 5, 6] and yan.query_counts(15) == [1, 2, 3, 4, 5, 16, 105]
+    for name in yan.RANDOMIZERS:
+        result = yan.sweep_queries(votes, name, (1.0,), 10)
+        rates = mean(result[1.0][..., yan.ERROR_RATE])
+        assert rates[0] == rates.min() and rates[-1] > rates[0] + 0.1
+        assert yan.good_choices([votes], [result]) == {1.0: [True]}
+    yan.draw_queries([result], [votes], name, 4, tmp_path)
+    assert is_picture(tmp_path / "yan_figure_4.png")
+
+
+def test_yan_epsilon_voters_and_time(example, tmp_path):
+    yan, data = example("plot_yan_2020"), example("_data")
+    votes = data.mallows(1000, 6, 0.5)
+    result = yan.sweep_epsilon(votes, (0.1, 5.0), 6)
+    kwiksort, central, rr, lap = (mean(np.moveaxis(result[name], 1, -1)) for name in yan.NAMES)
+    for local in (rr, lap):
+        assert (local[1] < local[0]).all()  # distance and error rate fall with epsilon
+        assert local[0, 0] > central[0, 0] > kwiksort[0, 0] - 1e-12
+    assert kwiksort[:, yan.ERROR_RATE].max() == 0
+    yan.draw_epsilon([result], [votes], (0.1, 5.0), tmp_path)
+    assert is_picture(tmp_path / "yan_figure_5.png")
+
+    numbers = yan.voter_numbers(votes)
+    assert numbers == [10, 30, 100, 300, 1000]
+    by_voters = yan.sweep_voters(votes, numbers, 4)
+    gap = yan.gap_to_kwiksort(by_voters)
+    assert gap[0] > 0.1 and gap[-1] < 0.1 and yan.lead(by_voters).shape == (5,)
+    yan.draw_voters([by_voters], [votes], tmp_path)
+    assert is_picture(tmp_path / "yan_figure_6.png")
+    assert all(t > 0 for t in yan.time_table([(100, 4)], 1)[100, 4])
+
+
+def test_yan_theorems(example):
+    yan = example("plot_yan_2020")
+    rr, lap = (yan.wrong_pairs(5000, 10, 0.5, name, 4) for name in yan.RANDOMIZERS)
+    assert rr[1] == pytest.approx(0.24, abs=0.005) and rr[2] == pytest.approx(19.23, abs=0.005)
+    for found, corrected, printed in (rr, lap):
+        assert found.mean() <= corrected + 1 and corrected < printed / 2
+    assert yan.wrong_pairs(100, 10, 0.25, "rr", 3)[0].mean() > 5  # few voters: many pairs wrong
+
+
+def test_song_accounting(example, tmp_path):
+    song = example("plot_song_2022")
+    local, message = song.claimed_local_epsilon(1.0, 4)
+    assert local == pytest.approx(1 + math.log(16)) and "false" in message
+    assert song.claimed_local_epsilon(1.0, 15)[0] == 1.0
+    assert song.spent_locally(1.0, 1, 4) == pytest.approx(0.1838, abs=5e-5)
+    assert song.spent_locally(1.0, 4, 4) == pytest.approx(0.1837, abs=5e-5)
+    rows = song.accounting(4)
+    assert rows[:, 3] == pytest.approx([0.414, 0.438, 0.492, 0.633, 0.864], abs=6e-4)
+    assert (rows[:2, 3] > rows[:2, 0]).all() and (rows[2:, 3] < rows[2:, 0]).all()
+    assert (rows[:, 3] < rows[:, 2]).all()
+    song.draw_accounting(tmp_path)
+    assert is_picture(tmp_path / "song_accounting.png")
+
+
+def test_song_figures(example, tmp_path, monkeypatch):
+    song, data = example("plot_song_2022"), example("_data")
+    votes = data.mallows(500, 4, 0.5)
+    monkeypatch.setattr(song, "N_VOTERS", 200)
+    same = song.same_noise(votes, SMALL)
+    assert {name: rows.shape for name, rows in same["exact"].items()} == dict.fromkeys(same["published"], (3, 6))
+    song.draw_same_noise(same, votes, tmp_path)
+    swept = song.sweep_queries(votes, SMALL, (1.0,))
+    assert mean(swept["true", 1.0]).shape == (5,)
+    song.draw_queries([swept, swept], [votes, votes], tmp_path)
+    # At the same claim the published noise is larger, and all get better with epsilon.
+    mixed = song.with_and_without(votes, {"crowds": 3, "repeats": 8}, (0.1, 4.0))
+    for scores in mixed.values():
+        assert mean(scores)[1] < mean(scores)[0] + 0.01
+    assert mean(mixed["true, without"])[1] < mean(mixed["published, without"])[1] - 0.01
+    song.draw_with_and_without([mixed, mixed], [votes, votes], (0.1, 4.0), tmp_path)
+    assert all(is_picture(tmp_path / f"song_figure_{k}.png") for k in (2, 3, 4))
+
+
+def test_song_quicksort_flips_as_often_as_the_published_noise(example):
+    song = example("plot_song_2022")
+    spent = song.spent_locally(1.0, 6, 4)
+    fitted = LDPQuickSort(spent, 6, random_state=0).fit([[0, 1, 2, 3]] * 60)
+    assert fitted.privacy_.epsilon == pytest.approx(spent, rel=1e-9)
+
+
+def test_song_measures_each_crowd_on_itself(example):
+    song = example("plot_song_2022")
+    votes = example("_data").mallows(300, 4, 0.75)
+    scores = song.measured(song.published(1.0, 1, "hierarchical"), votes, crowds=2, repeats=3)
+    assert scores.shape == (6,) and (scores > 0).all() and (scores < 1).all()
+    assert song.one_is_best(np.array([[0.1, 0.1], [0.5, 0.5]])) and not song.one_is_best(
+        np.array([[0.5, 0.5], [0.1, 0.1]])
+    )
+
+
+def test_alabi_answers(example, tmp_path):
+    alabi, data = example("plot_alabi_2022"), example("_data")
+    few, many = (alabi.share_errors(data.mallows(n, 10, 0.1), repeats=6) for n in (500, 8000))
+    djw, everything, one = alabi.DEVICES
+    for name in (djw, everything):
+        assert few[name].mean() / many[name].mean() == pytest.approx(4, rel=0.15)  # 1 / sqrt(n)
+    assert many[everything].mean() / many[one].mean() == pytest.approx(90 / 14.5, rel=0.15)
+    assert many[djw].mean() / many[one].mean() == pytest.approx(16.9 / 14.5, rel=0.15)
+    swept = {name: np.array([few[name], many[name]]) for name in few}
+    assert alabi.slope((500, 8000), swept[djw]) == pytest.approx(-0.5, abs=0.06)
+    alabi.draw_lines([swept], [(500, 8000)], ["voters"], [""], "error", "", "shares", tmp_path)
+    assert is_picture(tmp_path / "shares.png")
+
+
+def test_alabi_rankings(example, tmp_path):
+    alabi, data = example("plot_alabi_2022"), example("_data")
+    votes = data.mallows(2000, 8, 0.25)
+    found = alabi.sweep(lambda epsilon: alabi.excesses(votes, epsilon, 5), (0.5, 4.0))
+    nine, twelve, single = alabi.MECHANISMS
+    averages = {name: mean(scores) for name, scores in found.items()}
+    assert all(min(errors) >= 0 for errors in averages.values())
+    for name in (nine, single, alabi.BOUND):
+        assert averages[name][1] < averages[name][0]
+    assert (averages[nine] <= averages[alabi.BOUND]).all()
+    assert (averages[nine] < averages[twelve]).all()
+    alabi.draw_excesses([found], [(0.5, 4.0)], ["epsilon"], [""], "", "excess", tmp_path)
+    assert is_picture(tmp_path / "excess.png")
+
+
+def test_epsilon_saved(example):
+    beyond = example("plot_beyond_local")
+    epsilons = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
+    baseline, better = 1 / epsilons[:, None] ** 2, 1 / (3 * epsilons[:, None]) ** 2
+    assert beyond.saved(epsilons, baseline, better) == pytest.approx(3)
+    assert beyond.saved(epsilons, better, baseline) == pytest.approx(1 / 3)
+    assert beyond.saved(epsilons, baseline, baseline / 1e4) == 16
+    assert beyond.saved(epsilons, baseline / 1e4, baseline) == 1 / 16
+
+
+def test_beyond_local(example, tmp_path, capsys):
+    beyond, data = example("plot_beyond_local"), example("_data")
+    votes = data.mallows(1000, 8, 0.25)
+    local = beyond.sweep(beyond.LOCAL, votes, (0.5, 2.0), 6)
+    averages = {name: mean(scores) for name, scores in local.items()}
+    assert all(errors[1] < errors[0] for errors in averages.values())
+    for name in ("one pair, Bradley-Terry", "adaptive rounds", "PrivUnitG Borda"):
+        assert (averages[name] < averages["LDP-KwikSort:RR (published)"]).all()
+    factors = beyond.report([local], [votes], (0.5, 2.0))
+    assert factors["one pair, Bradley-Terry"][0] > 1 and "Bradley-Terry" in capsys.readouterr().out
+    beyond.draw([local], [votes], (0.5, 2.0), "", "local", tmp_path)
+    assert is_picture(tmp_path / "local.png")
+
+
+def test_beyond_shuffled(example):
+    beyond, data = example("plot_beyond_local"), example("_data")
+    mixed = beyond.sweep(beyond.SHUFFLED, data.mallows(1000, 8, 0.25), (0.4,), 5)
+    averages = {name: mean(scores)[0] for name, scores in mixed.items()}
+    assert min(averages, key=averages.get) == "hidden pair, Bradley-Terry"
+    assert averages["hidden pair, Bradley-Terry"] < averages["assigned pair, Bradley-Terry"] / 2
