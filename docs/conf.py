@@ -46,6 +46,7 @@ def _absent(name):
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
 autosummary_context["skip_always"] = _scikit_learn | {"count", "index"}  # scikit-learn's and named tuples'
 
+
 def _bars_as_bars(app, what, name, obj, options, lines):
     """Keep |x|, an absolute value in our docstrings, from being read as a substitution."""
     for row, line in enumerate(lines):

@@ -13,7 +13,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import Ledger
 from ..privacy.noise import round_down
 from ..queries import Ask, Histogram, NetWins, OrderUtility, PositionalScores, ScoresByHistogram
-from .plan import Plan, Session, refuse
+from .plan import Plan, Publication, Session, refuse
 
 _NOISES = ("laplace", "gaussian", "knorm", "exponential")
 
@@ -174,28 +174,18 @@ class _CentralSession(Session):
         self._noise = bits.noise
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
         self._answers: dict[Any, Any] = {}
-        self._published: Any = None
+        self._published: Publication | None = None
 
     def publish(self, query):
         """Answer `query` now; from here on everything is derived from it."""
-        self._published = query.meaning, self.answer(query)
+        self._published = Publication(query.meaning, self.answer(query))
 
     def answer(self, query):
-        if query in self._answers:  # an answer given again is free
-            return self._answers[query]
         if self._published is not None:
-            self._answers[query] = self._derived(query)
-        else:
+            return self._published.derive(query)
+        if query not in self._answers:  # an answer given again is free
             self._ledger.charge(type(query))
             mechanism = self._prices[type(query)].mechanism
             exact = query.vector(self._profile, self.coins)
             self._answers[query] = query.read(mechanism.release(query, exact, self._noise), self.n_items)
         return self._answers[query]
-
-    def _derived(self, query):
-        """Return what follows from the publication, by way of answers that are kept."""
-        released, answer = self._published
-        step = next((step for step in query.steps if step.follows_from(released)), None)
-        if query == released or step is None:
-            return query.derive(released, answer)
-        return query.step(step, self.answer(step))

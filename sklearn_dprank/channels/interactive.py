@@ -17,6 +17,7 @@ from ..profile import Profile
 from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from ..randomizers.answers import FLIP_GRID, counted_wins, flipped_answers, is_answer, is_pair, parsed
 from ..randomizers.base import RefusedReport
+from ..rankings import ballot_key
 from .plan import Plan, Session, refuse
 from .schedules import Slots, Terms
 
@@ -125,9 +126,9 @@ class InteractiveClient:
         positions = Profile.from_rankings([ballot]).positions
         if len(positions.table) != m:
             raise ValueError(f"ballot must have one position for each of the {m} items.")
-        if self._ballot not in (None, positions.table.tobytes()):
+        if self._ballot not in (None, ballot_key(positions)):
             raise BudgetExhausted("this client has answered for another ballot.")
-        self._ballot = positions.table.tobytes()
+        self._ballot = ballot_key(positions)
         if number not in self._given:
             if self._left[kind] == 0:
                 raise BudgetExhausted("this client has given every answer that its budget pays for.")

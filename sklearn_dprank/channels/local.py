@@ -14,7 +14,8 @@ from ..profile import Profile
 from ..queries import PairTallies
 from ..randomizers import RandomizedResponse, RefusedReport
 from ..randomizers.answers import parsed
-from .plan import Plan, Session, refuse
+from ..rankings import ballot_key
+from .plan import Plan, Publication, PublishedSession, refuse
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
 
@@ -140,7 +141,7 @@ class Client:
         positions = Profile.from_rankings([ballot]).positions
         if len(positions.table) != self.protocol["n_items"]:
             raise ValueError(f"ballot must have one position for each of the {self.protocol['n_items']} items.")
-        ballot = positions.table.tobytes()
+        ballot = ballot_key(positions)
         if self._report is None:
             self._ballot = ballot
             bits = Bits.from_random_state(self._random_state)
@@ -187,7 +188,8 @@ class _Opener:
                     heard[epsilon] += 1
         n_items = next(iter(self.protocols.values()))["n_items"]
         answer = self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
-        return _LocalSession(n_items, bits.coins, self.randomizer.releases, answer, refused)
+        published = Publication(self.randomizer.releases, answer)
+        return PublishedSession(n_items, bits.coins, published, {"reports_refused": refused})
 
     def _groups(self, profile):
         """Yield (epsilon, ballots) of the voters with each epsilon."""
@@ -219,14 +221,3 @@ class _Opener:
         weight = {e: heard[e] / self.randomizer.variance(self.protocols[e]) for e in answers}
         total = sum(weight.values()) or 1.0
         return sum(weight[e] / total * answers[e] for e in answers)
-
-
-class _LocalSession(Session):
-    def __init__(self, n_items, coins, released, answer, refused):
-        super().__init__(n_items, coins)
-        self._released = released
-        self._answer = answer
-        self.facts = {"reports_refused": refused}
-
-    def answer(self, query):
-        return query.derive(self._released, self._answer)

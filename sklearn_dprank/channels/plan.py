@@ -48,6 +48,62 @@ class Session:
         return bool(self.coins.integer(2)) if self._fair_ties else i < j
 
 
+class Publication:
+    """One published answer, and what follows from it: free, and derived once.
+
+    Parameters
+    ----------
+    query : Query
+        What was answered.
+    answer : object
+        Its answer.
+    """
+
+    def __init__(self, query, answer):
+        self._query = query
+        self._answers = {query: answer}
+
+    def derive(self, query):
+        """Return the answer to `query`.
+
+        Raises
+        ------
+        LookupError
+            If it does not follow from the publication.
+        """
+        if query not in self._answers:
+            step = next((step for step in query.steps if step.follows_from(self._query)), None)
+            if step is None:
+                self._answers[query] = query.derive(self._query, self._answers[self._query])
+            else:
+                self._answers[query] = query.step(step, self.derive(step))
+        return self._answers[query]
+
+
+class PublishedSession(Session):
+    """A session whose every answer follows from one publication.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    coins : BitSource
+        Randomness that rules may use.
+    publication : Publication
+        What was published.
+    facts : dict
+        What the channel publishes besides.
+    """
+
+    def __init__(self, n_items, coins, publication, facts):
+        super().__init__(n_items, coins)
+        self._publication = publication
+        self.facts = facts
+
+    def answer(self, query):
+        return self._publication.derive(query)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A priced agreement between a rule's asks and a channel; made before any ballot is touched.

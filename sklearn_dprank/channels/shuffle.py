@@ -1,6 +1,7 @@
 """A trusted shuffler between the voters' devices and the curator."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +18,12 @@ from ..profile import Profile
 from ..queries import PairTallies, Tallies, n_pairs
 from ..randomizers.answers import FLIP_GRID, counted_wins, flipped_answers, is_answer, is_pair, parsed
 from ..randomizers.base import RefusedReport
-from .plan import Plan, Session, refuse
+from ..rankings import ballot_key
+from .plan import Plan, Publication, PublishedSession, refuse
+
+# Functions of public numbers that repeated trials ask for again and again.
+_central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
+_local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 
 
 class Shuffle(BaseEstimator):
@@ -87,10 +93,10 @@ class Shuffle(BaseEstimator):
         amplified = crowd >= 2
         if self.local_epsilon is not None:
             each = float(self.local_epsilon) / rounds
-            epsilon = composed_shuffle_epsilon(each, crowd, self.delta, rounds) if amplified else self.local_epsilon
+            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else self.local_epsilon
         else:
             epsilon = self.epsilon
-            each = composed_local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
+            each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
         protocol = {
             "version": 1,
             "randomizer": "rr-shuffled",
@@ -212,7 +218,7 @@ class ShuffleClient:
             raise ValueError(f"ballot must have one position for each of the {m} items.")
         if (pairs is not None) != (self.protocol["pairs"] == "assigned"):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
-        if self._ballot not in (None, positions.table.tobytes()):
+        if self._ballot not in (None, ballot_key(positions)):
             raise BudgetExhausted("this client has reported another ballot; one voter's budget pays for one report.")
         if self._ballot is None:
             if pairs is None:
@@ -222,7 +228,7 @@ class ShuffleClient:
             said = flipped_answers(
                 drawn[None, :, 0], drawn[None, :, 1], self.protocol["flip"][0], positions, self._bits
             )
-            self._ballot = positions.table.tobytes()
+            self._ballot = ballot_key(positions)
             self._report = [
                 {"version": 1, "shuffle": number if pairs is None else 0, "pair": pair, "answer": int(answer)}
                 for number, (pair, answer) in enumerate(zip(drawn.tolist(), said[0], strict=True))
@@ -256,7 +262,8 @@ class _Opener:
             wins = self._counted(voters, refused)
         flip, grid = self.protocol["flip"]
         facts = {"reports_refused": refused, **self.facts}
-        return _ShuffledSession(self.protocol["n_items"], bits.coins, (Tallies(flip / grid, wins),), facts)
+        published = Publication(PairTallies(), (Tallies(flip / grid, wins),))
+        return PublishedSession(self.protocol["n_items"], bits.coins, published, facts)
 
     def _simulated(self, ballots, bits):
         m, k = self.protocol["n_items"], self.protocol["n_queries"]
@@ -291,16 +298,6 @@ class _Opener:
                 f"only {least} messages {where}, where {promised} were promised to hide each voter "
                 f"(min_reports={self.protocol['min_reports']}); nothing is released."
             )
-
-
-class _ShuffledSession(Session):
-    def __init__(self, n_items, coins, tallies, facts):
-        super().__init__(n_items, coins)
-        self._tallies = tallies
-        self.facts = facts
-
-    def answer(self, query):
-        return query.derive(PairTallies(), self._tallies)
 
 
 def _hidden_pairs(n_voters, k, n_items, bits):

@@ -1,0 +1,322 @@
+"""Exact audits: the law of the consensus on neighbouring profiles of three and four items, by enumeration."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from audit_tools import (
+    decoded,
+    law,
+    margin_cells,
+    neighbours,
+    outcomes,
+    profile_of,
+    sampled_orders,
+    worst_delta,
+    worst_loss,
+)
+from oracles import distinct_ballots
+from scipy import stats
+from sklearn.base import clone
+
+from sklearn_dprank import (
+    Aggregator,
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    DPPrudentOrder,
+    queries,
+)
+from sklearn_dprank.channels import Central
+from sklearn_dprank.queries import AllMargins
+
+BASES = {
+    "nobody": [],
+    "mixed": [[0, 1, 2], [0, 1, 2], [0, 0, 1], [np.nan, 1, 0]],
+}
+MORE_BASES = {
+    "unanimous": [[0, 1, 2]] * 3,
+    "cycle": [[0, 1, 2], [1, 2, 0], [2, 0, 1]],
+}
+CORNERS = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 0, 1], [np.nan, 0, 1]])
+# Estimators with pure guarantees, at an epsilon for add_remove that keeps the enumeration small; replace has twice it.
+PURE = {
+    "Borda": DPBorda(epsilon=1.0),
+    "Borda, K-norm": DPBorda(epsilon=1.0, noise="knorm"),
+    "Borda, published": DPBorda(epsilon=1.0, calibration="published"),
+    "KwikSort": DPKwikSort(epsilon=1.0),
+    "KwikSort, binary insertion": DPKwikSort(epsilon=1.0, strategy="binary_insertion"),
+    "KwikSort, coin after 1": DPKwikSort(epsilon=1.0, max_queries=1, on_exhausted="coin"),
+    "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
+    "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
+    "Kemeny sampler": DPKemenySampler(epsilon=1.0),
+    "prudent order": DPPrudentOrder(epsilon=1.0),
+    "prudent order, window 2": DPPrudentOrder(epsilon=1.0, window=2),
+    "prudent order, window 3": DPPrudentOrder(epsilon=1.0, window=3),
+}
+LARGE = {
+    "KwikSort, Kemeny after 1": DPKwikSort(epsilon=6.0, max_queries=1),
+    "KwikSort, Kemeny after 2": DPKwikSort(epsilon=6.0, max_queries=2),
+    "pairwise Kemeny": DPPairwise(epsilon=3.0),
+    "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
+    "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
+    "histogram Borda": DPHistogram(epsilon=3.0),
+    "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
+    "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
+}
+RELATIONS = ["add_remove", "replace"]
+
+
+def under(estimator, neighboring):
+    """The estimator for a relation; its epsilon for add_remove, twice that for replace."""
+    factor = 2 if neighboring == "replace" else 1
+    parameters = estimator.get_params()
+    prefix = "channel__" if "channel" in parameters else ""
+    changed = {f"{prefix}epsilon": factor * parameters[f"{prefix}epsilon"], f"{prefix}neighboring": neighboring}
+    return clone(estimator).set_params(**changed)  # a copy: the channel inside is one object for all tests
+
+
+def promise(estimator, m=3):
+    channel, rule = estimator._compose()
+    return channel.plan(rule.asks(m), m).guarantee
+
+
+def worst(estimator, base, neighboring, ballots=None):
+    """(worst loss, what cut-off noise can hide of it, promised epsilon) over a base with each ballot."""
+    ballots = distinct_ballots(3) if ballots is None else ballots
+    m = ballots.shape[1]
+    profiles, pairs = neighbours(base, ballots, neighboring, m)
+    laws = [law(estimator, profile) for profile in profiles]
+    hidden = max(abs(1 - p.sum()) for p in laws) / min(p.min() for p in laws)
+    return worst_loss(laws, pairs), hidden, promise(estimator, m).epsilon
+
+
+def check_pure(estimator, base, neighboring, ballots=None):
+    """Return the worst loss as a share of the promise."""
+    loss, hidden, epsilon = worst(estimator, base, neighboring, ballots)
+    assert hidden < 1e-6
+    assert loss <= epsilon + 1e-9 + hidden
+    return loss / epsilon
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+@pytest.mark.parametrize("estimator", PURE.values(), ids=PURE)
+def test_loss_never_exceeds_the_promise(estimator, base, neighboring):
+    check_pure(under(estimator, neighboring), base, neighboring)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("base", MORE_BASES.values(), ids=MORE_BASES)
+@pytest.mark.parametrize("estimator", PURE.values(), ids=PURE)
+def test_loss_never_exceeds_the_promise_elsewhere(estimator, base, neighboring):
+    check_pure(under(estimator, neighboring), base, neighboring)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("name", ["KwikSort, Kemeny after 1", "pairwise Kemeny", "pairwise Borda"])
+def test_loss_never_exceeds_the_promise_of_many_answers(name, neighboring):
+    check_pure(under(LARGE[name], neighboring), MORE_BASES["unanimous"], neighboring, CORNERS)
+
+
+# Completing ballots by coins multiplies a histogram's branches: few voters there.
+EVERYWHERE = {
+    f"{name}, {where}": (estimator, base)
+    for name, estimator in LARGE.items()
+    for where, base in {**BASES, **MORE_BASES}.items()
+    if not (name.startswith("histogram") and where == "mixed")
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize(("estimator", "base"), EVERYWHERE.values(), ids=EVERYWHERE)
+def test_loss_never_exceeds_the_promise_of_many_answers_on_all_ballots(estimator, base, neighboring):
+    check_pure(under(estimator, neighboring), base, neighboring)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("name", ["Borda", "Kemeny sampler", "prudent order"])
+def test_loss_on_four_items(name, neighboring):
+    ballots = distinct_ballots(4)
+    some = ballots if neighboring == "add_remove" else ballots[::4]
+    check_pure(under(PURE[name], neighboring), [[0, 1, 2, 3]], neighboring, some)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("name", ["KwikSort", "KwikSort, coin after 2"])
+def test_loss_of_sorting_four_items(name, neighboring):
+    extreme = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [0, 0, 1, 1], [np.nan, 1, 0, np.nan]])
+    check_pure(under(PURE[name], neighboring), [[0, 1, 2, 3]], neighboring, extreme)
+
+
+@pytest.mark.parametrize(
+    ("name", "neighboring", "share"),
+    [
+        ("Borda", "add_remove", 0.9),
+        ("Borda, K-norm", "add_remove", 1 - 1e-9),
+        ("Borda, K-norm", "replace", 1 - 1e-9),
+        ("KwikSort, coin after 2", "add_remove", 0.999),
+        ("prudent order", "add_remove", 0.85),
+    ],
+)
+def test_the_audit_is_tight(name, neighboring, share):
+    """The promise is used up, so the audit would see a little less noise."""
+    assert check_pure(under(PURE[name], neighboring), MORE_BASES["unanimous"], neighboring, CORNERS) > share
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("calibration", ["exact", "published"])
+def test_the_stated_epsilon_is_the_true_one(calibration, neighboring):
+    """Against ever more unanimous voters, the loss of Borda approaches exactly what `privacy_` states."""
+    estimator = DPBorda(epsilon=1.0, neighboring=neighboring, calibration=calibration)
+    stated = promise(estimator).epsilon
+    l1 = {"add_remove": 4, "replace": 8}[neighboring]
+    assert stated == pytest.approx(1.0 if calibration == "exact" else l1 / 6)  # Hay et al. print m (m - 1) / 2 Borda
+    n = 150
+    crowd = [[0, 1, 2]] * n
+    opposed = profile_of([*crowd, [2, 1, 0]], 3)
+    neighbour = profile_of(crowd if neighboring == "add_remove" else [*crowd, [0, 1, 2]], 3)
+    # The reversed order is as unlikely as e^-100; noise is cut far below that.
+    loss = worst_loss([law(estimator, p, depth=400) for p in (opposed, neighbour)], [(0, 1)])
+    assert 0.97 * stated < loss <= stated + 1e-9
+
+
+def halved(monkeypatch, **parts):
+    """Plant sensitivities that are too small in every query."""
+    for kind in vars(queries).values():
+        if isinstance(kind, type) and issubclass(kind, queries.Query) and kind is not queries.Query:
+            if "sensitivity" in vars(kind):
+
+                def wrong(self, n_items, neighboring, honest=kind.sensitivity):
+                    found = honest(self, n_items, neighboring)
+                    changes = {
+                        part: Fraction(getattr(found, part), by) for part, by in parts.items() if getattr(found, part)
+                    }
+                    return found._replace(**changes)
+
+                monkeypatch.setattr(kind, "sensitivity", wrong)
+
+
+PLANTED = ["Borda", "Borda, K-norm", "KwikSort", "KwikSort, coin after 2", "Kemeny sampler", "prudent order"]
+PLANTED += ["prudent order, window 2", "KwikSort, binary insertion", "pairwise Kemeny"]
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("name", PLANTED)
+def test_half_the_noise_is_caught(name, neighboring, monkeypatch):
+    halved(monkeypatch, l1=2, gauge=2)
+    estimator = under({**PURE, **LARGE}[name], neighboring)
+    loss, hidden, epsilon = worst(estimator, MORE_BASES["unanimous"], neighboring, CORNERS[:3])
+    assert hidden < 1e-3
+    assert loss > 1.1 * epsilon
+
+
+GAUSSIAN = {
+    "Borda": (DPBorda(), 4),
+    "KwikSort": (DPKwikSort(), 2),
+    "pairwise Kemeny": (DPPairwise(), 2),
+}
+SLOW_GAUSSIAN = {
+    "KwikSort, Kemeny after 1": (DPKwikSort(max_queries=1), 2),
+    "histogram Borda": (DPHistogram(), 4),
+}
+
+
+def gaussian_delta_of(estimator, n_agreeing, neighboring):
+    profiles, pairs = neighbours([[0, 1, 2]] * n_agreeing, CORNERS, neighboring, 3)
+    return worst_delta([law(estimator, p) for p in profiles], pairs, promise(estimator).epsilon)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize(("estimator", "n_agreeing"), GAUSSIAN.values(), ids=GAUSSIAN)
+def test_gaussian_noise_keeps_its_delta(estimator, n_agreeing, neighboring):
+    factor = 2 if neighboring == "replace" else 1
+    made = type(estimator)(**estimator.get_params()).set_params(
+        noise="gaussian", delta=1e-2, epsilon=float(factor), neighboring=neighboring
+    )
+    for n in (0, n_agreeing):
+        assert gaussian_delta_of(made, n, neighboring) <= promise(made).delta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("estimator", "n_agreeing"), SLOW_GAUSSIAN.values(), ids=SLOW_GAUSSIAN)
+def test_gaussian_noise_keeps_its_delta_after_many_answers(estimator, n_agreeing):
+    estimator.set_params(noise="gaussian", delta=1e-2)
+    assert gaussian_delta_of(estimator, n_agreeing, "add_remove") <= 1e-2
+
+
+def test_the_gaussian_audit_is_tight():
+    assert gaussian_delta_of(DPBorda(noise="gaussian", delta=1e-2), 4, "add_remove") > 0.95e-2
+
+
+@pytest.mark.parametrize("estimator", [DPBorda(), DPKwikSort(), DPPairwise()], ids=lambda e: type(e).__name__)
+def test_half_the_gaussian_noise_is_caught(estimator, monkeypatch):
+    halved(monkeypatch, l2_squared=4)
+    estimator.set_params(noise="gaussian", delta=1e-2)
+    assert gaussian_delta_of(estimator, 2, "add_remove") > 2e-2
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PURE["Borda"],
+        PURE["Borda, K-norm"],
+        DPBorda(noise="gaussian", delta=1e-2),
+        PURE["KwikSort"],
+        PURE["KwikSort, binary insertion"],
+        PURE["KwikSort, coin after 1"],
+        LARGE["KwikSort, Kemeny after 1"],
+        LARGE["pairwise Kemeny"],
+        LARGE["pairwise hierarchical"],
+        LARGE["histogram Borda"],
+        PURE["Kemeny sampler"],
+        PURE["prudent order"],
+        PURE["prudent order, window 2"],
+    ],
+    ids=repr,
+)
+def test_the_audited_law_is_the_one_that_is_sampled(estimator):
+    profile = profile_of([[0, 1, 2], [1, 0, 2], [0, 0, np.nan]], 3)
+    expected = law(estimator, profile)
+    size = 1500
+    observed = np.bincount(sampled_orders(estimator, profile, size, seed=11), minlength=6)
+    kept = expected * size >= 5
+    observed = np.append(observed[kept], observed[~kept].sum())
+    expected = size * np.append(expected[kept], 1 - expected[kept].sum())
+    expected, observed = expected[expected > 1e-6], observed[expected > 1e-6]
+    assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+def test_rules_treat_a_cell_of_margins_alike():
+    """The audit runs rules on one point of each cell: here on other points of some cells, too."""
+    far = 5
+    cell, points = margin_cells(far)
+    inside = np.random.default_rng(0).integers(-far, far + 1, (60, 3))
+    numbers = np.ravel_multi_index(tuple((inside + far).T), (2 * far + 1,) * 3)
+    for rule in ("kemeny", "borda", "hierarchical", "kwiksort"):
+        estimator = DPPairwise(rule=rule)
+        for point, number in zip(inside, numbers, strict=True):
+            np.testing.assert_allclose(
+                decoded(estimator, "AllMargins", 3, point),
+                decoded(estimator, "AllMargins", 3, points[cell[number]]),
+                atol=1e-12,
+            )
+
+
+def test_branches_add_up():
+    """The engine itself: two dice, the second only after an even first."""
+
+    def run(branch):
+        first = branch(np.full(6, 1 / 6))
+        return first, (branch(np.full(6, 1 / 6)) if first % 2 == 0 else None)
+
+    found = list(outcomes(run))
+    assert len(found) == len({result for _, result in found}) == 3 * 6 + 3
+    assert math.fsum(p for p, _ in found) == pytest.approx(1, abs=1e-15)

@@ -1,0 +1,244 @@
+"""The curator's channel: what it charges, what it answers, what it refuses, and what it never looks at."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.channels import Central
+from sklearn_dprank.mechanisms import ExponentialMechanism, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.privacy import BudgetExhausted
+from sklearn_dprank.privacy.bits import Bits, SeededBits
+from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    Histogram,
+    KemenyUtility,
+    NetWins,
+    PairMargin,
+    PairTallies,
+    PositionalScores,
+)
+
+M = 5
+PROFILE = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(M), (40, 1)), axis=1))
+HALF = Fraction(1, 2)
+
+
+def open_on(channel, asks, seed=0, profile=PROFILE):
+    return channel.plan(asks, M).open(profile, Bits.from_random_state(seed))
+
+
+def price(channel, asks, kind):
+    return channel.plan(asks, M).open.prices[kind]
+
+
+# Prices
+
+
+def test_prices_are_exact_shares_of_epsilon():
+    asks = [Ask(PairMargin(), 7, HALF), Ask(AllMargins(), 1, HALF)]
+    channel = Central(epsilon=0.25)
+    pair, rest = price(channel, asks, PairMargin), price(channel, asks, AllMargins)
+    assert (pair.times, rest.times) == (7, 1)
+    assert (pair.epsilon, rest.epsilon) == (Fraction(1, 56), Fraction(1, 8))
+    assert isinstance(pair.epsilon, Fraction)
+    assert pair.mechanism == LaplaceNoise(Fraction(1, 56))
+    assert rest.mechanism == LaplaceNoise(Fraction(1, 80))  # ten margins
+    assert channel.plan(asks, M).guarantee.epsilon == 0.25
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1 / 3, np.pi, 1e-3])
+def test_prices_never_add_up_to_more_than_epsilon(epsilon):
+    asks = [Ask(PairMargin(), 7, HALF), Ask(AllMargins(), 1, HALF)]
+    prices = Central(epsilon=epsilon).plan(asks, M).open.prices
+    total = sum(p.times * p.epsilon for p in prices.values())
+    assert total <= Fraction(epsilon)
+    assert float(total) == pytest.approx(epsilon, rel=1e-6)
+    for kind, l1 in ((PairMargin, 1), (AllMargins, 10)):
+        assert prices[kind].mechanism.rate <= prices[kind].epsilon / l1
+        assert float(prices[kind].mechanism.rate * l1 / prices[kind].epsilon) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("query", "l1"),
+    [(NetWins(), 12), (AllMargins(), 10), (PairMargin(1, 3), 1), (PairTallies(), 10), (Histogram(), 1)],
+    ids=str,
+)
+def test_laplace_scale_of_each_query(query, l1):
+    """One ballot moves the vector by l1, twice that if it is replaced."""
+    for neighboring, factor in (("add_remove", 1), ("replace", 2)):
+        found = price(Central(epsilon=0.5, neighboring=neighboring), [Ask(query)], type(query))
+        assert found.mechanism == LaplaceNoise(HALF / (factor * l1))
+
+
+def test_gaussian_answers_share_delta_as_they_share_epsilon():
+    asks = [Ask(PairMargin(), 9, HALF), Ask(AllMargins(), 1, HALF)]
+    channel = Central(epsilon=2.0, delta=1e-6, noise="gaussian")
+    pair, rest = (price(channel, asks, kind).mechanism for kind in (PairMargin, AllMargins))
+    assert gaussian_delta(1.0, pair.sigma, 3.0) == pytest.approx(5e-7, rel=1e-6)  # sqrt(9) answers of sensitivity 1
+    assert gaussian_delta(1.0, rest.sigma, np.sqrt(10)) == pytest.approx(5e-7, rel=1e-6)
+    assert channel.plan(asks, M).guarantee.delta == 1e-6
+
+
+def test_mechanism_of_each_noise():
+    kinds = {"laplace": LaplaceNoise, "gaussian": GaussianNoise, "knorm": KNormNoise}
+    for noise, kind in kinds.items():
+        channel = Central(noise=noise, delta=1e-6 if noise == "gaussian" else 0.0)
+        assert type(price(channel, [Ask(NetWins())], NetWins).mechanism) is kind
+    for noise in ("laplace", "exponential", "knorm"):
+        found = price(Central(noise=noise), [Ask(KemenyUtility())], KemenyUtility)
+        assert type(found.mechanism) is ExponentialMechanism
+        assert found.mechanism.rate == pytest.approx(1 / 10, rel=1e-4)
+        assert found.mechanism.rate < 1 / 10
+
+
+@pytest.mark.parametrize(
+    ("query", "neighboring", "stated"),
+    [
+        (NetWins(), "add_remove", 12 / 20),
+        (NetWins(), "replace", 24 / 20),
+        (PairMargin(), "add_remove", 1.0),
+        (PairMargin(), "replace", 2.0),
+    ],
+)
+def test_published_scale_states_its_true_guarantee(query, neighboring, stated):
+    channel = Central(epsilon=1.0, calibration="published", neighboring=neighboring)
+    guarantee = channel.plan([Ask(query)], M).guarantee
+    assert guarantee.epsilon == pytest.approx(stated)
+    assert Fraction(guarantee.epsilon) >= Fraction(stated)  # rounded up, if at all
+    rate = price(channel, [Ask(query)], type(query)).mechanism.rate
+    assert rate == Fraction(1, query.published_l1(M))
+
+
+# Guarantee
+
+
+def test_guarantee_is_the_ceiling_of_the_plan():
+    guarantee = Central(epsilon=0.7).plan([Ask(PairMargin(), 3)], M).guarantee
+    assert (guarantee.epsilon, guarantee.delta, guarantee.trust) == (0.7, 0.0, "central")
+    assert (guarantee.neighboring, guarantee.arithmetic, guarantee.certified) == ("add_remove", "exact", True)
+    assert guarantee.how == "discrete Laplace noise on 3 x PairMargin"
+    gauss = Central(delta=1e-6, noise="gaussian", neighboring="replace").plan([Ask(NetWins())], M).guarantee
+    assert (gauss.delta, gauss.neighboring) == (1e-6, "replace")
+    assert "double precision" in gauss.arithmetic
+    assert "double precision" in Central(noise="knorm").plan([Ask(NetWins())], M).guarantee.arithmetic
+
+
+def test_the_number_of_voters_is_not_read():
+    for asks in ([Ask(NetWins())], [Ask(PairMargin(), 3, HALF), Ask(AllMargins(), 1, HALF)]):
+        plans = [Central().plan(asks, M, n) for n in (None, 1, 10**9)]
+        assert len({plan.guarantee for plan in plans}) == 1
+        assert plans[0].open.prices == plans[1].open.prices == plans[2].open.prices
+        assert plans[0].protocol is plans[0].client is None
+
+
+# Sessions
+
+
+def test_an_adaptive_session_pays_each_question_once():
+    asks = [Ask(PairMargin(), 2, HALF), Ask(AllMargins(), 1, HALF)]
+    session = open_on(Central(), asks)
+    first = session.answer(PairMargin(0, 1))
+    assert session.answer(PairMargin(0, 1)) == first
+    assert session._ledger.spent == Fraction(1, 4)
+    session.answer(PairMargin(0, 2))
+    with pytest.raises(BudgetExhausted, match="all 2 answers planned"):
+        session.answer(PairMargin(1, 2))
+    assert session.answer(PairMargin(0, 1)) == first  # still free
+    assert session._ledger.spent == HALF
+    margins = session.answer(AllMargins())
+    np.testing.assert_array_equal(margins, -margins.T)
+    assert session._ledger.spent == 1
+    with pytest.raises(BudgetExhausted, match="all 0 answers planned"):
+        session.answer(NetWins())
+
+
+def test_answers_are_the_statistics_plus_noise():
+    """With a large epsilon the noise is 0: what remains is the exact statistic, in the shape that rules read."""
+    session = open_on(Central(epsilon=1e6), [Ask(PairMargin(), 10)])
+    for i in range(M):
+        for j in range(i + 1, M):
+            assert session.answer(PairMargin(i, j)) == PROFILE.margins[i, j]
+    for query, exact in ((NetWins(), PROFILE.net_wins), (AllMargins(), PROFILE.margins)):
+        np.testing.assert_array_equal(open_on(Central(epsilon=1e6), [Ask(query)]).answer(query), exact)
+
+
+def test_a_publication_is_paid_once_and_everything_follows_from_it():
+    asks = [Ask(PairMargin(), 10), Ask(NetWins())]
+    session = open_on(Central(epsilon=0.5, release=AllMargins()), asks)
+    margins = session.answer(AllMargins())
+    assert session._ledger.spent == HALF
+    np.testing.assert_array_equal(session.answer(NetWins()), margins.sum(axis=1))
+    for i in range(M):
+        for j in range(M):
+            assert session.answer(PairMargin(i, j)) == margins[i, j]
+    assert session._ledger.spent == HALF
+    with pytest.raises(LookupError):
+        session.answer(PositionalScores((2.0, 1.0, 0.0)))
+
+
+def test_sessions_draw_from_their_own_streams():
+    """Noise comes from the noise stream alone; coins break ties and nothing else."""
+
+    class Untouchable:
+        def __getattr__(self, name):
+            raise AssertionError("this stream was drawn from")
+
+    noise = SeededBits(np.random.SeedSequence(1))
+    plan = Central().plan([Ask(NetWins())], M)
+    session = plan.open(PROFILE, Bits(noise, Untouchable(), Untouchable(), False))
+    session.answer(NetWins())
+    coins = SeededBits(np.random.SeedSequence(2))
+    session = plan.open(PROFILE, Bits(Untouchable(), coins, Untouchable(), False))
+    assert sorted(session.tie_break()) == list(range(M))
+    with pytest.raises(AssertionError, match="drawn from"):
+        session.answer(NetWins())
+
+
+def test_ties_are_broken_by_coins():
+    session = open_on(Central(), [Ask(NetWins())])
+    assert len({tuple(session.tie_break()) for _ in range(20)}) > 10
+    assert {session.tied_before(0, 1) for _ in range(30)} == {True, False}
+
+
+def test_sessions_of_one_plan_are_independent():
+    plan = Central(epsilon=0.1).plan([Ask(NetWins())], M)
+    answers = [plan.open(PROFILE, Bits.from_random_state(seed)).answer(NetWins()).tolist() for seed in (0, 0, 1)]
+    assert answers[0] == answers[1] != answers[2]
+
+
+# Refusals, from public inputs, with both sides named
+
+
+@pytest.mark.parametrize(
+    ("channel", "query", "message"),
+    [
+        (Central(noise="knorm"), AllMargins(), "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'."),
+        (Central(noise="exponential"), NetWins(), "noise='exponential' draws orders only; use noise='laplace'."),
+        (Central(release=NetWins()), AllMargins(), "release=NetWins does not determine it."),
+        (Central(release=AllMargins()), PairTallies(), "release=AllMargins does not determine it."),
+        (
+            Central(calibration="published"),
+            AllMargins(),
+            "calibration='published' has no printed scale for it; use calibration='exact'.",
+        ),
+        (
+            Central(calibration="published", noise="knorm"),
+            NetWins(),
+            "calibration='published' has no printed scale for it; use calibration='exact'.",
+        ),
+        (
+            Central(noise="gaussian", delta=1e-6),
+            KemenyUtility(),
+            "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.",
+        ),
+    ],
+    ids=repr,
+)
+def test_refusals(channel, query, message):
+    with pytest.raises(ValueError) as error:
+        channel.plan([Ask(query)], M)
+    assert str(error.value) == f"Central cannot answer {query}, which the rule asks for; {message}"

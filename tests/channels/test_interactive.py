@@ -1,0 +1,339 @@
+"""Devices that answer questions, and the curator that asks: budgets, refusals, and one law with the simulation."""
+
+import json
+
+import numpy as np
+import pytest
+from local_tools import Field, same_law
+from scipy.stats import chisquare
+from threadpoolctl import threadpool_limits
+
+from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+from sklearn_dprank.channels import Groups, Interactive, InteractiveClient, Rounds, Slots
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.privacy.flips import flip_probability
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
+from sklearn_dprank.randomizers.answers import FLIP_GRID
+from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
+
+NAN = np.nan
+ESTIMATORS = [LDPQuickSort(n_queries=2), LDPGroupKwikSort(), LDPAdaptivePairs(n_rounds=2)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def question(number=1, kind="each", pairs=((0, 1),), **other):
+    return {"version": 1, "question": number, "kind": kind, "pairs": [list(pair) for pair in pairs], **other}
+
+
+# --- the plan
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rule", "message"),
+    [
+        (Slots(), BradleyTerryRule(), "Interactive cannot answer PairTallies.*Slots is for PairMargin"),
+        (Groups(), AdaptiveBradleyTerryRule(), "Interactive cannot answer PairTallies.*Groups is for PairMargin"),
+        (Rounds(), KwikSortRule(on_exhausted="coin"), "cannot answer PairMargin.*Rounds is for PairTallies"),
+        (None, SortByScore(), "Interactive cannot answer NetWins"),
+        (Slots(), KwikSortRule(on_exhausted="kemeny"), "cannot answer AllMargins.*Slots keeps no budget back"),
+    ],
+)
+def test_a_rule_that_does_not_fit_is_one_error(schedule, rule, message):
+    n_items = 12
+    with pytest.raises(ValueError, match=message):
+        Interactive(1.0, schedule).plan(rule.asks(n_items), n_items, 100)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan])
+def test_epsilon_must_be_positive(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        Interactive(epsilon).plan(KwikSortRule(on_exhausted="coin").asks(3), 3, 10)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_the_protocol_is_public_and_says_all(estimator):
+    protocol = estimator.protocol(["a", "b", "c"])
+    assert protocol == json.loads(json.dumps(protocol))
+    assert (protocol["version"], protocol["n_items"], protocol["epsilon"]) == (1, 3, 1.0)
+    assert protocol["flips"]["each"] / FLIP_GRID == flip_probability(1.0 / protocol["answers"])
+    # The number of voters changes who is asked, not what a device may say.
+    _, plan = estimator._plan(3, 77)
+    assert plan.protocol == protocol
+    assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
+    assert plan.guarantee.neighboring == "replace"
+
+
+def test_simulation_needs_the_ballots():
+    with pytest.raises(ValueError, match="needs the ballots"):
+        LDPQuickSort().fit(Profile.from_rankings([[0, 1, 2]], keep="counts"))
+
+
+def test_voters_share_one_epsilon():
+    for estimator in ESTIMATORS:
+        with pytest.raises(ValueError, match="one epsilon for all"):
+            estimator.fit([[0, 1, 2]] * 3, voter_epsilon=[1.0, 1.0, 2.0])
+
+
+# --- a device
+
+
+def device(answers=2, last=False, m=3, seed=0):
+    protocol = LDPQuickSort(2.0, n_queries=answers).protocol(m)
+    protocol["flips"]["last"] = FLIP_GRID // 4 if last else None
+    return InteractiveClient(json.loads(json.dumps(protocol)), seed)
+
+
+def test_the_same_question_gets_the_same_bytes():
+    client, ballot = device(), [0, 1, 2]
+    asked = question(pairs=[(0, 1), (0, 2), (1, 2)])
+    first = json.dumps(client.answer(asked, ballot))
+    assert all(json.dumps(client.answer(asked, ballot)) == first for _ in range(20))
+    # Even if the curator puts another pair under the same number.
+    assert json.dumps(client.answer(question(pairs=[(1, 2)]), ballot)) == first
+    given = client.answer(asked, ballot)
+    given["answer"] = given["pair"][0] = 7
+    assert json.dumps(client.answer(asked, ballot)) == first
+
+
+def test_a_device_answers_as_often_as_agreed():
+    client, ballot = device(answers=2, last=True), [0, 1, 2]
+    for number in (5, 9):
+        client.answer(question(number), ballot)
+    with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
+        client.answer(question(10), ballot)
+    client.answer(question(11, kind="last"), ballot)
+    with pytest.raises(BudgetExhausted, match="every answer"):
+        client.answer(question(12, kind="last"), ballot)
+    client.answer(question(9), ballot)  # sent again
+    with pytest.raises(BudgetExhausted):
+        device(last=False).answer(question(kind="last"), ballot)
+
+
+def test_a_device_has_one_ballot():
+    client = device()
+    client.answer(question(1), [0, 1, 2])
+    for number in (1, 2):
+        with pytest.raises(BudgetExhausted, match="another ballot"):
+            client.answer(question(number), [0, 2, 1])
+    client.answer(question(2), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        None,
+        "each",
+        [1],
+        {},
+        question(version=2),
+        question(number=True),
+        question(number="1"),
+        question(number=[1]),
+        question(kind="all"),
+        question(kind=["each"]),
+        question(kind=None),
+        question(pairs=[]),
+        question() | {"pairs": None},
+        question() | {"pairs": "01"},
+        question() | {"pairs": {"0": 1}},
+        question() | {"pairs": [0, 1]},
+        question() | {"pairs": [None]},
+        question(pairs=[(0, 3)]),
+        question(pairs=[(1, 0)]),
+        question(pairs=[(0, 0)]),
+        question(pairs=[(-1, 1)]),
+        question(pairs=[(0, 1.5)]),
+        question(pairs=[(False, True)]),
+        question(pairs=[(0, 1), (0, NAN)]),
+        question(pairs=[(0, 10**30)]),
+        question(pairs=[(0, 1, 2)]),
+        question(pairs=[("0", "1")]),
+    ],
+    ids=str,
+)
+def test_a_malicious_question_costs_nothing_and_gets_nothing(asked):
+    client = device(answers=1)
+    with pytest.raises(ValueError, match="question does not follow the protocol") as error:
+        client.answer(asked, [2, 0, 1])
+    assert not isinstance(error.value, BudgetExhausted)
+    client.answer(question(), [2, 0, 1])
+
+
+@pytest.mark.parametrize("ballot", [[0, 1], [0, 1, 2, 3], [0, 1, np.inf]])
+def test_a_wrong_ballot_costs_nothing(ballot):
+    client = device(answers=1)
+    with pytest.raises(ValueError):
+        client.answer(question(), ballot)
+    client.answer(question(), [0, 1, 2])
+
+
+@pytest.mark.parametrize("ballot", [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]])
+def test_answers_are_flipped_preferences_or_fair_coins(ballot):
+    size, pairs = 1200, [(0, 1), (0, 2), (1, 2)]
+    protocol = LDPQuickSort(1.0).protocol(3)
+    seen = np.zeros((3, 3))
+    for seed in range(size):
+        report = InteractiveClient(protocol, seed).answer(question(pairs=pairs), ballot)
+        assert set(report) == {"version", "question", "pair", "answer"}
+        i, j = report["pair"]
+        seen[(i, j) if report["answer"] else (j, i)] += 1
+    flip = flip_probability(1.0)
+    said, expected = [], []
+    for i, j in pairs:
+        ahead = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
+        said += [seen[i, j], seen[j, i]]
+        expected += [size / 3 * ahead, size / 3 * (1 - ahead)]
+    assert chisquare(said, expected).pvalue > 1e-3
+
+
+# --- the curator
+
+
+def session(ask, n_voters=4, estimator=None, m=3):
+    estimator = LDPQuickSort(4.0, n_queries=8) if estimator is None else estimator
+    return estimator._plan(m, n_voters)[1].open(ask, Bits.from_random_state(0))
+
+
+GOOD = {"version": 1, "question": 1, "pair": [0, 1], "answer": 1}
+BAD = [
+    ("not JSON at all", "not JSON"),
+    (b"\xff\xfe\x00", "not JSON"),
+    ("[" * 100_000, "not JSON"),
+    (None, "not a JSON object"),
+    ([1, 2], "not a JSON object"),
+    ('"text"', "not a JSON object"),
+    ({**GOOD, "version": 2}, "wrong version"),
+    ({k: v for k, v in GOOD.items() if k != "version"}, "wrong version"),
+    ({**GOOD, "question": 2}, "wrong keys or question"),
+    ({**GOOD, "name": "secret-7"}, "wrong keys or question"),
+    ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys or question"),
+    ({**GOOD, "pair": [0, 2]}, "pair out of range"),  # another pair than asked
+    ({**GOOD, "pair": [1, 0]}, "pair out of range"),
+    ({**GOOD, "pair": [0, 99]}, "pair out of range"),
+    ({**GOOD, "pair": "01"}, "pair out of range"),
+    ({**GOOD, "pair": None}, "pair out of range"),
+    ({**GOOD, "pair": [0.0, 1.0]}, "pair out of range"),
+    ({**GOOD, "pair": [[0], [1]]}, "pair out of range"),
+    ({**GOOD, "answer": 2}, "answer out of range"),
+    ({**GOOD, "answer": True}, "answer out of range"),
+    ({**GOOD, "answer": 1.0}, "answer out of range"),
+    ('{"version": 1, "question": 1, "pair": [0, 1], "answer": NaN}', "answer out of range"),
+    ('{"version": 1, "question": 1, "pair": [0, 1], "answer": 1e999}', "answer out of range"),
+    ({**GOOD, "answer": "secret-7"}, "answer out of range"),
+]
+
+
+@pytest.mark.parametrize(("report", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
+def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(report, reason):
+    opened = session(lambda asked: [GOOD, report, json.dumps({**GOOD, "answer": 0}), GOOD], n_voters=4)
+    assert opened.answer(PairMargin(0, 1)) == 1
+    assert opened.facts["reports_refused"] == {reason: 1}
+
+
+def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refused():
+    asked_of = []
+
+    def ask(asked):
+        asked_of.append(len(asked["voters"]))
+        return [report for report, _ in BAD] + [GOOD] * 9
+
+    opened = session(ask, n_voters=4)
+    assert opened.answer(PairMargin(0, 1)) == asked_of[0] == 4
+    assert opened.facts["reports_refused"]["more reports than voters asked"] == 5
+    assert sum(opened.facts["reports_refused"].values()) == 5 + len(BAD)
+
+
+def test_voters_who_do_not_answer():
+    estimator = LDPQuickSort(n_queries=3, random_state=0).fit_interactive(lambda asked: [], items=4, n_voters=10)
+    assert sorted(estimator.consensus_.tolist()) == [0, 1, 2, 3]
+    assert estimator.reports_refused_ == {}
+
+
+def test_an_answer_is_asked_for_once():
+    calls = []
+    opened = session(lambda asked: calls.append(asked) or [GOOD])
+    assert opened.answer(PairMargin(0, 1)) == opened.answer(PairMargin(0, 1))
+    assert len(calls) == 1
+    assert calls[0] == json.loads(json.dumps(calls[0]))
+    with pytest.raises(BudgetExhausted, match="no answer was planned"):
+        opened.answer(NetWins())
+    with pytest.raises(BudgetExhausted, match="no answer was planned"):
+        opened.answer(AllMargins())
+
+
+@pytest.mark.parametrize("n_voters", [0, -3, 2.5, "7", None])
+def test_n_voters_must_be_a_positive_integer(n_voters):
+    with pytest.raises(ValueError, match="n_voters must be a positive integer"):
+        LDPQuickSort().fit_interactive(lambda asked: [], items=3, n_voters=n_voters)
+
+
+def test_the_last_resort():
+    """With three questions for six items they run out, and everybody's last report decides."""
+    order = [4, 0, 5, 1, 3, 2]
+    ballots = make_mallows(400, 6, 0.3, center=np.argsort(order), random_state=0)
+    channel = Interactive(24.0, Groups())
+    rule = KwikSortRule(max_queries=3, on_exhausted="kemeny")
+    estimator = Aggregator(channel, rule, random_state=3)
+    field = Field(estimator.protocol(6), ballots.tolist(), seed=1)
+    estimator.fit_interactive(field, items=6, n_voters=400)
+    assert [asked["kind"] for asked in field.asked] == ["each"] * 3 + ["last"]
+    assert field.asked[-1]["voters"] == list(range(400)) and len(field.asked[-1]["pairs"]) == 15
+    assert estimator.consensus_.tolist() == order
+    assert estimator.optimal_gap_ == 0
+    assert estimator.privacy_.epsilon == 24.0
+    simulated = Aggregator(channel, rule, random_state=3).fit(ballots)
+    assert simulated.consensus_.tolist() == order
+
+
+# --- simulation and field
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_fields_find_the_order(estimator):
+    names, order = ["pear", "fig", "plum", "kiwi", "lime"], [3, 0, 4, 2, 1]
+    ballots = make_mallows(600, 5, 0.4, center=np.argsort(order), random_state=0)
+    estimator = type(estimator)(epsilon=20.0, random_state=5)
+    field = Field(estimator.protocol(names), ballots.tolist(), seed=2)
+    estimator.fit_interactive(field, items=names, n_voters=600)
+    assert estimator.consensus_.tolist() == [names[item] for item in order]
+    assert estimator.ranks_.tolist() == np.argsort(order).tolist()
+    assert estimator.n_features_in_ == 5 and estimator.reports_refused_ == {}
+    used = np.bincount(np.concatenate([asked["voters"] for asked in field.asked]).astype(int), minlength=600)
+    assert used.max() <= estimator.protocol(names)["answers"] + 1
+
+
+@pytest.mark.parametrize(("estimator", "runs"), [(ESTIMATORS[0], 350), (ESTIMATORS[1], 350), (ESTIMATORS[2], 200)])
+def test_fit_and_field_have_one_law(estimator, runs):
+    ballots = [[0, 1, 2], [0, 1, 2], [1, 0, 2], [0, 0, 1], [NAN, 1, 0], [2, 0, 1]]
+    estimator = type(estimator)(**{**estimator.get_params(), "epsilon": 4.0})
+    simulated, collected = [], []
+    for seed in range(runs):
+        simulated.append(tuple(estimator.set_params(random_state=seed).fit(ballots).consensus_))
+        field = Field(estimator.protocol(3), ballots, seed + 10**6)
+        estimator.set_params(random_state=seed + 10**7).fit_interactive(field, items=3, n_voters=len(ballots))
+        collected.append(tuple(estimator.consensus_))
+    assert same_law(simulated, collected) > 1e-3
+    assert len(set(simulated)) == 6
+
+
+def test_tallies_of_fit_and_field_have_one_law():
+    rng = np.random.default_rng(0)
+    ballots = rng.permuted(np.tile(np.arange(4.0), (2000, 1)), axis=1)
+    ballots[::3, 1] = NAN
+    pairs = ((0, 1), (0, 3), (1, 2))
+    plan = Interactive(1.0, Rounds()).plan([Ask(PairTallies(pairs))], 4, 2000)
+    seen = []
+    for voters in (Profile.from_rankings(ballots), Field(plan.protocol, ballots.tolist(), 3)):
+        (tally,) = plan.open(voters, Bits.from_random_state(1)).answer(PairTallies(pairs))
+        assert tally.flip == flip_probability(1.0) and tally.wins.sum() == 2000
+        seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
+        assert len(seen[-1]) == 2000  # nothing about other pairs
+    assert same_law(*seen) > 1e-3

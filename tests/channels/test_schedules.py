@@ -1,0 +1,179 @@
+"""Who is asked, how often and at what price: figures, invariants, and the composed loss to sixty digits."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.queries import Ask, PairMargin, PairTallies
+from sklearn_dprank.randomizers.answers import FLIP_GRID
+from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
+from sklearn_dprank.theory.alabi import local_budget
+
+
+def bits(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def margins(times):
+    return [Ask(PairMargin(), times=times)]
+
+
+def everyone_asked(following):
+    """All voters of all questions, until the budget is exhausted."""
+    asked = []
+    while True:
+        try:
+            asked.append(following())
+        except BudgetExhausted:
+            return asked
+
+
+# --- Slots
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 60),
+    slots=st.integers(1, 6),
+    questions=st.integers(1, 40),
+    seed=st.integers(0, 2**32),
+)
+def test_slots_are_never_overdrawn_and_never_stranded(n, slots, questions, seed):
+    terms = Slots(slots).terms(1.0, margins(questions), 9, n)
+    asked = everyone_asked(terms.start(n, bits(seed)))
+    size = min(n, n * slots // questions)
+    assert all(len(voters) == size == len(set(voters.tolist())) for voters in asked)
+    used = np.bincount(np.concatenate([*asked, []]).astype(int), minlength=n)
+    assert used.max(initial=0) <= slots == terms.answers
+    if size:
+        assert len(asked) >= questions or size == n
+        assert n * slots - used.sum() < size
+        assert used.max() - used.min() <= 1  # levels stay together
+    else:
+        assert asked == []  # fewer slots than questions: coins from the start
+
+
+def test_slots_are_dealt_at_random():
+    seen = np.zeros(6)
+    for seed in range(600):
+        seen[Slots(1).terms(1.0, margins(3), 3, 6).start(6, bits(seed))()] += 1
+    assert chisquare(seen).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n_queries", [0, -1, 1.5, "2", None])
+def test_slots_must_be_a_positive_integer(n_queries):
+    with pytest.raises(ValueError, match="n_queries must be a positive integer"):
+        Slots(n_queries).terms(1.0, margins(3), 3, 6)
+
+
+# --- Groups
+
+
+@pytest.mark.parametrize(("m", "load"), [(5, 7), (10, 15), (15, 20), (20, 24), (30, 29), (50, 35)])
+def test_published_loads(m, load):
+    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
+    assert terms.answers == load
+    assert terms.epsilon == pytest.approx(1 / (2 * load)) and terms.reserve == 0.5
+    budget = local_budget(m, 1.0)
+    assert (budget.n_answers, budget.fallback) == (load, terms.reserve)
+    assert terms.epsilon == pytest.approx(budget.per_answer, rel=1e-15)
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_few_items_keep_nothing_back(m):
+    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
+    questions = math.comb(m, 2)
+    if terms.reserve == 0:
+        assert terms.answers == questions and terms.epsilon == pytest.approx(1 / questions)
+    else:
+        assert terms.answers < questions and terms.epsilon == pytest.approx(0.5 / terms.answers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(m=st.integers(2, 40), epsilon=st.floats(1e-3, 50))
+def test_groups_never_total_more_than_epsilon(m, epsilon):
+    terms = Groups().terms(epsilon, KwikSortRule(on_exhausted="kemeny").asks(m), m, 100)
+    total = terms.answers * Fraction(terms.epsilon) + Fraction(terms.reserve)
+    assert total <= Fraction(epsilon) and float(total) == pytest.approx(epsilon, rel=1e-14)
+
+
+@pytest.mark.parametrize(("n", "m"), [(50, 5), (52, 5), (3, 5)])
+def test_groups_share_the_voters_and_each_answers_at_most_its_load(n, m):
+    asks = KwikSortRule(on_exhausted="kemeny").asks(m)
+    terms = Groups().terms(1.0, asks, m, n)
+    for seed in range(40):
+        asked = everyone_asked(terms.start(n, bits(seed)))
+        groups = {tuple(voters.tolist()) for voters in asked}
+        assert all(n // m <= len(group) <= -(-n // m) for group in groups)
+        assert sum(map(len, groups)) == len(set().union(*groups))  # disjoint
+        used = np.bincount(np.concatenate([*asked, []]).astype(int), minlength=n)
+        assert used.max() <= terms.answers
+        assert len(asked) <= asks[0].times
+
+
+def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
+    """The refused question is the one beyond the load: nobody has answered it."""
+    m, first = 5, np.zeros(5)
+    for seed in range(500):
+        following = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, bits(seed))
+        first[following()[0]] += 1
+    assert chisquare(first).pvalue > 1e-3
+
+    class OneGroup(SeededBits):
+        def integer(self, bound):
+            return 0
+
+    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m)
+    assert len(everyone_asked(terms.start(m, OneGroup(np.random.SeedSequence(0))))) == terms.answers == 7
+
+
+def test_a_rule_that_can_run_out_early_keeps_half_back():
+    asks = KwikSortRule(max_queries=3, on_exhausted="kemeny").asks(6)
+    terms = Groups().terms(1.0, asks, 6, 100)
+    assert (terms.answers, terms.reserve) == (3, 0.5)
+    assert terms.epsilon == pytest.approx(1 / 6)
+
+
+# --- Rounds
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 50), rounds=st.integers(1, 8), seed=st.integers(0, 2**32))
+def test_rounds_ask_every_voter_once(n, rounds, seed):
+    terms = Rounds().terms(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
+    asked = everyone_asked(terms.start(n, bits(seed)))
+    assert len(asked) == rounds and terms.answers == 1 and terms.epsilon == 0.7 and terms.reserve == 0
+    assert sorted(np.concatenate(asked).tolist()) == list(range(n))
+    assert max(map(len, asked)) - min(map(len, asked)) <= 1
+
+
+# --- the price, composed
+
+
+@settings(max_examples=80, deadline=None)
+@given(epsilon=st.floats(1e-3, 60), slots=st.integers(1, 60), m=st.integers(2, 12), which=st.integers(0, 2))
+def test_all_answers_of_one_voter_together_cost_at_most_epsilon(epsilon, slots, m, which):
+    schedule, rule = [
+        (Slots(slots), KwikSortRule(on_exhausted="coin")),
+        (Groups(), KwikSortRule(on_exhausted="kemeny")),
+        (Rounds(), AdaptiveBradleyTerryRule()),
+    ][which]
+    protocol = Interactive(epsilon, schedule).plan(rule.asks(m), m, 100).protocol
+    flips = [protocol["flips"]["each"]] * protocol["answers"]
+    if protocol["flips"]["last"] is not None:
+        flips.append(protocol["flips"]["last"])
+    with localcontext() as context:
+        context.prec = 60
+        spent = sum(((FLIP_GRID - Decimal(flip)) / flip).ln() for flip in flips)
+        assert spent <= Decimal(epsilon)
+    if epsilon < 20 and epsilon / len(flips) > 1e-6:
+        assert float(spent) == pytest.approx(epsilon, rel=1e-6)

@@ -1,0 +1,359 @@
+"""The shuffle channel: which messages count, the release rule, devices, refusals, and the published figures."""
+
+import json
+import math
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from local_tools import same_law
+from scipy.stats import chisquare
+
+from sklearn_dprank.channels import Shuffle, ShuffleClient, balanced_design
+from sklearn_dprank.privacy.amplification import shuffle_amplification, shuffle_local_epsilon
+from sklearn_dprank.privacy.bits import Bits, SeededBits
+from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import Ask, KemenyUtility, PairTallies
+from sklearn_dprank.randomizers.answers import FLIP_GRID
+from sklearn_dprank.rules import AdaptiveBradleyTerryRule
+
+NAN = np.nan
+TALLIES = [Ask(PairTallies())]
+
+
+def plan(m=3, n_voters=None, **parameters):
+    return Shuffle(**parameters).plan(TALLIES, m, n_voters)
+
+
+# --- the price
+
+
+@pytest.mark.parametrize(
+    ("local_epsilon", "figures"),
+    [(1.0, (0.149, 0.063, 0.043)), (2.0, (0.397, 0.166, 0.114)), (4.0, (1.85, 0.607, 0.411))],
+)
+def test_published_figures_of_a_hidden_pair(local_epsilon, figures):
+    for n, figure in zip((1000, 5000, 10000), figures, strict=True):
+        for m in (3, 10, 45):
+            guarantee = plan(m, n, local_epsilon=local_epsilon).guarantee
+            assert guarantee.epsilon == pytest.approx(figure, abs=0.0051 if figure > 1 else 0.00051)
+            assert (guarantee.delta, guarantee.trust, guarantee.neighboring) == (1e-6, "shuffle", "replace")
+            assert f"local epsilon = {local_epsilon:g}" in guarantee.caveats[0]
+
+
+def test_published_figures_of_an_assigned_pair():
+    assigned = plan(10, 5000, local_epsilon=1.0, delta=1e-5, pairs="assigned").guarantee
+    assert assigned.epsilon == pytest.approx(0.419, abs=5e-4)  # groups of 111 at least
+    assert "at least 111 messages" in assigned.how
+    assert random_group_epsilon(1.0, 5000, 10, 1e-5) == pytest.approx(0.424, abs=5e-4)  # were they of random sizes
+    hidden = plan(10, 5000, local_epsilon=1.0, delta=1e-5).guarantee
+    assert hidden.epsilon == pytest.approx(0.052, abs=5e-4)
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+@pytest.mark.parametrize("n_queries", [1, 3])
+@pytest.mark.parametrize("target", [0.2, 1.0, 3.0])
+def test_target_and_local_epsilon_are_inverse(pairs, n_queries, target):
+    by_target = plan(5, 2000, epsilon=target, n_queries=n_queries, pairs=pairs)
+    local_epsilon = by_target.open(Profile.from_rankings([[0, 1, 2, 3, 4]] * 2000), Bits.from_random_state(0)).facts[
+        "local_epsilon"
+    ]
+    assert local_epsilon >= target == by_target.guarantee.epsilon
+    there = plan(5, 2000, local_epsilon=local_epsilon, n_queries=n_queries, pairs=pairs)
+    assert there.guarantee.epsilon <= target * (1 + 1e-9)  # both are rounded to the safe side
+    assert there.guarantee.epsilon == pytest.approx(target, rel=1e-5)
+    crowd = 2000 if pairs == "hidden" else 2000 * n_queries // 10
+    assert composed_shuffle_epsilon(local_epsilon / n_queries, crowd, 1e-6, n_queries) <= target * (1 + 1e-9)
+    # What devices do is what was priced.
+    flip, grid = by_target.protocol["flip"]
+    assert n_queries * flip_epsilon(flip / grid) == pytest.approx(local_epsilon, rel=1e-9)
+
+
+def test_several_answers_split_delta():
+    each = shuffle_amplification(0.5, 3000, 1e-6 / 4)
+    assert plan(6, 3000, local_epsilon=2.0, n_queries=4).guarantee.epsilon == pytest.approx(4 * each, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "n_queries"), [(1, 1), (44, 1), (89, 1), (40, 2)])
+def test_nobody_to_hide_among(n, n_queries):
+    """Fewer than two voters a pair: the local epsilon is all there is, and it is pure."""
+    for stated in ({"local_epsilon": 1.5}, {"epsilon": 1.5}):
+        found = plan(10, n, pairs="assigned", n_queries=n_queries, **stated)
+        assert (found.guarantee.epsilon, found.guarantee.delta) == (1.5, 0.0)
+        flip, grid = found.protocol["flip"]
+        assert flip / grid == flip_probability(1.5 / n_queries)
+    assert plan(10, 1, local_epsilon=1.5).guarantee.delta == 0.0
+
+
+def test_the_published_claim_never_prices_anything():
+    for n in (100, 1000, 5000):
+        found = plan(4, n, local_epsilon=1.0, pairs="assigned").guarantee
+        assert found.epsilon > 1.0 - math.log(n / 6)
+        assert plan(4, n, epsilon=1.0, pairs="assigned").protocol["flip"][0] / FLIP_GRID == flip_probability(
+            shuffle_local_epsilon(1.0, n // 6, 1e-6)
+        )
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+def test_the_price_is_of_min_reports_not_of_the_crowd_that_came(pairs):
+    few = plan(4, None, local_epsilon=1.0, pairs=pairs, min_reports=600)
+    many = plan(4, 6000, local_epsilon=1.0, pairs=pairs, min_reports=600)
+    assert few.guarantee == many.guarantee and few.protocol == many.protocol
+    assert few.protocol == json.loads(json.dumps(few.protocol))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 0.0}, "delta must be positive in the shuffle model"),
+        ({"delta": 1.0}, "delta"),
+        ({"local_epsilon": -1.0}, "local_epsilon"),
+        ({"local_epsilon": np.nan}, "local_epsilon"),
+        ({"pairs": "secret"}, "pairs must be 'hidden' or 'assigned'"),
+        ({"n_queries": 0}, "n_queries must be an integer from 1 to the 3 pairs"),
+        ({"n_queries": 4}, "n_queries must be an integer from 1 to the 3 pairs"),
+        ({"n_queries": 1.0}, "n_queries must be an integer"),
+        ({"min_reports": 0}, "min_reports must be a positive integer"),
+        ({"min_reports": 2.0}, "min_reports must be a positive integer"),
+        ({"min_reports": 101}, "min_reports=101 is above the 100 voters; nothing is released"),
+    ],
+)
+def test_wrong_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        plan(3, 100, **parameters)
+
+
+def test_without_voters_min_reports_is_needed():
+    with pytest.raises(ValueError, match="min_reports must be given"):
+        plan(3, None)
+
+
+def test_a_rule_that_does_not_fit_is_one_error():
+    with pytest.raises(ValueError, match="Shuffle cannot answer KemenyUtility"):
+        Shuffle().plan([Ask(KemenyUtility())], 3, 100)
+    with pytest.raises(ValueError, match=r"Shuffle cannot answer PairTallies.*reports once"):
+        Shuffle().plan(AdaptiveBradleyTerryRule().asks(3), 3, 100)
+    with pytest.raises(ValueError, match="needs the ballots"):
+        plan(3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2, keep="counts"), Bits.from_random_state(0))
+
+
+# --- the design
+
+
+@settings(max_examples=80, deadline=None)
+@given(n=st.integers(1, 80), m=st.integers(2, 7), data=st.data())
+def test_the_design_is_balanced(n, m, data):
+    pairs = math.comb(m, 2)
+    k = data.draw(st.integers(1, pairs))
+    seed = data.draw(st.integers(0, 2**32))
+    design = balanced_design(n, m, k, SeededBits(np.random.SeedSequence(seed)))
+    assert design.shape == (n, k, 2)
+    asked = [[tuple(pair) for pair in row] for row in design.tolist()]
+    assert all(len(set(row)) == k for row in asked)
+    counts = Counter(pair for row in asked for pair in row)
+    assert all(0 <= i < j < m for i, j in counts)
+    sizes = [counts[i, j] for i in range(m) for j in range(i + 1, m)]
+    assert min(sizes) == n * k // pairs and max(sizes) - min(sizes) <= 1
+
+
+def test_the_design_is_random():
+    first, whole = Counter(), Counter()
+    for seed in range(900):
+        design = balanced_design(3, 3, 1, SeededBits(np.random.SeedSequence(seed)))[:, 0].tolist()
+        first[tuple(design[0])] += 1
+        whole[str(design)] += 1
+    assert len(whole) == 6
+    assert chisquare(list(first.values())).pvalue > 1e-3 and chisquare(list(whole.values())).pvalue > 1e-3
+
+
+# --- a device
+
+
+@lru_cache
+def published(pairs, m):
+    return json.dumps(plan(m, None, min_reports=50, pairs=pairs, n_queries=2, local_epsilon=2.0).protocol)
+
+
+def device(pairs="hidden", m=4, seed=0):
+    return ShuffleClient(json.loads(published(pairs, m)), seed)
+
+
+@pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
+def test_a_device_sends_the_same_bytes_again_and_never_another_ballot(pairs, asked):
+    client = device(pairs)
+    first = json.dumps(client.report([0, 1, 2, 3], asked))
+    assert all(json.dumps(client.report([0, 1, 2, 3], asked)) == first for _ in range(10))
+    given = client.report([0, 1, 2, 3], asked)
+    given[0]["pair"][0] = given[1]["answer"] = 9
+    assert json.dumps(client.report([0, 1, 2, 3], asked)) == first
+    with pytest.raises(BudgetExhausted, match="another ballot"):
+        client.report([1, 0, 2, 3], asked)
+    if asked:  # nor does another assignment buy another answer
+        assert json.dumps(client.report([0, 1, 2, 3], [[0, 2], [2, 3]])) == first
+
+
+@pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
+@pytest.mark.parametrize("ballot", [[0, 1, 2, 3], [3, 0, 0, 0], [NAN, 1, NAN, 0], [NAN] * 4, [0, 0, 0, 0]])
+def test_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
+    messages = device(pairs).report(ballot, asked)
+    assert len(messages) == 2
+    for k, message in enumerate(messages):
+        assert set(message) == {"version", "shuffle", "pair", "answer"}
+        assert message["version"] == 1 and message["shuffle"] == (k if pairs == "hidden" else 0)
+        assert message["answer"] in (0, 1) and len(message["pair"]) == 2
+    # The pairs come from the device's own assignment stream: the same whatever the ballot.
+    same = device(pairs).report([0, 1, 2, 3], asked)
+    assert [message["pair"] for message in messages] == [message["pair"] for message in same]
+    if asked:
+        assert [message["pair"] for message in messages] == asked
+
+
+def test_hidden_pairs_are_uniform_and_drawn_again():
+    drawn = [json.dumps([m["pair"] for m in device(m=3, seed=s).report([0, 1, 2])]) for s in range(1800)]
+    counts = list(Counter(drawn).values())
+    assert len(counts) == 9 and chisquare(counts).pvalue > 1e-3  # with replacement: both may be the same
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [],
+        [[0, 1]],
+        [[0, 1], [0, 1]],  # twice the same pair would put two messages of one voter into one crowd
+        [[0, 1], [0, 2], [0, 3]],
+        [[0, 1], [1, 0]],
+        [[0, 1], [2, 2]],
+        [[0, 1], [0, 4]],
+        [[0, 1], [-1, -1]],
+        [[0, 1], [0.0, 1.5]],
+        [[0, 1], ["0", "2"]],
+        [[0, 1], [0, 1, 2]],
+        [[0, 1], None],
+        "0112",
+        7,
+        {"0": 1},
+    ],
+    ids=str,
+)
+def test_a_malicious_assignment_costs_nothing_and_gets_nothing(asked):
+    client = device("assigned")
+    with pytest.raises(ValueError):
+        client.report([2, 0, 1, 3], asked)
+    assert len(client.report([0, 1, 2, 3], [[0, 1], [1, 3]])) == 2
+
+
+def test_pairs_fit_the_protocol_and_ballots_the_items():
+    with pytest.raises(ValueError, match="if and only if the protocol assigns them"):
+        device("hidden").report([0, 1, 2, 3], [[0, 1], [0, 2]])
+    with pytest.raises(ValueError, match="if and only if the protocol assigns them"):
+        device("assigned").report([0, 1, 2, 3])
+    for ballot in ([0, 1, 2], [0, 1, 2, 3, 4], [0, 1, 2, np.inf]):
+        with pytest.raises(ValueError):
+            device().report(ballot)
+
+
+# --- the curator
+
+
+GOOD = {"version": 1, "shuffle": 0, "pair": [0, 1], "answer": 1}
+BAD = [
+    ("{", "not JSON"),
+    (b"\xff\xfe", "not JSON"),
+    ("[" * 100_000, "not JSON"),
+    (None, "not a JSON object"),
+    ([GOOD], "not a JSON object"),
+    (17, "not a JSON object"),
+    ({**GOOD, "version": 2}, "wrong version"),
+    ({**GOOD, "version": "1"}, "wrong version"),
+    ({k: v for k, v in GOOD.items() if k != "version"}, "wrong version"),
+    ({**GOOD, "voter": "secret-7"}, "wrong keys"),
+    ({k: v for k, v in GOOD.items() if k != "answer"}, "wrong keys"),
+    ({**GOOD, "shuffle": 1}, "shuffle out of range"),
+    ({**GOOD, "shuffle": -1}, "shuffle out of range"),
+    ({**GOOD, "shuffle": False}, "shuffle out of range"),
+    ({**GOOD, "shuffle": "secret-7"}, "shuffle out of range"),
+    ({**GOOD, "pair": [0, 3]}, "pair out of range"),
+    ({**GOOD, "pair": [2, 1]}, "pair out of range"),
+    ({**GOOD, "pair": [0, 10**40]}, "pair out of range"),
+    ({**GOOD, "pair": ["a", "b"]}, "pair out of range"),
+    ({**GOOD, "pair": {"0": 1}}, "pair out of range"),
+    ({**GOOD, "answer": -1}, "answer out of range"),
+    ({**GOOD, "answer": None}, "answer out of range"),
+    ('{"version": 1, "shuffle": 0, "pair": [0, 1], "answer": Infinity}', "answer out of range"),
+    ('{"version": 1, "shuffle": 0, "pair": [0, NaN], "answer": 1}', "pair out of range"),
+]
+
+
+@pytest.mark.parametrize(("message", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
+def test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing(message, reason):
+    messages = iter([GOOD, message, json.dumps({**GOOD, "answer": 0}), json.dumps(GOOD).encode()])
+    opened = plan(3, None, min_reports=3).open(messages, Bits.from_random_state(0))
+    assert opened.answer(PairTallies())[0].wins.tolist() == [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
+    assert opened.facts["reports_refused"] == {reason: 1}
+
+
+def test_nothing_is_released_below_min_reports():
+    found = plan(3, None, min_reports=3)
+    with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 were promised.*nothing is released"):
+        found.open(iter([GOOD, GOOD]), Bits.from_random_state(0))
+    with pytest.raises(ValueError, match="only 2 messages"):  # refused messages hide nobody
+        found.open(iter([GOOD, GOOD, *(bad for bad, _ in BAD)]), Bits.from_random_state(0))
+    with pytest.raises(ValueError, match="only 0 messages"):
+        found.open(iter([]), Bits.from_random_state(0))
+    found.open(iter([GOOD] * 3), Bits.from_random_state(0))
+    found.open(iter([GOOD] * 30), Bits.from_random_state(0))
+
+
+def test_every_one_of_several_shuffles_needs_its_messages():
+    found = plan(3, None, min_reports=3, n_queries=2)
+    messages = [{**GOOD, "shuffle": k} for k in (0, 0, 0, 0, 1, 1)]
+    with pytest.raises(ValueError, match="only 2 messages in a shuffle, where 3"):
+        found.open(iter(messages), Bits.from_random_state(0))
+    found.open(iter([*messages, {**GOOD, "shuffle": 1}]), Bits.from_random_state(0))
+
+
+def test_every_assigned_pair_needs_its_messages():
+    found = plan(3, None, min_reports=6, pairs="assigned", local_epsilon=1.0)
+    per_pair = [{**GOOD, "pair": pair} for pair in ([0, 1], [0, 2], [1, 2])]
+    with pytest.raises(ValueError, match="only 1 messages about a pair, where 2"):
+        found.open(iter([*per_pair, *per_pair[:2], GOOD, GOOD]), Bits.from_random_state(0))
+    with pytest.raises(ValueError, match="only 5 messages in a shuffle, where 6"):
+        found.open(iter([*per_pair, *per_pair[:2]]), Bits.from_random_state(0))
+    found.open(iter(per_pair * 2), Bits.from_random_state(0))
+    # Where pairs have one voter or none, nobody hides; still nothing is released below what was promised.
+    with pytest.raises(ValueError, match="only 4 messages in a shuffle, where 5"):
+        plan(10, None, min_reports=5, pairs="assigned").open(iter([GOOD] * 4), Bits.from_random_state(0))
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+@pytest.mark.parametrize("n_queries", [1, 2])
+def test_fit_and_field_have_one_law(pairs, n_queries):
+    rng, size = np.random.default_rng(0), 1800
+    X = rng.permuted(np.tile(np.arange(4.0), (size, 1)), axis=1)
+    X[: size // 2] = [0, 1, 2, 3]
+    X[::5, 2] = NAN
+    X[1::5, 3] = X[1::5, 0]
+    found = plan(4, size, pairs=pairs, n_queries=n_queries, local_epsilon=2.0)
+    design = balanced_design(size, 4, n_queries, Bits.from_random_state(9).assignment)
+    devices = [found.client(int(seed)) for seed in rng.integers(2**32, size=size)]
+    lines = [
+        json.dumps(message)
+        for device, ballot, asked in zip(devices, X, design, strict=True)
+        for message in device.report(ballot, *([asked] if pairs == "assigned" else []))
+    ]
+    rng.shuffle(lines)
+    seen = []
+    for voters in (Profile.from_rankings(X), iter(lines)):
+        opened = found.open(voters, Bits.from_random_state(1))
+        (tally,) = opened.answer(PairTallies())
+        assert tally.flip == flip_probability(2.0 / n_queries) and tally.wins.sum() == size * n_queries
+        assert opened.facts == {"reports_refused": {}, "local_epsilon": 2.0}
+        seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
+    assert same_law(*seen) > 1e-3

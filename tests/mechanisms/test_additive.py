@@ -1,0 +1,158 @@
+"""Additive noise: its law, and its scale against what neighbours can do to each query."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from audit_tools import noise_pmf
+from oracles import distinct_ballots, rankings
+from scipy import stats
+
+from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, additive_noise
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import (
+    AllMargins,
+    Histogram,
+    NetWins,
+    PairMargin,
+    PairTallies,
+    PositionalScores,
+    Sensitivity,
+)
+
+QUERIES = {
+    "net wins": NetWins(),
+    "all margins": AllMargins(),
+    "one margin": PairMargin(0, 2),
+    "tallies": PairTallies(),
+    "plurality": PositionalScores((1.0, 0.0, 0.0)),
+    "odd scores": PositionalScores((0.7, 0.2, -3.1)),
+}
+RELATIONS = ["add_remove", "replace"]
+EPSILON = Fraction(3, 7)
+
+
+def seeded(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+def moves(query, neighboring, m=3):
+    """Every difference that neighbours can make to a query's vector, by brute force."""
+    # A histogram completes ballots by coins: a completed ballot is what one voter moves.
+    ballots = rankings(m) if isinstance(query, Histogram) else distinct_ballots(m)
+    ballots = [query.vector(Profile.from_rankings([ballot]), seeded()) for ballot in ballots]
+    if neighboring == "replace":
+        return [a - b for a in ballots for b in ballots]
+    return ballots
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [LaplaceNoise(Fraction(1, 5)), LaplaceNoise(Fraction(3, 2)), GaussianNoise(2.5), GaussianNoise(0.4)],
+    ids=repr,
+)
+def test_law_of_the_noise(noise):
+    """Chi-square against the exact probabilities, entry by entry; entries are independent."""
+    size = 20_000
+    centre = np.array([0, 100, -7])
+    bits = seeded(1)
+    drawn = np.array([noise.release(None, centre, bits) - centre for _ in range(size // 10)])
+    far = np.abs(drawn).max() + 1
+    cells = np.arange(-far, far + 1)
+    expected = noise_pmf(noise, cells)
+    assert expected.sum() == pytest.approx(1, abs=0.01)
+    for column in drawn.T:
+        observed = np.bincount(column + far, minlength=len(cells))
+        kept = expected * len(column) >= 8
+        observed = np.append(observed[kept], observed[~kept].sum())
+        share = np.append(expected[kept], 1 - expected[kept].sum())
+        assert stats.chisquare(observed, share * len(column)).pvalue > 1e-3
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(3)).max() < 0.08
+
+
+@pytest.mark.parametrize("times", [1, 5])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("query", [*QUERIES.values(), Histogram()], ids=[*QUERIES, "histogram"])
+def test_laplace_scale_covers_every_neighbour(query, neighboring, times):
+    noise = additive_noise("laplace", query.sensitivity(3, neighboring), EPSILON, 0.0, times)
+    worst = max(int(np.abs(change).sum()) for change in moves(query, neighboring))
+    assert noise.rate * worst * times <= EPSILON  # in exact fractions
+    if isinstance(query, PositionalScores):
+        assert noise.rate * (worst + 6) * times > EPSILON * Fraction(9999, 10_000)  # rounding is paid for
+    else:
+        assert noise.rate * worst * times == EPSILON
+
+
+@pytest.mark.parametrize("times", [1, 5])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("query", [*QUERIES.values(), Histogram()], ids=[*QUERIES, "histogram"])
+def test_gaussian_scale_covers_every_neighbour(query, neighboring, times):
+    """`times` adaptive answers are one answer with sqrt(times) the sensitivity."""
+    delta = 1e-4
+    noise = additive_noise("gaussian", query.sensitivity(3, neighboring), EPSILON, delta, times)
+    worst = math.sqrt(max(int(np.sum(change.astype(object) ** 2)) for change in moves(query, neighboring)) * times)
+    spent = gaussian_delta(float(EPSILON), noise.sigma, worst)
+    assert spent <= delta
+    assert spent > delta * (0.999 if not isinstance(query, PositionalScores) else 0.99)
+
+
+@pytest.mark.parametrize("m", [3, 4])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_knorm_scale_covers_every_neighbour(m, neighboring):
+    noise = additive_noise("knorm", NetWins().sensitivity(m, neighboring), EPSILON, 0.0)
+
+    def gauge(w):  # k items together win at most k (m - k) times
+        top = np.cumsum(np.sort(w)[::-1])[:-1]
+        return max(Fraction(int(t), k * (m - k)) for k, t in enumerate(top, 1))
+
+    assert max(map(gauge, moves(NetWins(), neighboring, m))) / Fraction(noise.scale) == pytest.approx(float(EPSILON))
+
+
+def test_knorm_releases_an_order_only():
+    """The answer is a permutation of evenly spaced numbers: nothing else of the noisy values is left."""
+    bits = seeded(3)
+    for vector in ([40, 0, -40], [0, 0, 0], [3, 1, -1, -3], [10**6, -(10**6)]):
+        m = len(vector)
+        for _ in range(50):
+            out = KNormNoise(1.0).release(NetWins(), np.array(vector), bits)
+            assert out.dtype == np.int64
+            assert sorted(out.tolist()) == list(range(1 - m, m, 2))
+    assert KNormNoise(1.0).release(NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
+
+
+def test_rates_are_exact_fractions_rounded_down():
+    sensitivity = Sensitivity(7, Fraction(7))
+    noise = additive_noise("laplace", sensitivity, Fraction(0.1), 0.0, 3)
+    assert isinstance(noise.rate, Fraction)
+    assert noise.rate <= Fraction(0.1) / 21
+    assert noise.rate > Fraction(0.1) / 21 * (1 - Fraction(1, 2**20))
+    assert noise.arithmetic == "exact"
+    assert "double" in GaussianNoise(1.0).arithmetic
+    assert "double" in KNormNoise(1.0).arithmetic
+
+
+def test_more_answers_cost_laplace_q_and_gauss_root_q():
+    sensitivity = Sensitivity(1, Fraction(1))
+    one, nine = (additive_noise("laplace", sensitivity, Fraction(1), 0.0, q).rate for q in (1, 9))
+    assert one == 9 * nine
+    one, nine = (additive_noise("gaussian", sensitivity, Fraction(1), 1e-5, q).sigma for q in (1, 9))
+    assert nine == pytest.approx(3 * one)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_epsilon_too_small_for_the_arithmetic(noise):
+    delta = 0.0 if noise == "laplace" else 1e-300
+    with pytest.raises(ValueError, match=r"too small|use a larger epsilon"):
+        additive_noise(noise, Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), delta)
+
+
+def test_large_statistics_do_not_overflow():
+    vector = np.array([2**40, -(2**40)])
+    bits = seeded(4)
+    for noise in (LaplaceNoise(Fraction(1, 10**6)), GaussianNoise(1e9)):
+        out = noise.release(None, vector, bits)
+        assert out.dtype == np.int64
+        assert np.all(np.abs(out - vector) < 10**11)

@@ -1,0 +1,51 @@
+"""Each check lets good values pass and has one message."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.privacy.checks import check_delta, check_epsilon, check_neighboring
+
+
+@pytest.mark.parametrize("epsilon", [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)], ids=repr)
+def test_good_epsilon(epsilon):
+    check_epsilon(epsilon)
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [0, -0.0, -1, math.inf, -math.inf, math.nan, "1", None, [1.0], 1j, Decimal(1), np.float64("nan")],
+    ids=repr,
+)
+def test_bad_epsilon(epsilon):
+    with pytest.raises(ValueError) as error:
+        check_epsilon(epsilon)
+    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {epsilon!r}."
+    with pytest.raises(ValueError, match=r"^local_epsilon must be a positive"):
+        check_epsilon(epsilon, "local_epsilon")
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, 1e-300, 0.5, Fraction(1, 3), np.float32(0.25)], ids=repr)
+def test_good_delta(delta):
+    check_delta(delta)
+
+
+@pytest.mark.parametrize("delta", [-1e-300, 1, 1.0, 2, math.inf, math.nan, "0", None, [0.1]], ids=repr)
+def test_bad_delta(delta):
+    with pytest.raises(ValueError) as error:
+        check_delta(delta)
+    assert str(error.value) == f"delta must be a number in [0, 1), got {delta!r}."
+    with pytest.raises(ValueError, match=r"^delta0 must be a number"):
+        check_delta(delta, "delta0")
+
+
+def test_neighboring():
+    for relation in ("add_remove", "replace"):
+        check_neighboring(relation)
+    for relation in ("swap", None, "", 1):
+        with pytest.raises(ValueError) as error:
+            check_neighboring(relation)
+        assert str(error.value) == f"neighboring must be one of ['add_remove', 'replace'], got {relation!r}."

@@ -1,0 +1,64 @@
+"""The example of devices in other processes, small: what comes out, and what passes between the parties."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import ShufflePairwise
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "run_clients.py"
+
+
+@pytest.fixture
+def example():
+    spec = importlib.util.spec_from_file_location("run_clients", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check(printed, n_voters, epsilon):
+    protocol = json.loads(re.search(r"^Protocol: (.*)$", printed, flags=re.MULTILINE)[1])
+    assert protocol["min_reports"] == round(0.95 * n_voters)
+    order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
+    assert f"epsilon = {epsilon:g}, delta = 1e-06 (shuffle, replace)" in printed
+    assert "without the shuffler, local epsilon = " in printed
+    assert "{'wrong keys': 1, 'not JSON': 1}" in printed or "{'not JSON': 1, 'wrong keys': 1}" in printed
+    return order
+
+
+def test_run_clients(example, capsys):
+    example.main(["--voters", "500", "--epsilon", "2", "--processes", "1"])
+    order = check(capsys.readouterr().out, 500, 2)
+    assert sorted(order) == sorted(example.DISHES) == sorted(example.ORDER)
+    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER)]
+    assert np.mean(away) < 1.5  # 2.6 by chance
+
+
+def test_lines_carry_messages_and_nothing_else(example, tmp_path):
+    curator = ShufflePairwise(epsilon=1.0, min_reports=20)
+    protocol = json.dumps(curator.protocol(3))
+    outboxes = [tmp_path / "a", tmp_path / "b"]
+    for outbox in outboxes:
+        example.run_devices(protocol, [[0, 1, 2]] * 30, outbox)
+    example.shuffle(outboxes, tmp_path / "mixed")
+    sent = [outbox.read_text().splitlines() for outbox in outboxes]
+    mixed = (tmp_path / "mixed").read_text().splitlines()
+    assert sorted(mixed) == sorted(sent[0] + sent[1]) and mixed != sent[0] + sent[1]
+    assert all(set(json.loads(line)) == {"version", "shuffle", "pair", "answer"} for line in mixed)
+    with open(tmp_path / "mixed") as lines:
+        assert curator.fit_reports(lines, items=3).privacy_.certified
+
+
+@pytest.mark.slow
+def test_other_processes(tmp_path):
+    command = [sys.executable, str(SCRIPT), "--voters", "2000", "--processes", "2"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    assert printed.stderr == "" and list(tmp_path.iterdir()) == []
+    assert check(printed.stdout, 2000, 1)[0] in ("ramen", "pho", "mole")
