@@ -224,9 +224,9 @@ class DPHistogram(RankAggregator):
 
     All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the
     Borda or a positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance
-    grows like m!, so that it drowns any signal beyond 12 items, where a warning says so, and is refused
-    beyond 20: prefer `DPBorda`. Shang et al.'s
-    sensitivity of 1 is that of "add_remove"; their constant is replaced by the analytic Gaussian's.
+    grows like m!, so that it drowns any signal beyond 12 items, where a warning says so; beyond 150 it is no
+    double. Prefer `DPBorda`. Shang et al.'s sensitivity of 1 is that of "add_remove"; their constant is
+    replaced by the analytic Gaussian's.
 
     References
     ----------

@@ -40,8 +40,14 @@ class GaussianNoise:
     how = "rounded Gaussian noise"
 
     def release(self, query, vector, bits):
-        """Return the integer vector with independent noise on every entry."""
-        return rounded_gaussian(vector, self.sigma, bits)
+        """Return the integer vector with independent noise on every entry.
+
+        Noise beyond 64-bit integers is rounded to a coarser, public grid, and the answer is float.
+        """
+        if self.sigma < _LARGEST_SIGMA:
+            return rounded_gaussian(vector, self.sigma, bits)
+        grid = 2.0 ** (math.frexp(self.sigma)[1] - 50)
+        return np.rint((vector + self.sigma * (1 + 2.0**-50) * bits.normal(len(vector))) / grid) * grid
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,6 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
     LaplaceNoise, GaussianNoise or KNormNoise
         Pure noise splits epsilon evenly (basic composition); `times` Gaussian answers are one Gaussian
         answer of sqrt(times) the sensitivity.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is too small for the arithmetic.
     """
     if noise == "laplace":
         return LaplaceNoise(round_down(Fraction(epsilon) / times / sensitivity.l1))
@@ -100,10 +101,4 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
     # Up by one ulp twice: the square root and the fraction's conversion each round.
     l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
-    sigma = gaussian_sigma(float(epsilon), delta, l2)
-    if sigma >= _LARGEST_SIGMA:
-        raise ValueError(
-            f"epsilon={float(epsilon)!r} and delta={delta!r} need Gaussian noise of scale {sigma:.2g}, beyond 64-bit "
-            "integers; use a larger epsilon."
-        )
-    return GaussianNoise(sigma)
+    return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))

@@ -142,11 +142,9 @@ def test_more_answers_cost_laplace_q_and_gauss_root_q():
     assert nine == pytest.approx(3 * one)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_epsilon_too_small_for_the_arithmetic(noise):
-    delta = 0.0 if noise == "laplace" else 1e-300
-    with pytest.raises(ValueError, match=r"too small|use a larger epsilon"):
-        additive_noise(noise, Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), delta)
+def test_epsilon_too_small_for_the_arithmetic():
+    with pytest.raises(ValueError, match="too small"):
+        additive_noise("laplace", Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), 0.0)
 
 
 def test_large_statistics_do_not_overflow():

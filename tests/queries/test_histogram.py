@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from itertools import permutations
 from math import factorial
@@ -7,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import all_ballots, profiles, rankings
+from scipy import stats
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy import gaussian_sigma
+from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores
+from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
 from sklearn_dprank.queries.histogram import cells, items_of
 from sklearn_dprank.rules import SortByScore
 
@@ -145,6 +148,22 @@ def test_hopeless_sizes():
     X = make_mallows(50, 13, 0.5, random_state=0)
     with pytest.warns(UserWarning, match="13! rankings leaves next to nothing"):
         DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(X)
-    X = make_mallows(50, 21, 0.5, random_state=0)
-    with pytest.raises(ValueError, match="at most 20 items are accepted: use DPBorda"):
+    X = make_mallows(50, 151, 0.5, random_state=0)
+    with pytest.raises(ValueError, match="at most 150 items are accepted: use DPBorda"):
         DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:the noise of a histogram")
+@pytest.mark.parametrize("m", [21, 45, 150])
+def test_noise_beyond_integers(m):
+    """The cells' noise no longer fits 64 bits: it is the stated Gaussian all the same, on a coarser grid."""
+    estimator = DPHistogram(delta=1e-6, noise="gaussian")
+    channel, rule = estimator._compose()
+    plan = channel.plan(rule.asks(m), m)
+    [price] = plan.open.prices.values()
+    sensitivity = ScoresByHistogram(NetWins()).sensitivity(m, "add_remove")
+    sigma = gaussian_sigma(1.0, 1e-6, math.sqrt(sensitivity.l2_squared))
+    assert price.mechanism.sigma == pytest.approx(sigma, rel=1e-12)
+    noise = price.mechanism.release(None, np.zeros(4000, dtype=np.int64), Bits.from_random_state(m).noise)
+    assert stats.kstest(noise / sigma, "norm").pvalue > 1e-3
+    assert sorted(estimator.fit(make_mallows(50, m, 0.5, random_state=0)).ranks_) == list(range(m))
