@@ -2,12 +2,10 @@
 
 from numbers import Real
 
-from ..base import COUNT, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
+from ..base import CALIBRATION, COUNT, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
 from ..channels import Local
 from ..randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from ..rules import BradleyTerryRule, KwikSortRule, SortByScore, resolve_rule
-
-_CALIBRATION = {"calibration": [StrOptions({"exact", "published"})]}
 
 
 def _pairwise_randomizer(name, n_queries, calibration, delta=None):
@@ -91,7 +89,7 @@ class LDPPairwise(RankAggregator):
         "n_queries": [None, *COUNT],
         "randomizer": [StrOptions({"rr", "laplace", "gaussian", "djw"})],
         **RULE,
-        **_CALIBRATION,
+        **CALIBRATION,
         "delta": [None, Interval(Real, 0, 1, closed="neither")],
         **RANDOM_STATE,
     }
@@ -181,7 +179,7 @@ class LDPKwikSort(RankAggregator):
         **EPSILON,
         "n_queries": [None, *COUNT],
         "randomizer": [StrOptions({"rr", "laplace"})],
-        **_CALIBRATION,
+        **CALIBRATION,
         **RANDOM_STATE,
     }
 

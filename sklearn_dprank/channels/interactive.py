@@ -17,7 +17,7 @@ from ..profile import Profile
 from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from ..randomizers.answers import FLIP_GRID, counted_wins, flipped_answers, is_answer, is_pair, parsed
 from ..randomizers.base import RefusedReport
-from ..rankings import ballot_key
+from .devices import device_ballot, simulated_ballots
 from .plan import Plan, Session, refuse
 from .schedules import Slots, Terms
 
@@ -122,13 +122,10 @@ class InteractiveClient:
             If the question does not follow the protocol.
         """
         number, kind, pairs = _asked(question, self.protocol)
-        m = self.protocol["n_items"]
-        positions = Profile.from_rankings([ballot]).positions
-        if len(positions.table) != m:
-            raise ValueError(f"ballot must have one position for each of the {m} items.")
-        if self._ballot not in (None, ballot_key(positions)):
+        positions, key = device_ballot(ballot, self.protocol["n_items"])
+        if self._ballot not in (None, key):
             raise BudgetExhausted("this client has answered for another ballot.")
-        self._ballot = ballot_key(positions)
+        self._ballot = key
         if number not in self._given:
             if self._left[kind] == 0:
                 raise BudgetExhausted("this client has given every answer that its budget pays for.")
@@ -160,11 +157,8 @@ class _Opener:
 
     def __call__(self, voters, bits):
         if isinstance(voters, Profile):
-            if voters.positions is None:
-                raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
-            return _InteractiveSession(
-                _Simulated(voters.positions, bits), voters.n_voters, self.terms, self.protocol, bits
-            )
+            ballots = simulated_ballots(voters)
+            return _InteractiveSession(_Simulated(ballots, bits), voters.n_voters, self.terms, self.protocol, bits)
         return _InteractiveSession(_Field(voters), self.n_voters, self.terms, self.protocol, bits)
 
 

@@ -14,8 +14,8 @@ from ..profile import Profile
 from ..queries import PairTallies
 from ..randomizers import RandomizedResponse, RefusedReport
 from ..randomizers.answers import parsed
-from ..rankings import ballot_key
-from .plan import Plan, Publication, PublishedSession, refuse
+from .devices import device_ballot, simulated_ballots
+from .plan import Plan, Publication, PublishedSession, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
 
@@ -74,11 +74,9 @@ class Local(BaseEstimator):
                 f"voter_epsilon must hold 1 to {_LARGEST_GRID} distinct values, got {len(grid)}; round them."
             )
         randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
-        for ask in asks:
-            if not ask.query.follows_from(randomizer.releases):
-                refuse(self, ask.query, f"reports by {type(randomizer).__name__} give {randomizer.releases}.")
-            if ask.times > 1 and isinstance(ask.query, PairTallies):
-                refuse(self, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
+        refuse_underived(
+            self, asks, randomizer.releases, f"reports by {type(randomizer).__name__} give {randomizer.releases}."
+        )
         protocols = {value: randomizer.protocol(value, n_items) for value in grid}
         guarantee = PrivacyGuarantee(
             max(randomizer.spent(value, n_items) for value in grid),
@@ -138,15 +136,12 @@ class Client:
         ValueError
             If the ballot does not have one number an item.
         """
-        positions = Profile.from_rankings([ballot]).positions
-        if len(positions.table) != self.protocol["n_items"]:
-            raise ValueError(f"ballot must have one position for each of the {self.protocol['n_items']} items.")
-        ballot = ballot_key(positions)
+        positions, key = device_ballot(ballot, self.protocol["n_items"])
         if self._report is None:
-            self._ballot = ballot
+            self._ballot = key
             bits = Bits.from_random_state(self._random_state)
             self._report = {**self._randomizer.report(self.protocol, positions, bits), **self._own}
-        elif ballot != self._ballot:
+        elif key != self._ballot:
             raise BudgetExhausted("this client has reported another ballot; one voter's budget pays for one report.")
         return json.loads(json.dumps(self._report))
 
@@ -193,9 +188,7 @@ class _Opener:
 
     def _groups(self, profile):
         """Yield (epsilon, ballots) of the voters with each epsilon."""
-        ballots = profile.positions
-        if ballots is None:
-            raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
+        ballots = simulated_ballots(profile)
         for epsilon in self.protocols:
             if self.personal:
                 yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.guarantee import PrivacyGuarantee
+from ..queries import PairTallies
 
 
 class Session:
@@ -129,3 +130,12 @@ class Plan:
 def refuse(channel, query, remedy):
     """Raise the one error of a rule and a channel that do not fit, naming both sides."""
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
+
+
+def refuse_underived(channel, asks, released, remedy):
+    """Raise unless everything asked follows from the one report of each voter."""
+    for ask in asks:
+        if not ask.query.follows_from(released):
+            refuse(channel, ask.query, remedy)
+        if ask.times > 1 and isinstance(ask.query, PairTallies):
+            refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")

@@ -18,8 +18,8 @@ from ..profile import Profile
 from ..queries import PairTallies, Tallies, n_pairs
 from ..randomizers.answers import FLIP_GRID, counted_wins, flipped_answers, is_answer, is_pair, parsed
 from ..randomizers.base import RefusedReport
-from ..rankings import ballot_key
-from .plan import Plan, Publication, PublishedSession, refuse
+from .devices import device_ballot, simulated_ballots
+from .plan import Plan, Publication, PublishedSession, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
@@ -84,11 +84,7 @@ class Shuffle(BaseEstimator):
             or the reports do not determine what the rule asks for.
         """
         n_voters = self._check(n_items, n_voters)
-        for ask in asks:
-            if not ask.query.follows_from(PairTallies()):
-                refuse(self, ask.query, "shuffled reports give PairTallies.")
-            if ask.times > 1 and isinstance(ask.query, PairTallies):
-                refuse(self, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
+        refuse_underived(self, asks, PairTallies(), "shuffled reports give PairTallies.")
         crowd, rounds = self._crowd(n_voters, n_items), int(self.n_queries)
         amplified = crowd >= 2
         if self.local_epsilon is not None:
@@ -213,12 +209,10 @@ class ShuffleClient:
             If the ballot does not have one number an item, or pairs do not fit the protocol.
         """
         m, k = self.protocol["n_items"], self.protocol["n_queries"]
-        positions = Profile.from_rankings([ballot]).positions
-        if len(positions.table) != m:
-            raise ValueError(f"ballot must have one position for each of the {m} items.")
+        positions, key = device_ballot(ballot, m)
         if (pairs is not None) != (self.protocol["pairs"] == "assigned"):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
-        if self._ballot not in (None, ballot_key(positions)):
+        if self._ballot not in (None, key):
             raise BudgetExhausted("this client has reported another ballot; one voter's budget pays for one report.")
         if self._ballot is None:
             if pairs is None:
@@ -228,7 +222,7 @@ class ShuffleClient:
             said = flipped_answers(
                 drawn[None, :, 0], drawn[None, :, 1], self.protocol["flip"][0], positions, self._bits
             )
-            self._ballot = ballot_key(positions)
+            self._ballot = key
             self._report = [
                 {"version": 1, "shuffle": number if pairs is None else 0, "pair": pair, "answer": int(answer)}
                 for number, (pair, answer) in enumerate(zip(drawn.tolist(), said[0], strict=True))
@@ -255,9 +249,7 @@ class _Opener:
     def __call__(self, voters, bits):
         refused: dict[str, int] = {}
         if isinstance(voters, Profile):
-            if voters.positions is None:
-                raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
-            wins = self._simulated(voters.positions, bits)
+            wins = self._simulated(simulated_ballots(voters), bits)
         else:
             wins = self._counted(voters, refused)
         flip, grid = self.protocol["flip"]
