@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.base import clone
 
-from .metrics import average_kendall_tau, kemeny_positions
-from .model_selection import cross_validate
-from .profile import Profile
+from ..metrics import average_kendall_tau, kemeny_positions
+from ..model_selection import cross_validate
+from ..profile import Profile
 
 _MARKERS = "os^Dvp*XP<>h"
 _LINES = ["-", "--", "-.", ":"]

@@ -8,10 +8,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
-from .base import RankAggregator
-from .privacy.bits import seed_sequence
-from .profile import Profile
-from .rankings import check_ballots
+from ..base import RankAggregator
+from ..privacy.bits import seed_sequence
+from ..profile import Profile
+from ..rankings import check_ballots
 
 _SEEDS = np.uint32  # what every scikit-learn `random_state` accepts
 
