@@ -93,21 +93,40 @@ class RankAggregator(BaseEstimator):
         profile = self._read_ballots(X, reset=True)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
-        own = None if profile.voter_epsilon is None else np.unique(profile.voter_epsilon)
-        return self._release(profile, profile.n_items, profile.n_voters, own)
+        return self._release(profile, profile.n_items, profile.n_voters, _own_epsilons(profile))
 
     def _release(self, voters, n_items, n_voters=None, voter_epsilon=None):
         """Plan from public inputs, open a session on the voters, and keep only what may be published."""
         rule, plan = self._plan(n_items, n_voters, voter_epsilon)
         bits = Bits.from_random_state(getattr(self, "random_state", None))
-        session = plan.open(voters, bits)
+        return self._publish(rule, plan.open(voters, bits), plan.guarantee.simulated(bits.certified))
+
+    def _releases(self, profile, rule, plan, seeds):
+        """Yield this aggregator, fitted on the same voters with one seed after another, as `_checked_plan` said.
+
+        Each release is that of `fit` with the seed as ``random_state``; what no seed changes is done once.
+        """
+        self._read_ballots(profile, reset=True)
+        open_session = plan.sessions(profile)
+        guarantee = plan.guarantee.simulated(certified=False)
+        for seed in seeds:
+            if hasattr(self, "random_state"):
+                self.random_state = seed
+            yield self._publish(rule, open_session(Bits.from_random_state(seed)), guarantee)
+
+    def _checked_plan(self, profile):
+        """Return (rule, plan) for a profile's numbers of items and voters; its ballots are not read."""
+        self._validate_params()
+        return self._plan(profile.n_items, profile.n_voters, _own_epsilons(profile))
+
+    def _publish(self, rule, session, guarantee):
         order, facts = rule.aggregate(session)
         for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
             delattr(self, name)  # facts of an earlier fit
-        names = getattr(self, "feature_names_in_", np.arange(n_items))
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         self.consensus_ = names[order]
         self.ranks_ = order_to_positions(order)
-        self.privacy_ = plan.guarantee.simulated(bits.certified)
+        self.privacy_ = guarantee
         for name, value in {**facts, **session.facts}.items():
             setattr(self, f"{name}_", value)
         return self
@@ -262,6 +281,11 @@ class RankAggregator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _own_epsilons(profile):
+    """Return the public grid of the voters' own epsilons, or None."""
+    return None if profile.voter_epsilon is None else np.unique(profile.voter_epsilon)
 
 
 def _named(items):

@@ -1,13 +1,16 @@
 """What a set of ballots says together."""
 
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
+from .chunks import is_lazy, reduce_partitions
+from .counting import count_pairs, count_placements, merge_placements
 from .rankings import Positions, check_ballots, compact_positions
 
-_PIECE = 1 << 17  # voters counted at a time: one row of a piece is 128 KB
+_STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
 
 
 class Profile:
@@ -55,7 +58,7 @@ class Profile:
         if counts is not None:
             self.__dict__["pairwise_counts"] = _read_only(counts)
         if placements is not None:
-            self.__dict__["placements"] = placements
+            self.__dict__["placements"] = _read_only(placements)
 
     @classmethod
     def from_rankings(cls, X, *, item_names=None, keep="positions", voter_epsilon=None):
@@ -85,11 +88,9 @@ class Profile:
             If X is not a two-dimensional, non-empty array of numbers with at least two items, or
             `item_names` has another length, or `keep` is unknown.
         """
-        if keep not in ("positions", "counts"):
-            raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
-        if item_names is None and hasattr(X, "columns"):
-            item_names = list(X.columns)
+        _check_keep(keep)
         array = check_ballots(X)
+        item_names = _names(X, item_names)
         if item_names is not None and len(item_names) != array.shape[1]:
             raise ValueError(
                 f"item_names has {len(item_names)} names for {array.shape[1]} items; give one name an item."
@@ -111,10 +112,17 @@ class Profile:
 
         Parameters
         ----------
-        chunks : iterable of array-like of shape (n_chunk_voters, n_items)
-            Ballots; all with the same items in the same order.
-        item_names, keep
-            As in `from_rankings`.
+        chunks : iterable of array-like of shape (n_chunk_voters, n_items), or dask collection
+            Ballots; all with the same items in the same order. An iterable is read as a stream, one
+            chunk at a time. A dask array of shape (n_voters, n_items), a dask DataFrame (its columns
+            name the items) or a list of ``dask.delayed`` chunks (say, one a file) is read by dask's
+            active scheduler, partition by partition, where the partitions lie. A chunk without rows
+            counts nobody.
+        item_names : sequence of str or None, default=None
+            As in `from_rankings`; chunks' own names are then not compared.
+        keep : {"counts", "positions"}, default="counts"
+            As in `from_rankings`. With "counts", nothing but counts leaves a worker of dask; with
+            "positions", all ballots come here, in order and in compact form.
 
         Returns
         -------
@@ -124,15 +132,63 @@ class Profile:
         Raises
         ------
         ValueError
-            If there is no chunk, or chunks disagree on the items.
+            If there is no chunk or no ballot, chunks disagree on the items or on their names, or a
+            dask collection is not two-dimensional.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.datasets import make_mallows
+        >>> from sklearn_dprank.profile import Profile
+        >>> days = (make_mallows(1000, 5, 0.5, center=range(5), random_state=day) for day in range(7))
+        >>> Profile.from_chunks(days)
+        Profile(n_voters=7000, n_items=5)
         """
-        total = None
-        for chunk in chunks:
-            part = cls.from_rankings(chunk, item_names=item_names, keep=keep)
-            total = part if total is None else total + part
-        if total is None:
-            raise ValueError("chunks is empty; give at least one chunk of ballots.")
+        _check_keep(keep)
+        read = partial(cls._from_chunk, item_names=item_names, keep=keep)
+        if is_lazy(chunks):
+            total = reduce_partitions(chunks, read, cls._sum)
+        else:
+            parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
+            first = next(parts, None)
+            if first is None:
+                raise ValueError("chunks is empty; give at least one chunk of ballots.")
+            total = reduce(add, parts, first) if keep == "counts" else cls._sum([first, *parts])
+        if total.n_voters == 0:
+            raise ValueError("chunks hold no ballot; give at least one.")
         return total
+
+    @classmethod
+    def _from_chunk(cls, chunk, *, item_names, keep):
+        """Read one chunk, which may hold no ballot."""
+        if is_lazy(chunk) or not _is_empty(chunk):
+            return cls.from_rankings(chunk, item_names=item_names, keep=keep)
+        nobody = cls._from_valid(np.empty(chunk.shape), _names(chunk, item_names))
+        return nobody if keep == "positions" else nobody.counted()
+
+    @classmethod
+    def _sum(cls, profiles):
+        """Return the profile of all voters of a list of profiles, in order."""
+        first, names = profiles[0], None
+        for profile in profiles:
+            if profile.n_items != first.n_items:
+                raise ValueError(f"profiles over {first.n_items} and {profile.n_items} items do not add up.")
+            names = profile.item_names if names is None else names
+            if profile.item_names is not None and not np.array_equal(names, profile.item_names):
+                raise ValueError(
+                    "profiles with different item names, or the same names in another order, do not add up."
+                )
+        n_voters = sum(profile.n_voters for profile in profiles)
+        if all(profile.positions is not None for profile in profiles):
+            tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
+            positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
+            own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
+            if len(own) not in (0, len(profiles)):
+                raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
+            joint = np.concatenate(own) if own else None
+            return cls(n_voters, first.n_items, names, positions=positions, voter_epsilon=joint)
+        counts = sum(profile.pairwise_counts for profile in profiles)
+        placements = merge_placements([profile.placements for profile in profiles])
+        return cls(n_voters, first.n_items, names, counts=counts, placements=placements)
 
     def with_voter_epsilon(self, voter_epsilon):
         """Return this profile with each voter's own, public epsilon.
@@ -170,23 +226,17 @@ class Profile:
     def __add__(self, other):
         if not isinstance(other, Profile):
             return NotImplemented
-        if self.n_items != other.n_items:
-            raise ValueError(f"profiles over {self.n_items} and {other.n_items} items do not add up.")
-        names: Any = self.item_names if self.item_names is not None else other.item_names
-        if other.item_names is not None and not np.array_equal(names, np.asarray(other.item_names)):
-            raise ValueError("profiles with different item names, or the same names in another order, do not add up.")
-        n_voters = self.n_voters + other.n_voters
-        if self.positions is not None and other.positions is not None:
-            table = np.concatenate([self.positions.table, other.positions.table], axis=1)
-            positions = Positions(table, self.positions.unranked | other.positions.unranked)
-            own = (self.voter_epsilon, other.voter_epsilon)
-            if (own[0] is None) != (own[1] is None):
-                raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
-            joint = None if own[0] is None else np.concatenate(own)
-            return Profile(n_voters, self.n_items, names, positions=positions, voter_epsilon=joint)
-        counts = self.pairwise_counts + other.pairwise_counts
-        placements = _merged(np.vstack([self.placements, other.placements]))
-        return Profile(n_voters, self.n_items, names, counts=counts, placements=placements)
+        return self._sum([self, other])
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in state.keys() & set(_STATISTICS):  # a copy forgets what may not be written to
+            _read_only(state[name])
+
+    def __sizeof__(self):
+        # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
+        held = [*vars(self).values(), *(self.positions or ())]
+        return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     @cached_property
     def pairwise_counts(self):
@@ -210,7 +260,7 @@ class Profile:
         Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
         best); items without an opinion are tied last.
         """
-        return count_placements(self.positions)
+        return _read_only(count_placements(self.positions))
 
     @property
     def position_counts(self):
@@ -224,104 +274,21 @@ class Profile:
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
+def _check_keep(keep):
+    if keep not in ("positions", "counts"):
+        raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
+
+
+def _names(X, item_names):
+    """Return the names of the items: those given, else the columns of a DataFrame, else None."""
+    return list(X.columns) if item_names is None and hasattr(X, "columns") else item_names
+
+
+def _is_empty(chunk):
+    shape: Any = getattr(chunk, "shape", ())
+    return len(shape) == 2 and shape[0] == 0
+
+
 def _read_only(array):
     array.flags.writeable = False
     return array
-
-
-def count_pairs(positions):
-    """Count, for each ordered pair of items, the voters who strictly prefer the first.
-
-    Parameters
-    ----------
-    positions : Positions
-        Ballots in compact form.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_items, n_items)
-        Exact for ties and missing opinions.
-    """
-    table = positions.table
-    n_items, n_voters = table.shape
-    counts = np.zeros((n_items, n_items), dtype=np.int64)
-    for start in range(0, n_voters, _PIECE):
-        piece = table[:, start : start + _PIECE]
-        width = piece.shape[1]
-        less, rows = np.empty(width, dtype=bool), list(piece)
-        strict = _all_strict(piece)
-        for j, row in enumerate(rows):
-            # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
-            loser = row * (row != positions.sentinel) if positions.unranked[j] else row
-            others = range(j + 1, n_items) if strict else range(n_items)
-            won = np.array([np.count_nonzero(np.less(rows[i], loser, out=less)) for i in others], dtype=np.int64)
-            counts[others.start :, j] += won
-            if strict:  # without ties one comparison serves both directions
-                counts[j, others.start :] += width - won
-    return counts
-
-
-def _all_strict(piece):
-    """Tell whether every ballot of the piece is a complete strict ranking with positions 0..m-1.
-
-    Each ballot's positions are collected in a bit set; a wrong "no" costs time only.
-    """
-    n_items, width = piece.shape
-    bits = next(b for b in (8, 16, 32, 64) if n_items <= b or b == 64)
-    dtype = np.dtype(f"uint{bits}").type
-    shifted = np.empty(width, dtype=dtype)
-    for low in range(0, n_items, bits):
-        seen = np.zeros(width, dtype=dtype)
-        for row in piece:
-            # Positions outside this word wrap round to large shifts, which give 0.
-            np.left_shift(dtype(1), (row - row.dtype.type(low)) if low else row, out=shifted, casting="unsafe")
-            np.bitwise_or(seen, shifted, out=seen)
-        full = dtype((1 << min(bits, n_items - low)) - 1)
-        if not np.array_equal(seen, np.broadcast_to(full, seen.shape)):
-            return False
-    return True
-
-
-def count_placements(positions):
-    """Count where each item stands; see `Profile.placements`."""
-    table = positions.table
-    n_items, n_voters = table.shape
-    parts = []
-    for start in range(0, n_voters, _PIECE // 8):
-        piece = table[:, start : start + _PIECE // 8]
-        if _all_strict(piece):
-            where = np.arange(n_items)[:, None] * n_items + piece
-            count = np.bincount(where.ravel(), minlength=n_items * n_items)
-            item, place = np.divmod(np.flatnonzero(count), n_items)
-            parts.append(np.column_stack([item, place, place, count[count > 0]]))
-        else:
-            parts.append(_tied_placements(piece))
-        if len(parts) > 64:
-            parts = [_merged(np.vstack(parts))]
-    return _merged(np.vstack(parts))
-
-
-def _tied_placements(piece):
-    """Return the placement rows of ballots with ties or missing opinions."""
-    n_items, width = piece.shape
-    order = np.argsort(piece, axis=0, kind="stable")
-    ordered = np.take_along_axis(piece, order, axis=0)
-    rank = np.arange(n_items)[:, None]
-    starts = np.ones((n_items, width), dtype=bool)
-    starts[1:] = ordered[1:] != ordered[:-1]
-    first = np.maximum.accumulate(np.where(starts, rank, 0), axis=0)
-    ends = np.ones((n_items, width), dtype=bool)
-    ends[:-1] = starts[1:]
-    last = np.minimum.accumulate(np.where(ends, rank, n_items)[::-1], axis=0)[::-1]
-    return _merged(np.column_stack([order.ravel(), first.ravel(), last.ravel(), np.ones(order.size, dtype=np.int64)]))
-
-
-def _merged(rows):
-    """Add up the voters of equal (item, first, last)."""
-    base = int(rows[:, 2].max()) + 1
-    key, inverse = np.unique((rows[:, 0] * base + rows[:, 1]) * base + rows[:, 2], return_inverse=True)
-    voters = np.zeros(len(key), dtype=np.int64)
-    np.add.at(voters, inverse.ravel(), rows[:, 3])
-    rest, last = np.divmod(key, base)
-    item, first = np.divmod(rest, base)
-    return _read_only(np.column_stack([item, first, last, voters]))

@@ -59,7 +59,18 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return lists as an array, so that None counts as a missing number; leave anything else alone."""
+    """Return lists as an array, so that None counts as a missing number; leave anything else in memory alone.
+
+    Raises
+    ------
+    ValueError
+        If X is a dask collection: nothing fetches ballots by accident.
+    """
+    if hasattr(type(X), "__dask_graph__"):
+        raise ValueError(
+            "X is a dask collection, and its ballots are not in memory; count them where they lie with "
+            "Profile.from_chunks(X), or load them with X.compute()."
+        )
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 

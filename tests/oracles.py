@@ -128,3 +128,18 @@ def random_margins(rng, m, high=4):
     """An antisymmetric matrix of small integers, zeros and cycles included."""
     upper = np.triu(rng.integers(-high, high + 1, (m, m)), 1)
     return upper - upper.T
+
+
+def every_total(cost):
+    """All orders, lexicographically, and their total costs: the naive twin."""
+    m = len(cost)
+    orders = list(permutations(range(m)))
+    return orders, [sum(cost[o[i], o[j]] for i in range(m) for j in range(i + 1, m)) for o in orders]
+
+
+def random_counts(rng, m, n, gaps=True):
+    """Pairwise counts of n weak rankings, with ties and, if asked for, missing items."""
+    ballots = rng.integers(0, m, (n, m)).astype(float)
+    if gaps:
+        ballots[rng.random((n, m)) < 0.2] = np.nan
+    return (ballots[:, :, None] < ballots[:, None, :]).sum(axis=0)

@@ -27,7 +27,7 @@ def check(printed, n_voters, epsilon):
     protocol = json.loads(re.search(r"^Protocol: (.*)$", printed, flags=re.MULTILINE)[1])
     assert protocol["min_reports"] == round(0.95 * n_voters)
     order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
-    assert f"epsilon = {epsilon:g}, delta = 1e-06 (shuffle, replace)" in printed
+    assert f"epsilon = {epsilon:g}, delta = 1e-06 (shuffle, replace; read its caveats)" in printed
     assert "without the shuffler, local epsilon = " in printed
     assert "{'wrong keys': 1, 'not JSON': 1}" in printed or "{'not JSON': 1, 'wrong keys': 1}" in printed
     return order

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import all_ballots, naive_counts, naive_placements, profiles
 
-from sklearn_dprank import profile as module
+from sklearn_dprank import counting
 from sklearn_dprank.profile import Profile
+from sklearn_dprank.rankings import Positions
 
 
 def placements(profile):
@@ -68,7 +69,8 @@ def test_strict_rankings_of_any_width(n_items, flaw):
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_pieces_add_up(monkeypatch, strict):
-    monkeypatch.setattr(module, "_PIECE", 16)  # 16 voters a piece, 2 where there are ties to sort
+    monkeypatch.setattr(counting, "_PIECE", 16)
+    monkeypatch.setattr(counting, "_TABLE", 15)  # 3 voters at a time where there are ties
     rng = np.random.default_rng(2)
     X = rng.permuted(np.tile(np.arange(5.0), (151, 1)), axis=1)
     if not strict:
@@ -103,7 +105,7 @@ def test_profiles_add(X, seed, first_counted, second_counted):
 def test_counts_only_forgets_the_ballots():
     profile = Profile.from_rankings([[0, 1, 2], [1, np.nan, 1]], item_names=["a", "b", "c"], keep="counts")
     assert profile.positions is None
-    assert not any(isinstance(value, module.Positions) for value in vars(profile).values())
+    assert not any(isinstance(value, Positions) for value in vars(profile).values())
     np.testing.assert_array_equal(profile.pairwise_counts, [[0, 1, 1], [0, 0, 1], [0, 0, 0]])
     assert profile.item_names.tolist() == ["a", "b", "c"]
 

@@ -1,5 +1,7 @@
 """What README says is true: its example, its table of estimators, its two commands, its version."""
 
+import doctest
+import importlib.util
 import re
 from pathlib import Path
 
@@ -49,6 +51,18 @@ def test_two_commands(marker, install, job):
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", README))
 def test_links_into_the_tree(path):
     assert (ROOT / path).is_file()
+
+
+def test_how_many_voters():
+    """The table is what `recommend` says, printed by the script that simulates."""
+    script = ROOT / "examples" / "simulate_recommendations.py"
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.readme_table().strip() in README
+    (example,) = re.findall(r"```python\n(>>> .*?)```", README, flags=re.DOTALL)
+    parsed = doctest.DocTestParser().get_doctest(example, {}, "README", "README.md", 0)
+    assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
 def test_versions_agree():

@@ -254,7 +254,7 @@ class DPPrudentOrder(RankAggregator):
     New here. It wins where margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
     it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
     m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
-    much better. The two-stage form pays from about n epsilon = m^2 at m >= 30. The mechanism never reads n:
+    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items. The mechanism never reads n:
     the choice is yours, from a public estimate. On cyclic majorities it minimises the worst overruled
     majority, not the number of disagreements.
 

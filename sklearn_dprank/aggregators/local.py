@@ -201,7 +201,7 @@ class LDPBorda(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's report, in nats. The best local mechanism from about 2 on; below,
+        Privacy loss of one voter's report, in nats. The best local mechanism from about 1.25 on; below,
         `LDPPairwise`.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from ..mechanisms import additive_noise, exponential_mechanism
+from ..mechanisms import ExponentialMechanism, additive_noise, exponential_mechanism
 from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import Ledger
@@ -159,16 +160,21 @@ class _Opener:
     prices: dict
     release: Any
 
-    def __call__(self, profile, bits):
-        session = _CentralSession(profile, self.prices, bits)
+    def sessions(self, profile):
+        """Return what opens session after session; they share samplers made from exact answers."""
+        return partial(self, profile, samplers={})
+
+    def __call__(self, profile, bits, samplers=None):
+        session = _CentralSession(profile, self.prices, bits, samplers)
         if self.release is not None:
             session.publish(self.release)
         return session
 
 
 class _CentralSession(Session):
-    def __init__(self, profile, prices, bits):
+    def __init__(self, profile, prices, bits, samplers=None):
         super().__init__(profile.n_items, bits.coins)
+        self._samplers = samplers
         self._profile = profile
         self._prices = prices
         self._noise = bits.noise
@@ -183,9 +189,17 @@ class _CentralSession(Session):
     def answer(self, query):
         if self._published is not None:
             return self._published.derive(query)
-        if query not in self._answers:  # an answer given again is free
+        answer = self._answers.get(query)
+        if answer is None:  # an answer given again is free
             self._ledger.charge(type(query))
-            mechanism = self._prices[type(query)].mechanism
-            exact = query.vector(self._profile, self.coins)
-            self._answers[query] = query.read(mechanism.release(query, exact, self._noise), self.n_items)
-        return self._answers[query]
+            released = self._released(query, self._prices[type(query)].mechanism)
+            answer = self._answers[query] = query.read(released, self.n_items)
+        return answer
+
+    def _released(self, query, mechanism):
+        if self._samplers is None or not isinstance(mechanism, ExponentialMechanism):
+            return mechanism.release(query, query.vector(self._profile, self.coins), self._noise)
+        if (query, mechanism) not in self._samplers:
+            self._samplers.clear()  # a table is large, and an anchor of an earlier session never comes back
+            self._samplers[query, mechanism] = mechanism.sampler(query, query.vector(self._profile, self.coins))
+        return self._samplers[query, mechanism](self._noise)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,15 @@ class Plan:
     open: Callable[..., Session]
     protocol: dict | None = None
     client: Callable[..., Any] | None = None
+
+    def sessions(self, voters):
+        """Return what opens one session after another on the same voters: a callable of (bits).
+
+        Where the channel can, what depends on the ballots and not on the noise is worked out once. It lives as long
+        as the callable, so it is for simulations: a release opens one session.
+        """
+        prepare = getattr(self.open, "sessions", None)
+        return partial(self.open, voters) if prepare is None else prepare(voters)
 
 
 def refuse(channel, query, remedy):

@@ -24,6 +24,8 @@ class LaplaceNoise:
 
     def release(self, query, vector, bits):
         """Return the integer vector with independent noise on every entry, drawn block by block."""
+        if len(vector) <= _BLOCK:
+            return vector + discrete_laplace(self.rate, len(vector), bits)
         out = np.array(vector)
         for start in range(0, len(out), _BLOCK):
             block = out[start : start + _BLOCK]

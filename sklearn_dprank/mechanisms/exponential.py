@@ -9,8 +9,8 @@ import numpy as np
 
 from ..orders.block_insertion import sample_by_blocks
 from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
-from ..orders.linear_extensions import sample_prudent_order
-from ..orders.subset_dp import PartitionTable, log_rounding_error
+from ..orders.linear_extensions import MinimaxMarginSampler
+from ..orders.partition import PartitionTable, log_rounding_error
 from ..orders.windowed import sample_windowed_order
 from ..queries import MaxViolatedMargin
 
@@ -38,24 +38,29 @@ class ExponentialMechanism:
 
     def release(self, query, vector, bits):
         """Return one order, best first, int, shape (n_items,)."""
+        return self.sampler(query, vector)(bits)
+
+    def sampler(self, query, vector):
+        """Return a callable of (bits) that draws one order; a table, where there is one, is made here, once."""
         n_items = isqrt(len(vector))
         margins = vector.reshape(n_items, n_items)
         if isinstance(query, MaxViolatedMargin):
             if query.window is None:
-                return sample_prudent_order(margins, self.rate, bits)
-            return sample_windowed_order(margins, np.array(query.anchor), self.rate, bits, query.window)
-        return self._kemeny(query, margins, n_items, bits)
+                return MinimaxMarginSampler(margins, self.rate).draw
+            anchor = np.array(query.anchor)
+            return lambda bits: sample_windowed_order(margins, anchor, self.rate, bits, query.window)
+        return self._kemeny(query, margins, n_items)
 
-    def _kemeny(self, query, margins, n_items, bits):
+    def _kemeny(self, query, margins, n_items):
         sampler = query.sampler
         if sampler == "auto":
             sampler = "table" if n_items <= _TABLE else "insertion" if n_items <= _PLAIN else "blocks"
         if sampler == "table":
-            return PartitionTable(np.maximum(margins.T, 0), self.rate).sample(1, bits)[0]
+            return PartitionTable(np.maximum(margins.T, 0), self.rate).draw
         if sampler == "pair_by_pair":
-            return sample_pair_by_pair(margins, self.rate, bits)
+            return lambda bits: sample_pair_by_pair(margins, self.rate, bits)
         draw = sample_by_insertion if sampler == "insertion" else sample_by_blocks
-        return draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
+        return lambda bits: draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
 
 
 def exponential_mechanism(sensitivity, epsilon, n_items, times=1):

@@ -1,22 +1,13 @@
-"""Repeated randomised trials over shared profiles."""
-
-import time
-from numbers import Integral
+"""One estimator, many trials."""
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
-from ..base import RankAggregator
-from ..privacy.bits import seed_sequence
-from ..profile import Profile
-from ..rankings import check_ballots
-
-_SEEDS = np.uint32  # what every scikit-learn `random_state` accepts
+from ._scoring import metrics_of
+from ._subjects import Splits
+from ._trials import check_n_trials, child_seeds, jobs_of, run
 
 
-def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_state=None, n_jobs=None):
+def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_state=None, n_jobs=None, progress=True):
     """Fit an estimator again and again with fresh noise, and score every fit.
 
     Parameters
@@ -31,23 +22,28 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out
         would change their number, and so how much the noise matters). Anything else means what it
         means in scikit-learn.
-    scoring : callable or None, default=None
-        ``scoring(estimator, X)``; None is the estimator's own score.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
+        `~sklearn_dprank.profile.Profile` of the voters, already counted, which every metric takes; for a pipeline
+        it is the ballots as they were passed.
     random_state : None, int, Generator or RandomState, default=None
         Seed of all trials: each has its own child seed.
     n_jobs : int or None, default=None
         Joblib workers. Results do not depend on it.
+    progress : bool, default=True
+        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
 
     Returns
     -------
     dict of {str: ndarray}
-        One entry a fit: "test_score", "fit_time" and "score_time" in seconds, "split", "trial", and "seed", the
-        ``random_state`` with which the fit can be replayed.
+        One entry a fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time"
+        in seconds, "split", "trial", and "seed", the ``random_state`` with which the fit can be replayed.
 
     Raises
     ------
     ValueError
-        If `n_trials` is no positive integer, or a Profile meets a `cv` that would have to split it.
+        If `n_trials` is no positive integer, `scoring` is no metric, or a Profile meets a `cv` that would have
+        to split it.
 
     Notes
     -----
@@ -62,63 +58,23 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     >>> trials["test_score"].round(2) + 0.0
     array([0., 0., 0.])
     """
-    if not isinstance(n_trials, Integral) or n_trials < 1:
-        raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
-    splits = _splits(estimator, X, cv)
-    children = seed_sequence(random_state).spawn(len(splits))
-    jobs = [
-        (split, trial, int(seed))
-        for split, child in enumerate(children)
-        for trial, seed in enumerate(child.generate_state(n_trials, _SEEDS))
-    ]
-    rows = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_score)(estimator, *splits[split], seed, scoring) for split, _, seed in jobs
-    )
-    split, trial, seed = map(np.array, zip(*jobs, strict=True))
-    score, fit_time, score_time = map(np.array, zip(*rows, strict=True))
+    check_n_trials(n_trials)
+    metrics = metrics_of(scoring)
+    splits = Splits(X, cv)
+    seeds = child_seeds(random_state, (1, len(splits), n_trials))
+    subjects = [splits.subject(estimator, split) for split in range(len(splits))]
+
+    def subject_of(candidate, split):
+        return subjects[split]
+
+    rows = dict(run(jobs_of(seeds, n_jobs), subject_of, metrics, n_jobs, progress))
+    ordered = [rows[trial] for trial in sorted(rows)]
+    scores = np.array([row.scores for row in ordered])
     return {
-        "test_score": score,
-        "fit_time": fit_time,
-        "score_time": score_time,
-        "split": split,
-        "trial": trial,
-        "seed": seed,
+        **{f"test_{name}": scores[:, k] for k, name in enumerate(metrics)},
+        "fit_time": np.array([row.fit_time for row in ordered]),
+        "score_time": np.array([row.score_time for row in ordered]),
+        "split": np.array([trial.split for trial in sorted(rows)]),
+        "trial": np.array([trial.trial for trial in sorted(rows)]),
+        "seed": seeds.ravel(),
     }
-
-
-def _splits(estimator, X, cv):
-    """Return (train, test) for every split; for aggregators as profiles whose pairs are counted."""
-    read = _counted if isinstance(estimator, RankAggregator) else (lambda ballots: ballots)
-    if isinstance(cv, str) and cv == "all":
-        everyone = read(X)
-        return [(everyone, everyone)]
-    if isinstance(X, Profile):
-        raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
-    if hasattr(X, "iloc"):
-        take = X.iloc.__getitem__
-    else:
-        X = check_ballots(X)
-        take = X.__getitem__
-    return [(read(take(train)), read(take(test))) for train, test in check_cv(cv).split(X)]
-
-
-def _counted(X):
-    """Return a profile that workers share without counting again."""
-    profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
-    profile.pairwise_counts  # noqa: B018
-    return profile
-
-
-def _fit_and_score(estimator, train, test, seed, scoring):
-    estimator = with_seed(clone(estimator), seed)
-    start = time.perf_counter()
-    estimator.fit(train)
-    fitted = time.perf_counter()
-    score = estimator.score(test) if scoring is None else scoring(estimator, test)
-    return score, fitted - start, time.perf_counter() - fitted
-
-
-def with_seed(estimator, seed):
-    """Set `seed` on every ``random_state`` parameter, nested ones too, and return the estimator."""
-    names = [name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state")]
-    return estimator.set_params(**dict.fromkeys(names, seed))

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from .insertion import accepted_in_order, checked_margins, gap_costs, insertion_order, least_gap_costs
-from .subset_dp import PartitionTable
+from .partition import PartitionTable
 
 _BATCHES = (32, 128)  # merges at once: 24 MB of masses for blocks of 7 among 100 items
 

@@ -1,9 +1,9 @@
 """Majority components: where a Kemeny problem falls apart."""
 
-import heapq
-
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+
+_FEW = 32  # up to so many items a closure of bit masks is faster than a call of scipy
 
 
 def majority_components(margins):
@@ -45,20 +45,36 @@ def majority_components(margins):
     [[3], [0, 1, 2]]
     """
     beats = np.asarray(margins) > 0
-    count, label = connected_components(beats, connection="strong")
-    parts = [np.flatnonzero(label == part) for part in range(count)]
-    edge = np.zeros((count, count), dtype=bool)
-    winner, loser = np.nonzero(beats)
-    edge[label[winner], label[loser]] = True
-    np.fill_diagonal(edge, False)
-    waits = edge.sum(axis=0)  # components that must still come before
-    ready = [(int(parts[part][0]), part) for part in np.flatnonzero(waits == 0)]
-    heapq.heapify(ready)
+    # a set of items is the bit mask of an int, of any length
+    beaten_by = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(beats.T, axis=1, bitorder="little")]
+    labels = _closure(beaten_by) if len(beats) <= _FEW else connected_components(beats, connection="strong")[1].tolist()
+    parts: dict[int, list[int]] = {}  # in the order of their smallest items
+    for item, label in enumerate(labels):
+        parts.setdefault(label, []).append(item)
+    waiting = []
+    for part in parts.values():
+        inside = sum(1 << item for item in part)
+        above = 0
+        for item in part:
+            above |= beaten_by[item]
+        waiting.append((part, inside, above & ~inside))
     ordered = []
-    while ready:
-        part = heapq.heappop(ready)[1]
-        ordered.append(parts[part])
-        waits -= edge[part]
-        for following in np.flatnonzero(edge[part] & (waits == 0)):
-            heapq.heappush(ready, (int(parts[following][0]), following))
+    done = 0
+    while waiting:  # quadratic in the components, but a step is one operation on masks
+        place = next(place for place, (_, _, above) in enumerate(waiting) if not above & ~done)
+        part, inside, _ = waiting.pop(place)
+        ordered.append(np.array(part, dtype=np.int64))
+        done |= inside
     return ordered
+
+
+def _closure(beaten_by):
+    """Return, for each item, the mask of itself and all that beat it directly or through others (Warshall).
+
+    Two items are in one component if, and only if, their masks are equal.
+    """
+    above = [mask | 1 << item for item, mask in enumerate(beaten_by)]
+    for through in range(len(above)):
+        bit, more = 1 << through, above[through]
+        above = [mask | more if mask & bit else mask for mask in above]
+    return above

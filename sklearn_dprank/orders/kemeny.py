@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .components import majority_components
+from .few_items import FEW, best_of_few
 from .linear_ordering import LinearOrdering
 from .subset_dp import best_order
 
@@ -101,32 +102,53 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     cost, unit = _integers(cost)
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     max_dp = max(max_dp, 2)  # no circle to cut below three items
+    wins = (cost < cost.T).sum(axis=1)
+    if (np.sort(wins) == np.arange(len(cost))).all():  # a strict order by majority, which every pair agrees with
+        value = _over_pairs(np.minimum(cost, cost.T)) * unit
+        return MinimumOrder(np.argsort(-wins), value, value)
     parts = majority_components(cost.T - cost)
-    least = int(np.triu(np.minimum(cost, cost.T), 1).sum())
-    # pairs across components cost their minimum; what lies outside the large components is tolerance to share out
-    value = bound = least - sum(_least(cost, part) for part in parts)
+    # Each pair costs at least the minimum of its two costs, and a pair across components costs no more: what is left
+    # to decide is what the pairs within components cost beyond their minima.
+    least = np.minimum(cost, cost.T)
+    beyond = cost - least
+    value = bound = _over_pairs(least)
     large = [part for part in parts if len(part) > max_dp]
-    outside = max(0, least - sum(_least(cost, part) for part in large))
-    solved = {}
+    # what lies outside the large components is tolerance to share out
+    outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
         part = parts[index]
-        inside = cost[np.ix_(part, part)]
+        if len(part) == 1:
+            continue
+        inside = _within(beyond, part)
         if len(part) <= max_dp:
-            order, total = best_order(inside)
+            order, total = _first_optimum(inside)
             proved = total
         else:
-            search = LinearOrdering(inside, tolerance, outside // len(large), work_limit, deadline, bits)
+            elsewhere = outside // len(large) + _over_pairs(_within(least, part))
+            search = LinearOrdering(inside, tolerance, elsewhere, work_limit, deadline, bits)
             work_limit -= search.work
             order, total, proved = search.order, search.value, search.bound
-        solved[index] = part[order]
+        parts[index] = part[order]
         value, bound = value + total, bound + proved
-    order = np.concatenate([solved[index] for index in range(len(parts))] or [np.empty(0, dtype=np.int64)])
+    order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
 
 
-def _least(cost, part):
-    inside = cost[np.ix_(part, part)]
-    return int(np.triu(np.minimum(inside, inside.T), 1).sum())
+def _within(matrix, part):
+    return matrix[part[:, None], part] if len(part) < len(matrix) else matrix
+
+
+def _over_pairs(matrix):
+    """Return the sum over pairs of a symmetric matrix."""
+    return int(matrix.sum()) // 2
+
+
+def _first_optimum(cost):
+    """`best_order`, with no checks for few items, where they would take as long as the rest."""
+    if len(cost) > FEW:
+        return best_order(cost)
+    order, gain = best_of_few(-cost)
+    return order, -gain
 
 
 def _integers(cost):

@@ -9,6 +9,7 @@ counts the extensions of the relation restricted to S. All thresholds of a weigh
 a down-set of {W > v} exactly when v >= max of W[outside, inside].
 """
 
+from bisect import bisect_right
 from functools import lru_cache
 
 import numpy as np
@@ -67,21 +68,32 @@ def _count_table(level, n_levels):
     return table
 
 
-def _backward(table, column, bits):
-    """Draw an extension of the relation of one column, uniformly: the last item first, by exact integers."""
-    n_items = len(table) - 1
-    rank = _lattice(n_items)[1]
-    order = np.empty(n_items, dtype=np.int64)
-    left = np.arange(n_items)
-    mask = 2**n_items - 1
-    for place in range(n_items, 0, -1):
-        smaller = mask ^ (1 << left)
-        counts = table[place - 1][rank[smaller], column]
-        cumulative = counts.cumsum()
-        pick = int(np.searchsorted(cumulative, bits.integer(int(cumulative[-1])), side="right"))
-        order[place - 1], mask = left[pick], smaller[pick]
-        left = np.delete(left, pick)
-    return order
+class _Extensions:
+    """Uniform draws of extensions, by the numbers of `_count_table`: the last item first, by exact integers."""
+
+    def __init__(self, table):
+        self._table = table
+        self._rank = _lattice(len(table) - 1)[1]
+        self._choices: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+
+    def draw(self, column, bits):
+        """Return an extension of the relation of one column; a set of items met before costs next to nothing."""
+        n_items = len(self._table) - 1
+        mask = 2**n_items - 1
+        order = []
+        for _ in range(n_items):
+            if (mask, column) not in self._choices:
+                self._choices[mask, column] = self._choices_of(mask, column)
+            left, cumulative = self._choices[mask, column]
+            order.append(left[bisect_right(cumulative, bits.integer(cumulative[-1]))])
+            mask ^= 1 << order[-1]
+        return np.array(order[::-1])
+
+    def _choices_of(self, mask, column):
+        """Return (items of a set, cumulative number of the extensions in which each is the last)."""
+        left = np.flatnonzero(mask >> np.arange(len(self._table) - 1) & 1)
+        counts = self._table[len(left) - 1][self._rank[mask ^ (1 << left)], column]
+        return left.tolist(), [int(count) for count in counts.cumsum()]
 
 
 def _checked_relation(before):
@@ -163,7 +175,7 @@ def sample_linear_extension(before, bits):
     table = _count_table(_checked_relation(before), 1)
     if table[-1][0, 0] == 0:
         raise ValueError("before has a cycle: no order satisfies it.")
-    return _backward(table, 0, bits)
+    return _Extensions(table).draw(0, bits)
 
 
 def level_log_weights(log_counts, values, scale):
@@ -244,10 +256,15 @@ class MinimaxMarginSampler:
         floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
         values = values[values >= floor]
         level = np.where(distinct, np.searchsorted(values, margins), 0)
-        self._table = _count_table(level, len(values))
+        table = _count_table(level, len(values))
+        self._n_items, self._extensions = n_items, _Extensions(table)
         with np.errstate(divide="ignore"):
-            log_counts = np.log(self._table[-1][0])
+            log_counts = np.log(table[-1][0])
         self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
+
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (n_items,)."""
+        return self.sample(1, bits)[0]
 
     def sample(self, size, bits):
         """Draw independent orders.
@@ -265,32 +282,4 @@ class MinimaxMarginSampler:
             One order a row, best first.
         """
         levels = draw_levels(self._log_weights, size, bits)
-        return np.array([_backward(self._table, k, bits) for k in levels]).reshape(size, len(self._table) - 1)
-
-
-def sample_prudent_order(margins, scale, bits):
-    """Draw one order from `MinimaxMarginSampler(margins, scale)`.
-
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        W[i, j] = voters who prefer i to j minus voters who prefer j to i.
-    scale : float
-        The probability of an order is proportional to exp(-scale * its largest violated margin).
-    bits : BitSource
-        Where the randomness comes from.
-
-    Returns
-    -------
-    array of int, shape (n_items,)
-        The items, best first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> margins = np.array([[0, -60], [60, 0]])
-    >>> sample_prudent_order(margins, 1.0, SeededBits(np.random.SeedSequence(0))).tolist()
-    [1, 0]
-    """
-    return MinimaxMarginSampler(margins, scale).sample(1, bits)[0]
+        return np.array([self._extensions.draw(k, bits) for k in levels.tolist()]).reshape(size, self._n_items)

@@ -1,4 +1,4 @@
-"""Dynamic programming over the subsets of items: the optimum order, and exact sampling of orders.
+"""Dynamic programming over the subsets of items: the optimum order, and the sweep behind exact sampling of orders.
 
 An order costs the sum of ``cost[i, j]`` over the pairs it puts i before j. Peeling off the first item x
 of a set S leaves the same problem on S - x, so with a(x, T) = sum of cost[x, y] over y in T,
@@ -14,6 +14,8 @@ number of items first, so a layer of subsets is a block of one matrix and no mas
 import math
 
 import numpy as np
+
+from .few_items import FEW, best_of_few
 
 _SMALL = 10  # up to so many items in one half: fewer, longer blocks
 _BLOCK = 2**16  # candidates in flight: they stay in cache
@@ -50,7 +52,7 @@ class _Half:
         return ranks, items, self.rank[self._masks[ranks, None] ^ (1 << items)]
 
 
-class _Sweep:
+class Sweep:
     """Tables of a(x, T) and one pass over all subsets.
 
     Parameters
@@ -112,17 +114,7 @@ class _Sweep:
         return table[high, low] + scale * (self.gain_low[left, low] + self.gain_high[left, high]), rest
 
 
-def _logsumexp(values):
-    """Overwrite `values` and return the log of the sum of their exponentials over axis 1."""
-    top = values.max(axis=1)
-    values -= top[:, None]
-    np.exp(values, out=values)
-    total = values.sum(axis=1)
-    np.log(total, out=total)
-    return np.add(total, top, out=total)
-
-
-def _reduced_gain(cost):
+def reduced_gain(cost):
     """Return (minus the cost over the cheaper order of each pair, the sum of the cheaper costs)."""
     cost = np.array(cost)
     if cost.ndim != 2 or cost.shape[0] != cost.shape[1]:
@@ -179,9 +171,12 @@ def best_order(cost):
     >>> best_order(counts.T)
     (array([0, 1, 2]), 9)
     """
-    gain, constant = _reduced_gain(cost)
+    gain, constant = reduced_gain(cost)
     m = len(gain)
-    sweep = _Sweep(gain)
+    if m <= FEW:
+        order, total = best_of_few(gain)
+        return order, constant - total
+    sweep = Sweep(gain)
     table = sweep.run(lambda values: values.max(axis=1), 1)
     order = np.empty(m, dtype=np.int64)
     left = np.arange(m)
@@ -190,136 +185,3 @@ def best_order(cost):
         pick = int(total[0].argmax())
         order[place], left = left[pick], np.delete(left, pick)
     return order, constant - table[-1, -1].item()
-
-
-class PartitionTable:
-    """The law of orders with probability proportional to exp(-scale * total cost): its mass, and exact samples.
-
-    Parameters
-    ----------
-    cost : array of int or float, shape (m, m)
-        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. Integers are summed
-        exactly and scaled once, which is what `log_rounding_error` assumes.
-    scale : float
-        Non-negative. In the exponential mechanism, epsilon over the sensitivity (or over twice it).
-
-    Attributes
-    ----------
-    log_partition : float
-        Log of the sum of exp(-scale * total cost) over all m! orders.
-
-    Raises
-    ------
-    ValueError
-        If `cost` is not a square matrix of integers or finite floats, could overflow, or has more than 30
-        rows; if `scale` is negative or not finite.
-
-    Notes
-    -----
-    Orders are drawn item by item from the table of all subsets (forward filtering, backward sampling), so
-    no draw is ever rejected and the time is the same for every `cost`. The table takes 8 * 2**m bytes: 8 MB
-    at m = 20, 270 MB at m = 25. The law is exact up to double precision: every order has its
-    probability within a factor exp(2 * log_rounding_error(...)), and a choice of an item is off by at most
-    2**-52 more, the grid of `bits.uniform`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.orders.subset_dp import PartitionTable
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> table = PartitionTable(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]]), scale=np.log(2))
-    >>> round(float(np.exp(table.log_partition)), 4)  # 1 + 1/2 + 1/2 + 1/8 + 1/8 + 1/16
-    2.3125
-    >>> table.sample(2, SeededBits(np.random.SeedSequence(0))).shape
-    (2, 3)
-    """
-
-    _ROWS = 2**12  # samples drawn together
-
-    def __init__(self, cost, scale):
-        if not 0 <= scale < math.inf:
-            raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
-        gain, constant = _reduced_gain(cost)
-        self._scale = float(scale)
-        self._sweep = _Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact
-        self._table = self._sweep.run(_logsumexp, self._scale)
-        self.log_partition = self._table[-1, -1].item() - self._scale * constant
-
-    def sample(self, size, bits):
-        """Draw independent orders.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Supplies ``uniform(size)``.
-
-        Returns
-        -------
-        array of int, shape (size, m)
-            Orders, best first.
-        """
-        m = len(self._sweep.gain_low)
-        orders = np.empty((size, m), dtype=np.int64)
-        for start in range(0, size, self._ROWS):
-            self._draw(orders[start : start + self._ROWS], bits)
-        return orders
-
-    def _draw(self, orders, bits):
-        rows, m = orders.shape
-        every = np.arange(rows)
-        left = np.tile(np.arange(m), (rows, 1))
-        masks = np.full(rows, 2**m - 1)
-        for place in range(m):
-            weights, rest = self._sweep.peel(self._table, masks, left, self._scale)
-            weights -= weights.max(axis=1, keepdims=True)
-            mass = np.exp(weights, out=weights).cumsum(axis=1)
-            target = bits.uniform(rows) * mass[:, -1]
-            pick = np.minimum((mass <= target[:, None]).sum(axis=1), m - place - 1)
-            orders[:, place], masks = left[every, pick], rest[every, pick]
-            stays = np.ones(left.shape, dtype=bool)
-            stays[every, pick] = False
-            left = left[stays].reshape(rows, -1)
-
-
-def log_rounding_error(n_items, exponent):
-    """Bound the rounding error of any entry of the log table behind `PartitionTable`.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items m.
-    exponent : float
-        A bound on scale times the sum over pairs of ``abs(cost[i, j] - cost[j, i])``. In the exponential
-        mechanism for Kemeny with n voters, scale = epsilon / C(m, 2) gives epsilon * n.
-
-    Returns
-    -------
-    float
-        A bound on the absolute error of the log of the mass of any subset of items, above the constant
-        (costs are integers that sum below 2**53).
-
-    Notes
-    -----
-    A multiplicative error eta on every probability costs a mechanism 2 eta on top of its epsilon, and eta is
-    at most twice this bound: an order's probability is a product of exp(F(S - x) - c) / exp(F(S)), where the
-    errors of F cancel but for those of the whole set and those made locally at each S.
-
-    Let u = 2**-53, F(S) the exact log mass of a k-subset and M a bound on all abs(F). One step takes t_x = F(S - x)
-    - c_x, where c_x is one product: errors u c_x and u abs(t_x), with c_x <= M + abs(t_x) and abs(t_x) <= M + (F(S) -
-    t_x). They count in proportion to p_x = exp(t_x - F(S)), and the sum of p_x (F(S) - t_x) is an entropy,
-    at most log k: together u (3 M + 2 log k). Subtracting the largest adds u log k, the exponential 4 u, k - 1
-    additions (k - 1) u, the logarithm 4 u log k, adding the largest back u M. The sum over k <= m
-    is below u m (4 M + (m + 7) / 2 + 7 log m); the constants below are rounded up for second-order
-    terms. And F(S) lies between log k! and minus the cheaper of any order and its reverse, at most half of
-    `exponent`, so M is the larger of the two.
-
-    Examples
-    --------
-    >>> from sklearn_dprank.orders.subset_dp import log_rounding_error
-    >>> log_rounding_error(20, exponent=5000.0) < 1e-10
-    True
-    """
-    magnitude = max(exponent / 2, math.lgamma(n_items + 1))
-    return 2.0**-53 * n_items * (4 * magnitude + n_items / 2 + 8 * math.log(max(n_items, 1)) + 5)

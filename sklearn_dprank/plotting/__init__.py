@@ -1,5 +1,15 @@
 """Displays: computed in ``from_*``, drawn in ``plot``. Needs matplotlib (the extra ``plot``)."""
 
+from ._consensus import ConsensusDisplay
+from ._frame import results_frame
+from ._margins import PairwiseMarginDisplay
+from ._queries import QueryCountDisplay
 from ._utility import PrivacyUtilityDisplay
 
-__all__ = ["PrivacyUtilityDisplay"]
+__all__ = [
+    "ConsensusDisplay",
+    "PairwiseMarginDisplay",
+    "PrivacyUtilityDisplay",
+    "QueryCountDisplay",
+    "results_frame",
+]

@@ -1,33 +1,26 @@
-"""Displays: computed in ``from_*``, drawn in ``plot``. Needs matplotlib (the extra ``plot``)."""
+"""Error against epsilon."""
 
-import numpy as np
-from sklearn.base import clone
-
-from ..metrics import average_kendall_tau, kemeny_positions
-from ..model_selection import cross_validate
-from ..profile import Profile
-
-_MARKERS = "os^Dvp*XP<>h"
-_LINES = ["-", "--", "-.", ":"]
-# Okabe and Ito's palette: told apart by the colour-blind, and in grey together with the markers.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+from ._errors import ErrorDisplay
 
 
-class PrivacyUtilityDisplay:
+class PrivacyUtilityDisplay(ErrorDisplay):
     """Error against epsilon, one line a mechanism.
 
-    Build it with `from_estimators`.
+    Build it with `from_estimators` or `from_search`.
 
     Parameters
     ----------
-    epsilons : array-like of shape (n_epsilons,)
-        Privacy losses.
-    errors : dict of {str: ndarray of shape (n_epsilons, n_trials)}
-        Average Kendall tau distance of every trial, by mechanism.
-    floor : float
-        Distance of the Kemeny optimum: no ranking does better.
-    ceiling : float, default=0.5
-        Expected distance of a random ranking.
+    epsilons : array-like of shape (n_epsilons,), or dict of {str: array-like}
+        Privacy losses in nats: those of all mechanisms, or each mechanism's own. NaN alone is a mechanism that does
+        not depend on epsilon; its line is level.
+    errors : dict of {str: array-like of shape (n_epsilons, n_trials)}
+        Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
+    floor : float or None, default=None
+        Error of the Kemeny optimum: no ranking does better. None is not drawn.
+    ceiling : float or None, default=0.5
+        Expected error of a random ranking. None is not drawn.
+    measure : str, default="average Kendall tau distance"
+        What the errors are.
 
     Attributes
     ----------
@@ -35,6 +28,13 @@ class PrivacyUtilityDisplay:
         Where it was drawn.
     figure_ : matplotlib Figure
         Its figure.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Errors, floor and band are exact functions of the ballots, and the picture says so. It is for choosing a mechanism
+    on public or simulated votes.
 
     Examples
     --------
@@ -47,11 +47,16 @@ class PrivacyUtilityDisplay:
     (2, 2)
     """
 
-    def __init__(self, epsilons, errors, floor, ceiling=0.5):
-        self.epsilons = np.asarray(epsilons, dtype=float)
-        self.errors = errors
-        self.floor = floor
-        self.ceiling = ceiling
+    _parameter = "epsilon"
+    _xlabel = "epsilon of one release"
+
+    def __init__(self, epsilons, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
+        super().__init__(epsilons, errors, floor, ceiling, measure)
+
+    @property
+    def epsilons(self):
+        """Privacy losses: an array, or one for each mechanism."""
+        return self._values
 
     @classmethod
     def from_estimators(cls, estimators, X, *, epsilons, n_trials=10, random_state=None, n_jobs=None):
@@ -60,7 +65,7 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         estimators : dict of {str: aggregator}
-            Mechanisms by name; each has an ``epsilon`` parameter.
+            Mechanisms by name; each has one parameter called ``epsilon``, its own or that of a part.
         X : array-like of shape (n_voters, n_items) or Profile
             The ballots.
         epsilons : array-like of shape (n_epsilons,)
@@ -73,25 +78,49 @@ class PrivacyUtilityDisplay:
         PrivacyUtilityDisplay
             Not drawn yet.
         """
-        profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
-        settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
-        errors = {}
-        for name, estimator in estimators.items():
-            candidates = [clone(estimator).set_params(epsilon=epsilon) for epsilon in epsilons]
-            trials = [cross_validate(candidate, profile, **settings) for candidate in candidates]
-            errors[name] = np.array([-trial["test_score"] for trial in trials])
-        floor = average_kendall_tau(kemeny_positions(profile), profile)
-        pairs = profile.pairwise_counts.sum() / 2  # a random order overrules half of all opinions
-        ceiling = float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
-        return cls(epsilons, errors, floor, ceiling)
+        return cls._sweep(estimators, X, epsilons, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
 
-    def plot(self, ax=None):
+    @classmethod
+    def from_search(cls, search, X=None, *, epsilon=None, metric=None):
+        """Take errors from a fitted search: one line for each combination of the other parameters.
+
+        Parameters
+        ----------
+        search : fitted `sklearn_dprank.model_selection.GridSearchCV`
+            Its grid ranges over epsilon, and over anything else. It may be a list of grids with different estimators;
+            candidates whose grid has no epsilon, such as non-private ones, are level lines.
+        X : array-like of shape (n_voters, n_items), Profile or None, default=None
+            The ballots, for floor and ceiling; they are not drawn without. With a `cv` that splits, errors are those
+            on the test voters, and floor and ceiling those on X.
+        epsilon : str, sequence of str or None, default=None
+            Full name of the parameter. None is the one called "epsilon", or whose name ends in "__epsilon"; grids of
+            a list may have different ones.
+        metric : str or None, default=None
+            Which of several metrics; the error is its negative. None is "score", or the only one.
+
+        Returns
+        -------
+        PrivacyUtilityDisplay
+            Not drawn yet. Trials are those of all splits; trials that an interrupted search did not finish are left
+            out.
+
+        Raises
+        ------
+        ValueError
+            If the search is not fitted, no candidate has an epsilon or one has several, there is no such metric, or X
+            is given and the metric is not the average Kendall tau distance.
+        """
+        return cls._searched(search, X, epsilon, metric)
+
+    def plot(self, ax=None, *, excess=False):
         """Draw the means, with bands from the smallest to the largest trial.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
+        excess : bool, default=False
+            Whether to draw what errors exceed the Kemeny optimum by.
 
         Returns
         -------
@@ -102,29 +131,12 @@ class PrivacyUtilityDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        ValueError
+            If `excess` is asked for and there is no floor.
+
+        Notes
+        -----
+        Both axes are logarithmic. Where an error is 0, the axis of errors is linear near 0.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError('plotting needs matplotlib: pip install "sklearn-dprank[plot]"') from None
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-        for k, (name, errors) in enumerate(self.errors.items()):
-            colour = _COLOURS[k % len(_COLOURS)]
-            ax.fill_between(self.epsilons, errors.min(axis=1), errors.max(axis=1), color=colour, alpha=0.15, lw=0)
-            ax.plot(
-                self.epsilons,
-                errors.mean(axis=1),
-                color=colour,
-                marker=_MARKERS[k % len(_MARKERS)],
-                linestyle=_LINES[k % len(_LINES)],
-                label=name,
-            )
-        ax.axhline(self.floor, color="0.2", lw=1, label="Kemeny optimum (not private)")
-        ax.axhline(self.ceiling, color="0.6", lw=1, ls=(0, (1, 2)), label="random ranking")
-        ax.set_xscale("log")
-        ax.set_xlabel("epsilon of one release")
-        ax.set_ylabel("average Kendall tau distance (not private)")
-        ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax, excess)
         return self

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-_BUFFER = 512  # words kept ready for scalar draws; one system call is far dearer than one word
+_BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
+_EMPTY = np.empty(0, dtype=np.uint64)
 
 
 class BitSource:
@@ -17,7 +18,8 @@ class BitSource:
     """
 
     def __init__(self):
-        self._buffer = np.empty(0, dtype=np.uint64)
+        self._buffer = _EMPTY
+        self._used = 0  # so many words of the buffer have been dealt
 
     def _read(self, size):
         raise NotImplementedError
@@ -26,10 +28,11 @@ class BitSource:
         """Return `size` independent uniform words, as an array of uint64."""
         if size > _BUFFER // 8:
             return self._read(size)
-        if len(self._buffer) < size:
-            self._buffer = self._read(_BUFFER)
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return taken
+        if self._used + size > len(self._buffer):
+            self._buffer, self._used = self._read(_BUFFER), 0
+        start = self._used
+        self._used += size
+        return self._buffer[start : self._used]
 
     def integers(self, bound, size):
         """Return `size` integers exactly uniform on 0, ..., bound - 1, as int64.
@@ -46,14 +49,21 @@ class BitSource:
         ValueError
             If a bound is out of range (rejection would never end, or the draws would not be uniform).
         """
-        if size and not (np.min(bound) >= 1 and np.max(bound) <= 2**63):
+        if not size:
+            return np.empty(0, dtype=np.int64)
+        one = isinstance(bound, (int, np.integer))  # Python is faster than arrays on one number
+        least, most = (bound, bound) if one else (np.min(bound), np.max(bound))
+        if not (least >= 1 and most <= 2**63):
             raise ValueError("bound must lie between 1 and 2**63.")
         bounds = np.asarray(bound, dtype=np.uint64)
-        mask = bounds - np.uint64(1)
-        for shift in (1, 2, 4, 8, 16, 32):
-            mask = mask | (mask >> np.uint64(shift))
+        if one:
+            mask = np.asarray((1 << (int(bound) - 1).bit_length()) - 1, dtype=np.uint64)
+        else:
+            mask = bounds - np.uint64(1)
+            for shift in (1, 2, 4, 8, 16, 32):
+                mask = mask | (mask >> np.uint64(shift))
         out = self.words(size) & mask
-        retry = np.flatnonzero(out >= bounds)
+        retry = (out >= bounds).nonzero()[0]
         while len(retry):
             limit, cover = (bounds, mask) if bounds.ndim == 0 else (bounds[retry], mask[retry])
             again = self.words(len(retry)) & cover
@@ -65,10 +75,16 @@ class BitSource:
         """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
         if not 1 <= bound <= 2**64:
             raise ValueError(f"bound must lie between 1 and 2**64, got {bound}.")
+        if bound == 1:
+            return 0  # no choice, no word
         mask = (1 << (bound - 1).bit_length()) - 1
-        while (draw := int(self.words(1)[0]) & mask) >= bound:
-            pass
-        return draw
+        while True:  # words of size 1 without their arrays, which take longer than all the rest
+            if self._used == len(self._buffer):
+                self._buffer, self._used = self._read(_BUFFER), 0
+            draw = self._buffer.item(self._used) & mask
+            self._used += 1
+            if draw < bound:
+                return draw
 
     def coins(self, size):
         """Return `size` fair coins as booleans."""
@@ -126,13 +142,22 @@ class SeededBits(BitSource):
     ----------
     seed : numpy.random.SeedSequence
         Children of one sequence give independent streams.
+    child : int or None, default=None
+        Which child of `seed` to read, as its ``spawn`` numbers them; None is `seed` itself.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, child=None):
         super().__init__()
-        self._bits = np.random.Philox(seed)
+        self._seed = seed
+        self._child = child
+        self._bits: np.random.Philox | None = None
 
     def _read(self, size):
+        if self._bits is None:  # opened when first read: most fits leave a stream unused, and opening is dear
+            seed = self._seed
+            if self._child is not None:
+                seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, self._child))
+            self._bits = np.random.Philox(seed)
         return self._bits.random_raw(size)
 
 
@@ -172,8 +197,8 @@ class Bits(NamedTuple):
         """
         if random_state is None:
             return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)
-        noise, coins, assignment = map(SeededBits, seed_sequence(random_state).spawn(3))
-        return cls(noise, coins, assignment, certified=False)
+        seed = seed_sequence(random_state)
+        return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=False)
 
 
 def seed_sequence(random_state):

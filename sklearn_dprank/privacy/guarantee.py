@@ -120,9 +120,26 @@ class PrivacyGuarantee:
         """Return the same promise, uncertified unless `certified`."""
         return replace(self, certified=self.certified and certified)
 
+    def under_replace(self):
+        """Return what holds when one ballot is replaced: it is removed, and another is added.
+
+        Group privacy for two steps: 2 epsilon, and delta grows by 1 + e^epsilon.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyGuarantee
+        >>> print(PrivacyGuarantee(0.5, 0.0, "central", "add_remove", "discrete Laplace noise").under_replace())
+        epsilon = 1 (central, replace)
+        """
+        if self.neighboring == "replace":
+            return self
+        delta = min(1.0, self.delta * (1 + math.exp(min(self.epsilon, 700.0)))) if self.delta else 0.0
+        return replace(self, epsilon=2 * self.epsilon, delta=delta, neighboring="replace")
+
     def __str__(self):
         if math.isinf(self.epsilon):
             return "not private"
         delta = f", delta = {self.delta:g}" if self.delta else ""
         seed = "" if self.certified else "; simulation only: a seed was given"
-        return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed})"
+        but = "; read its caveats" if self.caveats else ""
+        return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"

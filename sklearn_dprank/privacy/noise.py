@@ -4,6 +4,7 @@ The discrete Laplace sampler is Algorithm 2 of Canonne, Kamath and Steinke (2020
 only, so its law is the stated one exactly, and nothing leaks through the low bits of a double.
 """
 
+from bisect import bisect_right
 from fractions import Fraction
 from math import factorial, inf, isfinite
 
@@ -13,6 +14,7 @@ _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) 
 _MAX_TURNS = 2**15 - 1
 _FACTORIAL = factorial(12)  # the factorial that rejection wastes least on: .89 of 2**29
 _LADDER = np.array([_FACTORIAL // factorial(k) for k in range(12, 0, -1)])
+_STEPS = _LADDER.tolist()
 _SCALAR = 8  # below this many draws a plain loop beats the arrays
 
 
@@ -127,23 +129,22 @@ def discrete_laplace(rate, size, bits):
     >>> discrete_laplace(round_down(0.1), 5, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
-    rate = Fraction(rate)
+    rate = rate if isinstance(rate, Fraction) else Fraction(rate)  # a copy would take as long as a tenth of a draw
     p, q = rate.numerator, rate.denominator
     if not 0 < p < 2**63 or q > _MAX_DENOMINATOR:
         raise ValueError(f"rate must be a positive fraction p/q with p < 2**63 and q <= 2**48, got {rate}.")
     if size < _SCALAR:
-        return np.array([_one_laplace(p, q, bits) for _ in range(size)], dtype=np.int64)
+        return np.array([_one_laplace(p, q, bits) for _ in range(size)], np.int64)
     out = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
         # A try succeeds with probability 1 - 1/e, less the share of rejected negative zeros.
-        tries = int((size - done) * (1.6 + 1.6 * min(float(rate), 1.0))) + 8
+        tries = int((size - done) * (1.6 + 1.6 * min(p / q, 1.0))) + 8
         start = bits.integers(q, tries)
         start = start[_bernoulli_exp(start, q, bits)]
         magnitude = (start + q * _whole_turns(len(start), bits)) // p
         negative = bits.coins(len(start))
-        drawn = np.where(negative, -magnitude, magnitude)[~negative | (magnitude > 0)]
-        drawn = drawn[: size - done]
+        drawn = np.where(negative, -magnitude, magnitude)[(magnitude > 0) | ~negative][: size - done]
         out[done : done + len(drawn)] = drawn
         done += len(drawn)
     return out
@@ -199,10 +200,11 @@ def rounded_gaussian(values, sigma, bits):
 def _harmonic_run(size, bits):
     """Draw lengths of runs of successes of Bernoulli(1/1), Bernoulli(1/2), ...: P(run >= k) = 1/k!."""
     draws = bits.integers(_FACTORIAL, size)
-    runs = len(_LADDER) - np.searchsorted(_LADDER, draws, side="right")
-    for i in np.flatnonzero(draws == 0):  # all twelve succeeded, which happens once in 12! draws
-        while bits.integer(int(runs[i]) + 1) == 0:
-            runs[i] += 1
+    runs = len(_LADDER) - _LADDER.searchsorted(draws, side="right")
+    if np.count_nonzero(draws) < size:  # all twelve succeeded, which happens once in 12! draws
+        for i in np.flatnonzero(draws == 0):
+            while bits.integer(int(runs[i]) + 1) == 0:
+                runs[i] += 1
     return runs
 
 
@@ -211,11 +213,12 @@ def _bernoulli_exp(numerators, denominator, bits):
     if not len(numerators):
         return np.zeros(0, dtype=bool)
     runs = _harmonic_run(len(numerators), bits)  # at least 1 each
-    starts = np.cumsum(runs) - runs
-    failed = bits.integers(denominator, int(runs.sum())) >= np.repeat(numerators, runs)
+    ends = runs.cumsum()
+    starts = ends - runs
+    failed = bits.integers(denominator, int(ends[-1])) >= numerators.repeat(runs)
     places = np.where(failed, np.arange(len(failed)), len(failed))
     first_failure = np.minimum.reduceat(places, starts) - starts
-    return np.minimum(runs, first_failure) % 2 == 0
+    return np.minimum(runs, first_failure) & 1 == 0
 
 
 def _whole_turns(size, bits):
@@ -225,10 +228,12 @@ def _whole_turns(size, bits):
     while len(failures) < size:
         more = int((size - len(failures)) * 1.65) + 16
         # Algorithm 1 with exponent 1: success when the run is even.
-        odd = np.flatnonzero(_harmonic_run(more, bits) % 2)
+        odd = (_harmonic_run(more, bits) & 1).nonzero()[0]
         failures = np.concatenate([failures, odd + length])
         length += more
-    return np.minimum(np.diff(failures[:size], prepend=-1) - 1, _MAX_TURNS)
+    turns = failures[:size].copy()
+    turns[1:] -= failures[: size - 1] + 1
+    return np.minimum(turns, _MAX_TURNS)
 
 
 def _one_laplace(p, q, bits):
@@ -238,7 +243,7 @@ def _one_laplace(p, q, bits):
         if not _one_bernoulli_exp(start, q, bits):
             continue
         turns = 0
-        while turns < _MAX_TURNS and _one_bernoulli_exp(1, 1, bits):
+        while turns < _MAX_TURNS and _one_run(bits) % 2 == 0:
             turns += 1
         magnitude = (start + q * turns) // p
         negative = bits.integer(2)
@@ -249,6 +254,16 @@ def _one_laplace(p, q, bits):
 def _one_bernoulli_exp(numerator, denominator, bits):
     """Draw one Bernoulli(exp(-numerator / denominator)), with numerator <= denominator."""
     k = 1
-    while bits.integer(denominator) < numerator and bits.integer(k) == 0:
+    while bits.integer(denominator) < numerator and (k == 1 or bits.integer(k) == 0):
         k += 1
     return k % 2 == 1
+
+
+def _one_run(bits):
+    """Draw one `_harmonic_run`."""
+    draw = bits.integer(_FACTORIAL)
+    run = len(_LADDER) - bisect_right(_STEPS, draw)
+    if draw == 0:
+        while bits.integer(run + 1) == 0:
+            run += 1
+    return run

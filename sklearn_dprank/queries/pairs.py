@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,6 +10,12 @@ import numpy as np
 
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, cells, items_of
+
+
+@lru_cache(maxsize=16)
+def _upper(n_items):
+    """Return rows and columns of the pairs i < j; not to be changed."""
+    return np.triu_indices(n_items, 1)
 
 
 class Tallies(NamedTuple):
@@ -78,11 +85,11 @@ class AllMargins(Query):
     steps: ClassVar[tuple[Query, ...]] = (PairTallies(), Histogram())
 
     def vector(self, profile, coins):
-        return profile.margins[np.triu_indices(profile.n_items, 1)]
+        return profile.margins[_upper(profile.n_items)]
 
     def read(self, vector, n_items):
         out = np.zeros((n_items, n_items), dtype=vector.dtype)
-        out[np.triu_indices(n_items, 1)] = vector
+        out[_upper(n_items)] = vector
         return out - out.T
 
     def sensitivity(self, n_items, neighboring):

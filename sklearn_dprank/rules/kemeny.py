@@ -57,7 +57,7 @@ class KemenyRule(Rule):
         # Among equal optima the solver prefers small indices: shuffled labels make that a coin.
         labels = np.argsort(session.tie_break())
         found = minimum_order(
-            np.maximum(margins[np.ix_(labels, labels)].T, 0),
+            np.maximum(margins[labels[:, None], labels].T, 0),
             tolerance=self.tolerance,
             work_limit=math.inf if self.work_limit is None else self.work_limit,
             time_limit=self.time_limit,

@@ -27,7 +27,7 @@ from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.channels import central
 from sklearn_dprank.mechanisms import ExponentialMechanism, LaplaceNoise, exponential_mechanism
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
-from sklearn_dprank.orders.subset_dp import PartitionTable
+from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.windowed import WindowedSampler
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import round_down

@@ -11,7 +11,7 @@ from sklearn_dprank import DPBorda, DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.insertion import sample_by_insertion, sample_pair_by_pair
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
-from sklearn_dprank.orders.subset_dp import PartitionTable
+from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.profile import Profile
 

@@ -11,7 +11,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import ExponentialMechanism, exponential_mechanism
 from sklearn_dprank.orders.block_insertion import sample_by_blocks
 from sklearn_dprank.orders.insertion import sample_by_insertion
-from sklearn_dprank.orders.subset_dp import PartitionTable
+from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile

@@ -3,6 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from sklearn_dprank.orders import components
 from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.subset_dp import best_order
 
@@ -38,6 +39,41 @@ def test_components_against_reachability(ties):
             assert reach[np.ix_(part, part)].all()
             for later in parts[place + 1 :]:
                 assert not reach[np.ix_(later, part)].any()
+
+
+def components_by_definition(margins):
+    """Peel off the component with the smallest item among those that nothing left beats."""
+    reach = reachable(margins > 0)
+    left, parts = list(range(len(margins))), []
+    while left:
+        free = [i for i in left if all(reach[i, j] for j in left if reach[j, i])]
+        parts.append([j for j in left if reach[free[0], j] and reach[j, free[0]]])
+        left = [i for i in left if i not in parts[-1]]
+    return parts
+
+
+@pytest.mark.parametrize("few", [0, 32], ids=["scipy", "masks"])
+@pytest.mark.parametrize("ties", [0.0, 0.4, 0.8, 0.95])
+def test_both_ways_to_find_components_by_definition(few, ties, monkeypatch):
+    monkeypatch.setattr(components, "_FEW", few)
+    rng = np.random.default_rng(int(100 * ties) + 2)
+    for m in [*range(10), 12, 17, 31]:
+        for _ in range(5):
+            margins = random_margins(rng, m, ties)
+            assert [part.tolist() for part in majority_components(margins)] == components_by_definition(margins)
+
+
+@pytest.mark.parametrize("m", [31, 32, 33, 63, 64, 65, 70])
+def test_masks_of_any_width(m):
+    # circles of three in a random order of items, then what is left over, one by one
+    items = np.random.default_rng(m).permutation(m)
+    place = np.argsort(items)
+    margins = np.sign(place[None, :] - place[:, None])
+    circles = np.split(items[: m // 3 * 3], m // 3)
+    for first, _, last in circles:
+        margins[first, last], margins[last, first] = -1, 1
+    expected = [sorted(circle.tolist()) for circle in circles] + [[i] for i in items[m // 3 * 3 :].tolist()]
+    assert [part.tolist() for part in majority_components(margins)] == expected
 
 
 @pytest.mark.parametrize("ties", [0.0, 0.2, 0.6])

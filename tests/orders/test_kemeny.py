@@ -1,9 +1,13 @@
 import time
+from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sklearn_dprank.orders import linear_ordering
+from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order
 from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound, violated_circles
 from sklearn_dprank.orders.local_search import total_cost
@@ -34,6 +38,35 @@ def test_optimum_against_subset_dp(max_dp):
         assert found.value == found.bound == total_cost(cost, found.order) == best_order(cost)[1]
         assert found.optimal and found.gap == 0
         assert sorted(found.order.tolist()) == list(range(m))
+
+
+def first_optimum(cost, items):
+    """Of the orders of these items with the least total, the first in lexicographic order, by trying all."""
+    return list(min(permutations(items), key=lambda order: total_cost(cost, list(order)))) if items else []
+
+
+@given(st.integers(0, 6), st.integers(0, 3), st.sampled_from([np.int64, np.float64, np.int8, np.uint16]), st.data())
+def test_the_documented_optimum_by_brute_force(m, spread, dtype, data):
+    low = 0 if dtype is np.uint16 else -spread
+    entries = data.draw(st.lists(st.integers(low, spread), min_size=m * m, max_size=m * m))
+    cost = np.array(entries, dtype=dtype).reshape(m, m)
+    wide = cost.astype(np.int64)  # small types would wrap in the twin
+    found = minimum_order(cost)
+    parts = majority_components(wide.T - wide)
+    assert found.order.tolist() == [item for part in parts for item in first_optimum(wide, part.tolist())]
+    assert found.value == found.bound == total_cost(wide, first_optimum(wide, range(m)))
+    assert found.order.dtype == np.int64
+
+
+@pytest.mark.parametrize("m", [3, 10, 40])
+def test_a_transitive_majority_is_the_order(m):
+    rng = np.random.default_rng(m)
+    hidden = rng.permutation(m)
+    place = np.argsort(hidden)
+    cost = (place[:, None] > place[None, :]) * rng.integers(1, 50, (m, m)) + 7
+    found = minimum_order(cost, max_dp=0, work_limit=0)  # nothing is left to search
+    np.testing.assert_array_equal(found.order, hidden)
+    assert found.value == found.bound == 7 * m * (m - 1) // 2
 
 
 @pytest.mark.parametrize("spread", [1, 2, 10**3, 10**9, 10**15])

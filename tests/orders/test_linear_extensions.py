@@ -13,7 +13,6 @@ from sklearn_dprank.orders.linear_extensions import (
     count_linear_extensions,
     level_log_weights,
     sample_linear_extension,
-    sample_prudent_order,
 )
 from sklearn_dprank.privacy.bits import SeededBits
 
@@ -92,7 +91,7 @@ def test_mixture_of_levels_is_the_law(seed, n_items, scale):
     sampler = MinimaxMarginSampler(margins, scale)
     mixture = np.exp(sampler._log_weights)
     values = np.unique(margins[~np.eye(n_items, dtype=bool)])[-len(mixture) :] if n_items > 1 else [0]
-    got = [np.sum(mixture[v <= values] / sampler._table[-1][0][v <= values]) for v in violations]
+    got = [np.sum(mixture[v <= values] / sampler._extensions._table[-1][0][v <= values]) for v in violations]
     np.testing.assert_allclose(np.array(got) / np.sum(got), law / law.sum(), rtol=1e-9)
 
 
@@ -115,7 +114,7 @@ def test_relabelling_items_relabels_the_draws():
 
 
 def test_small_and_wrong_input():
-    assert sample_prudent_order([[0]], 1.0, seeded(0)).tolist() == [0]
+    assert MinimaxMarginSampler([[0]], 1.0).sample(1, seeded(0)).tolist() == [[0]]
     assert MinimaxMarginSampler(CYCLE, 1.0).sample(0, seeded(0)).shape == (0, 4)
     with pytest.raises(ValueError, match="1 to 16 items, got 17"):
         MinimaxMarginSampler(np.zeros((17, 17)), 1.0)

@@ -1,10 +1,9 @@
-import builtins
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_dprank import DPBorda, DPPairwise
+from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
+from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
@@ -14,15 +13,6 @@ from sklearn_dprank.profile import Profile
 EPSILONS = [0.01, 0.1, 1.0]
 MECHANISMS = {"P-BORDA": DPBorda(), "noisy pairs": DPPairwise()}
 X = make_mallows(60, 4, 0.7, random_state=0)
-
-
-@pytest.fixture
-def plt():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    yield pyplot
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -106,14 +96,111 @@ def test_many_mechanisms_stay_apart(plt):
     assert len(styles) == 14
 
 
-def test_without_matplotlib(monkeypatch, display):
-    real = builtins.__import__
+def test_scales(plt, display):
+    """Both axes are logarithmic; an error of 0 gets a part that is linear, below the least positive error."""
+    assert display.plot().ax_.get_yscale() == "log"
+    unanimous = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.0, 0.02]]}, floor=0.0).plot()
+    assert (unanimous.ax_.get_xscale(), unanimous.ax_.get_yscale()) == ("log", "symlog")
+    assert unanimous.ax_.yaxis.get_transform().linthresh == pytest.approx(0.01)
+    assert unanimous.ax_.get_ylim()[0] < 0 < 0.5 < unanimous.ax_.get_ylim()[1]
+    below = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[-200.0], [-900.0]]}, ceiling=None).plot()
+    assert below.ax_.get_yscale() == "linear"
+    for each in (display, unanimous, below):
+        each.figure_.canvas.draw()
+        ticks = [float(text.get_text().replace("\N{MINUS SIGN}", "-")) for text in each.ax_.get_yticklabels()]
+        low, high = each.ax_.get_ylim()
+        assert sum(low <= tick <= high for tick in ticks) >= 2  # enough to read the scale
 
-    def missing(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(f"No module named {name!r}")
-        return real(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ImportError, match=r'plotting needs matplotlib: pip install "sklearn-dprank\[plot\]"'):
-        display.plot()
+def test_excess(plt, display):
+    ax = display.plot(excess=True).ax_
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for name in MECHANISMS:
+        np.testing.assert_allclose(lines[name].get_ydata(), (display.errors[name] - display.floor).mean(axis=1))
+    assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {0.0}
+    assert set(lines["random ranking"].get_ydata()) == {0.5 - display.floor}
+    assert ax.get_ylabel() == "excess over the optimum (not private)"
+    with pytest.raises(ValueError, match="excess=True needs the floor; give the ballots as X"):
+        PrivacyUtilityDisplay([1.0], {"a": [[0.1]]}).plot(excess=True)
+    assert len(plt.get_fignums()) == 1  # the refusal made no figure
+
+
+def test_excess_of_an_optimum_is_exactly_0(plt):
+    """Also where the mean of equal floats is not that float."""
+    floor = 0.1
+    errors = {"a": [[floor] * 3] * 2}
+    assert np.mean(errors["a"][0]) != floor
+    line = PrivacyUtilityDisplay([0.1, 1.0], errors, floor=floor).plot(excess=True).ax_.get_lines()[0]
+    assert line.get_ydata().tolist() == [0.0, 0.0]
+
+
+def test_own_epsilons_and_missing_trials(plt):
+    nan = float("nan")
+    epsilons = {"a": [1.0, 0.1], "b": [0.5, 2.0, 8.0]}
+    errors = {"a": [[0.2, nan, 0.3], [0.4, 0.5, 0.45]], "b": [[0.3], [nan], [0.1]]}
+    display = PrivacyUtilityDisplay(epsilons, errors, ceiling=None).plot()
+    first, second = display.ax_.get_lines()
+    assert first.get_xdata().tolist() == [0.1, 1.0]
+    np.testing.assert_allclose(first.get_ydata(), [0.45, 0.25])
+    assert second.get_xdata().tolist() == [0.5, 8.0]  # no trial of the point between was finished
+    assert second.get_ydata().tolist() == [0.3, 0.1]
+    low, high = (extreme(band.get_paths()[0].vertices[:, 1]) for extreme in (np.min, np.max)
+                 for band in display.ax_.collections[:1])  # fmt: skip
+    assert (low, high) == (0.2, 0.5)
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a", "b"]
+    assert display.epsilons["a"].tolist() == [1.0, 0.1]  # as they were given
+
+
+def test_epsilon_of_a_part(plt):
+    composed = Aggregator(Central(epsilon=1.0), rule="kemeny")
+    mechanisms = {"whole": DPPairwise(), "composed": composed}
+    display = PrivacyUtilityDisplay.from_estimators(mechanisms, X, epsilons=[0.1, 5.0], n_trials=2, random_state=0)
+    trials = cross_validate(clone(composed).set_params(channel__epsilon=0.1), X, n_trials=2, random_state=0)
+    np.testing.assert_array_equal(display.errors["composed"][0], -trials["test_score"])
+    with pytest.raises(ValueError, match=r"estimators\['Borda'\] has no parameter epsilon; leave it out"):
+        PrivacyUtilityDisplay.from_estimators({"Borda": Borda()}, X, epsilons=[1.0], n_trials=1)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "errors", "message"),
+    [
+        ([0.1, 1.0], {"a": [[0.2]]}, r"errors\['a'\] must have shape \(2, n_trials\), one row a value of epsilon"),
+        ([0.1], {"a": [0.2]}, r"errors\['a'\] must have shape \(1, n_trials\)"),
+        ({"a": [0.1]}, {"b": [[0.2]]}, "must have the same names"),
+        ([0.0], {"a": [[0.2]]}, "epsilon must be a list of positive numbers"),
+        ([float("nan")], {"a": [[0.2]]}, "no mechanism depends on epsilon; nothing can be drawn"),
+        ([0.1, float("nan")], {"a": [[0.2], [0.1]]}, "epsilon must be a list of positive numbers"),
+        ([0.1], {}, "errors is empty; give at least one mechanism"),
+        ([0.1], {"a": [[float("nan")]]}, "errors has no finished trial"),
+    ],
+)
+def test_constructor_refuses(epsilons, errors, message):
+    with pytest.raises(ValueError, match=message):
+        PrivacyUtilityDisplay(epsilons, errors)
+
+
+def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):
+    names = [f"a mechanism with a very long name indeed, to tell the truth, of the kind {k}" for k in range(3)]
+    display = PrivacyUtilityDisplay([0.1, 1.0], {name: [[0.3], [0.2]] for name in names}, floor=0.1).plot()
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()][:3]
+    assert len(set(legend)) == 3
+    for text, name in zip(legend, names, strict=True):
+        assert len(text) <= 60 < len(name)
+        assert text[:20] == name[:20] and text[-9:] == name[-9:]
+    assert inside(display.figure_)
+    # The legend is below the lines, not on them.
+    assert display.ax_.get_legend().get_window_extent().y1 <= display.ax_.get_window_extent().y0
+
+
+def test_legend_on_small_axes(plt, display, inside):
+    """Below where the figure makes room, on the axes where it would be cut."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 5), layout="constrained")
+    for ax in axes:
+        display.plot(ax)
+    assert inside(figure)
+    assert axes[0].get_legend().get_window_extent().y1 <= axes[0].get_window_extent().y0
+    assert axes[0].get_legend().get_window_extent().x1 <= axes[1].get_legend().get_window_extent().x0
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
+    display.plot(axes[0])
+    figure.canvas.draw()
+    assert axes[0].get_window_extent().contains(*axes[0].get_legend().get_window_extent().p0)

@@ -1,10 +1,14 @@
 """Every draw of a bit source against its exact law, and every way to open one."""
 
+import copy
 import math
+import pickle
 from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from sklearn_dprank.privacy.bits import Bits, BitSource, SecureBits, SeededBits, seed_sequence
@@ -128,6 +132,90 @@ def test_uniform_never_reaches_its_ends(word):
 def test_no_word_is_dealt_twice(source):
     bits = source()
     words = np.concatenate([bits.words(size) for size in (1, 3, 64, 500, 2, 60, 65, 4000, 1)])
+    assert len(np.unique(words)) == len(words)
+
+
+class Slices(BitSource):
+    """The naive twin: a buffer that is cut as its words are dealt, one way to draw for one and for many."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.stream = np.random.Philox(seed)
+        self.buffer = np.empty(0, dtype=np.uint64)
+
+    def words(self, size):
+        if size > 64:
+            return self.stream.random_raw(size)
+        if len(self.buffer) < size:
+            self.buffer = self.stream.random_raw(512)
+        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        return taken
+
+    def integers(self, bound, size):
+        mask = 2 ** math.ceil(math.log2(bound)) - 1
+        out = [int(word) & mask for word in self.words(size)]
+        while retry := [place for place, draw in enumerate(out) if draw >= bound]:
+            for place, word in zip(retry, self.words(len(retry)), strict=True):
+                out[place] = int(word) & mask
+        return np.array(out, dtype=np.int64)
+
+    def integer(self, bound):
+        return 0 if bound == 1 else int(self.integers(bound, 1)[0])
+
+
+CALLS = st.one_of(
+    st.tuples(st.just("words"), st.integers(0, 70)),
+    st.tuples(st.just("coins"), st.sampled_from([0, 1, 64, 65, 1000])),
+    st.tuples(st.just("integer"), st.sampled_from([1, 2, 3, 100, 1025, 2**63])),
+    st.tuples(st.just("integers"), st.sampled_from([1, 2, 3, 100, 1025, 2**63]), st.integers(0, 70)),
+)
+
+
+@given(st.integers(0, 2**32), st.lists(CALLS, max_size=60))
+def test_words_are_dealt_in_the_same_order_however_they_are_asked_for(seed, calls):
+    bits, twin = seeded(seed), Slices(np.random.SeedSequence(seed))
+    for name, *arguments in calls:
+        np.testing.assert_array_equal(getattr(bits, name)(*arguments), getattr(twin, name)(*arguments))
+
+
+def test_single_draws_go_through_the_buffer_word_by_word():
+    bits = seeded(2)
+    drawn = [bits.integer(2**64) for _ in range(1300)]  # over two refills
+    assert drawn == np.random.Philox(np.random.SeedSequence(2)).random_raw(1300).tolist()
+
+
+@pytest.mark.parametrize("bound", [1, 3, 900, 2**62 + 1, 2**63])
+@pytest.mark.parametrize("size", [0, 1, 40, 700])
+def test_one_bound_and_equal_bounds_draw_the_same(bound, size):
+    expected = seeded(4).integers(np.full(size, bound, dtype=np.uint64), size)
+    for one in (bound, np.uint64(bound), np.asarray(bound, dtype=np.uint64)):
+        drawn = seeded(4).integers(one, size)
+        assert drawn.dtype == np.int64
+        np.testing.assert_array_equal(drawn, expected)
+
+
+def test_streams_are_the_spawned_children():
+    children = np.random.SeedSequence(7).spawn(3)
+    for stream, child in zip(Bits.from_random_state(7), children, strict=False):
+        np.testing.assert_array_equal(stream.words(600), np.random.Philox(child).random_raw(600))
+
+
+@pytest.mark.parametrize("read", [0, 1, 40])
+def test_a_copy_of_a_seeded_stream_goes_on_as_the_stream_does(read):
+    bits = seeded(8)
+    bits.words(read)
+    copies = [copy.deepcopy(bits), pickle.loads(pickle.dumps(bits))]
+    expected = np.concatenate([bits.words(30), bits.words(600)])
+    for copied in copies:
+        np.testing.assert_array_equal(np.concatenate([copied.words(30), copied.words(600)]), expected)
+
+
+@pytest.mark.parametrize("read", [0, 1, 40])
+def test_a_copy_of_the_secure_source_never_repeats_its_words(read):
+    bits = SecureBits()
+    bits.words(read)
+    sources = [bits, copy.copy(bits), copy.deepcopy(bits), pickle.loads(pickle.dumps(bits))]
+    words = np.concatenate([source.words(size) for source in sources for size in (30, 600)])
     assert len(np.unique(words)) == len(words)
 
 

@@ -79,6 +79,17 @@ def test_seeds_reproduce_and_separate():
     assert (first != other).any()
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [[-2, -10, 5], [-5, -7, 30, 15, -22, 11, 5, -14, 14, -20, 1, 8]],
+    ids=["one by one", "together"],
+)
+def test_a_seed_keeps_its_draws(expected):
+    # examples and comparisons rest on seeds: a faster sampler must use the same words in the same order
+    assert discrete_laplace(Fraction(1, 9), len(expected), seeded(5)).tolist() == expected
+    assert discrete_laplace(Fraction(1, 9), len(expected), seeded(5)).dtype == np.int64
+
+
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
 def test_sizes(size):
     draws = discrete_laplace(Fraction(1, 3), size, seeded())
@@ -110,6 +121,32 @@ def test_bernoulli_steps_take_their_own_numerators():
     np.testing.assert_allclose(accepted, np.exp(-np.arange(6) / 5), atol=4 * 0.5 / math.sqrt(20_000))
 
 
+@pytest.mark.parametrize("denominator", [1, 9, 1000])
+def test_bernoulli_steps_follow_their_words(denominator):
+    numerators = np.random.default_rng(0).integers(0, denominator + 1, 500)
+    runs = noise._harmonic_run(500, seeded(12))
+    bits = seeded(12)
+    noise._harmonic_run(500, bits)
+    uniforms = iter(bits.integers(denominator, int(runs.sum())).tolist())
+    expected = []
+    for numerator, run in zip(numerators, runs, strict=True):
+        failed = [next(uniforms) >= numerator for _ in range(run)]
+        successes = failed.index(True) if True in failed else run
+        expected.append(successes % 2 == 0)
+    np.testing.assert_array_equal(noise._bernoulli_exp(numerators, denominator, seeded(12)), expected)
+
+
+def test_whole_turns_count_even_runs_between_odd_ones():
+    runs = noise._harmonic_run(49, seeded(13)).tolist()  # the 49 runs that 20 turns start from
+    assert sum(run % 2 for run in runs) >= 20
+    expected, turns = [], 0
+    for run in runs:
+        if run % 2:
+            expected.append(turns)
+        turns = 0 if run % 2 else turns + 1
+    np.testing.assert_array_equal(noise._whole_turns(20, seeded(13)), expected[:20])
+
+
 def test_harmonic_runs_follow_inverse_factorials():
     runs = noise._harmonic_run(100_000, seeded(8))
     cells = np.arange(1, 12)
@@ -135,6 +172,23 @@ def test_harmonic_run_goes_on_beyond_the_ladder():
     edge = math.factorial(12)
     script = Scripted([0, 1, edge // 2 - 1, edge // 2, edge - 1], singles=[0, 0, 5])
     np.testing.assert_array_equal(noise._harmonic_run(5, script), [14, 11, 2, 1, 1])
+
+
+def test_one_run_is_the_run_of_its_draw():
+    edge = math.factorial(12)
+    draws = [1, edge // 2 - 1, edge // 2, edge - 1, edge // 6 - 1, edge // 6]
+    expected = noise._harmonic_run(6, Scripted(draws, singles=[]))
+    assert [noise._one_run(Scripted([], [draw])) for draw in draws] == expected.tolist()
+    assert noise._one_run(Scripted([], [0, 0, 0, 5])) == 14  # beyond the ladder
+
+
+def test_scalar_draws_have_the_law_of_the_arrays():
+    bits = seeded(14)
+    rate = Fraction(1, 3)
+    draws = np.array([noise._one_laplace(1, 3, bits) for _ in range(40_000)])
+    cells = np.arange(-12, 13)
+    pmf = np.exp(-float(rate) * np.abs(cells)) * math.tanh(float(rate) / 2)
+    assert chi_square_p(draws, cells, pmf) > 1e-3
 
 
 def test_whole_turns_are_geometric():

@@ -1,0 +1,87 @@
+"""
+Four pictures of a consensus
+============================
+
+What the displays show, on simulated votes: 500 rankings of nine drinks from a Mallows model (phi = 0.85). A display
+computes in ``from_...`` and draws in ``plot``; it keeps its axes as ``ax_``. What may not be published is marked on
+the picture.
+"""
+
+# %%
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sklearn_dprank import DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.plotting import ConsensusDisplay, PairwiseMarginDisplay, PrivacyUtilityDisplay, QueryCountDisplay
+from sklearn_dprank.profile import Profile
+
+drinks = ["tea", "coffee", "water", "orange juice", "milk", "hot chocolate", "mate", "lemonade", "ginger beer"]
+votes = pd.DataFrame(make_mallows(n_voters=500, n_items=9, phi=0.85, random_state=1), columns=drinks)
+profile = Profile.from_rankings(votes)
+
+# %%
+# Who beats whom
+# --------------
+# The margin of a pair is the share of voters who prefer one item minus the share who prefer the other. In the order
+# of the Kemeny optimum, what is light above the diagonal supports the order. These are exact counts, so the picture is
+# not private.
+
+margins = PairwiseMarginDisplay.from_profile(profile).plot()
+
+# %%
+# With the order of a private estimator the same counts show what its noise has done: framed pairs are those that a
+# majority would swap.
+
+private = DPBorda(epsilon=0.1, random_state=0).fit(profile)
+swapped = PairwiseMarginDisplay.from_estimator(private, profile).plot()
+
+# %%
+# Two consensuses
+# ---------------
+# Each crossing is a pair of items that the two put in opposite orders; the number of crossings is the Kendall tau
+# distance. The optimum on the left is marked as not private. The private one was seeded, so that this page can be made
+# again, and is marked as a simulation: a release has ``random_state=None``.
+
+optimum = Kemeny().fit(profile)
+consensus = ConsensusDisplay.from_estimators(optimum, private, names=("Kemeny", "DPBorda, epsilon = 0.1")).plot()
+
+# %%
+# Error against epsilon
+# ---------------------
+# Each point is the mean of 20 fits with fresh noise, and bands go from the best fit to the worst. Near the optimum the
+# lines lie on top of each other; ``excess=True`` draws what they exceed it by.
+
+mechanisms = {"DPBorda, K-norm noise": DPBorda(noise="knorm"), "DPKwikSort": DPKwikSort(), "DPPairwise": DPPairwise()}
+utility = PrivacyUtilityDisplay.from_estimators(
+    mechanisms, profile, epsilons=np.geomspace(0.01, 10, 7), n_trials=20, random_state=0
+).plot()
+
+# %%
+
+excess = PrivacyUtilityDisplay(utility.epsilons, utility.errors, utility.floor, utility.ceiling).plot(excess=True)
+
+# %%
+# How many questions to a voter
+# -----------------------------
+# In the local model a voter who answers K pairs has epsilon / K for each: more answers, each with more noise. A ring
+# marks the best K of each mechanism.
+
+local = {"LDPKwikSort": LDPKwikSort(epsilon=4.0), "LDPPairwise, Bradley-Terry": LDPPairwise(epsilon=4.0)}
+queries = QueryCountDisplay.from_estimators(
+    local, profile, n_queries=[1, 2, 3, 4, 6, 8, 12, 20, 36], n_trials=20, random_state=0
+).plot()
+
+# %%
+# From a shell, ``python examples/plot_displays.py folder`` saves the pictures.
+
+if len(sys.argv) > 1:
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    displays = {"margins": margins, "swapped": swapped, "consensus": consensus, "utility": utility, "excess": excess,
+                "queries": queries}  # fmt: skip
+    for name, display in displays.items():
+        display.figure_.savefig(Path(sys.argv[1], f"{name}.png"), dpi=110)

@@ -1,0 +1,100 @@
+"""What private selection chooses from: configured, pure, and reading one profile."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+
+from ..base import RankAggregator
+from ..preprocessing import RatingsToRankings
+from ..profile import Profile
+from ..rankings import as_array
+
+
+class Candidate(NamedTuple):
+    """An unfitted estimator, and what tells it from the others."""
+
+    estimator: Any
+    params: dict
+
+
+def aggregator_of(estimator):
+    """Return the aggregator that a candidate is, or ends in."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, RankAggregator):
+        raise ValueError(
+            "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
+            f"got {_named(estimator)}."
+        )
+    return last
+
+
+def pure_guarantee(estimator, n_items, n_voters):
+    """Return what one fit of a candidate promises; raises unless it is a pure one."""
+    aggregator = aggregator_of(estimator)
+    for _, step in estimator.steps[:-1] if isinstance(estimator, Pipeline) else ():
+        if step not in (None, "passthrough") and type(step) is not RatingsToRankings:
+            raise ValueError(
+                f"the candidate {_named(estimator)} has a step {type(step).__name__}, which may mix ballots with each "
+                "other; only RatingsToRankings is known to read each by itself. Transform the ballots beforehand."
+            )
+    try:
+        aggregator._validate_params()
+        guarantee = aggregator._plan(n_items, n_voters)[1].guarantee
+    except ValueError as error:
+        raise ValueError(f"the candidate {_named(estimator)} is impossible: {error}") from error
+    if math.isinf(guarantee.epsilon):
+        raise ValueError(f"the candidate {_named(estimator)} is not private; choose among private ones only.")
+    if guarantee.delta > 0:
+        raise ValueError(
+            f"the candidate {_named(estimator)} has delta={guarantee.delta:g}; selection is stated for pure candidates "
+            "only: set delta=0 and a pure noise."
+        )
+    return guarantee
+
+
+def _named(estimator):
+    return " ".join(repr(estimator).split())
+
+
+def public_shape(X):
+    """Return (n_items, n_voters) of what `fit` was given, without reading a ballot."""
+    if isinstance(X, Profile):
+        if X.voter_epsilon is not None:
+            raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
+        return X.n_items, X.n_voters
+    shape = np.shape(as_array(X))
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {shape}.")
+    return shape[1], shape[0]
+
+
+def counted_once(candidates, X):
+    """Return a profile for the candidates that accept one, its pairs counted once for all draws."""
+    reader = next((clone(c.estimator) for c in candidates if isinstance(c.estimator, RankAggregator)), None)
+    if reader is None:
+        return None
+    profile = reader._read_ballots(X, reset=True)
+    if profile is not X:
+        profile.item_names = getattr(reader, "feature_names_in_", None)
+    profile.pairwise_counts  # noqa: B018
+    return profile
+
+
+def candidates_of(estimator, param_grid):
+    """Return every candidate, configured, with its row of the grid."""
+    several = isinstance(estimator, (list, tuple))
+    bases = list(estimator) if several else [estimator]
+    grid = ParameterGrid({} if param_grid is None else param_grid)
+    if not bases or not len(grid):
+        raise ValueError(f"{'param_grid' if bases else 'estimator'} is empty; give at least one candidate to choose.")
+    candidates = []
+    for base in bases:
+        aggregator_of(base)
+        for row in grid:
+            configured = clone(base).set_params(**clone(row, safe=False))
+            candidates.append(Candidate(configured, {"estimator": base, **row} if several else row))
+    return candidates

@@ -1,0 +1,301 @@
+"""Many candidates, many trials each."""
+
+import math
+import time
+from dataclasses import replace
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..privacy.guarantee import PrivacyGuarantee
+from ._results import Results
+from ._scoring import metrics_of, scoring_guarantees
+from ._subjects import Splits
+from ._trials import check_n_trials, child_seeds, jobs_of, privacy_of, run
+
+_ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
+_ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
+
+
+def _refitted(search):
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
+
+
+class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Compare parameters and mechanisms by repeated fits with fresh noise.
+
+    Like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split, on ballots that
+    are counted once for all fits.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An aggregator, or a Pipeline that ends in one.
+    param_grid : dict or list of dict
+        Values to try by parameter. It may range over estimators, to compare mechanisms in one search: with
+        ``Pipeline([("aggregator", DPBorda())])``, ``{"aggregator": [DPBorda(), DPKwikSort()],
+        "aggregator__epsilon": [0.1, 1.0]}``.
+    n_trials : int, default=10
+        Fits with fresh noise for each candidate on each split.
+    cv : "all", None, int, splitter or iterable, default="all"
+        "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
+        their number, and so how much the noise matters). Anything else means what it means in scikit-learn.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
+        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
+        already counted, which every metric takes; for a pipeline it is the ballots as they were passed.
+    n_jobs : int or None, default=None
+        Joblib workers. Results do not depend on it, nor on the backend.
+    refit : bool, str or callable, default=True
+        Whether to fit the best candidate once more on all voters. With several metrics, the name of the one that
+        decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed of all trials; each has its own child seed, in ``cv_results_["seed"]``. The refit keeps the estimator's
+        own ``random_state``: with None it is a release, not a simulation.
+    public_ballots : bool, default=False
+        Declare that the ballots are public (simulated, or published before), so that scores of them reveal nothing.
+    progress : bool, default=True
+        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
+
+    Attributes
+    ----------
+    cv_results_ : dict of {str: array}
+        One row a candidate: "params" and "param_<name>"; the mean, standard deviation, minimum and maximum over all
+        trials ("mean_test_score", "std_test_score", "min_test_score", "max_test_score"), "rank_test_score" and
+        "split<k>_test_score"; "trial_test_score" and "seed", whose entries are arrays of shape (n_splits, n_trials);
+        "mean_fit_time" and so on, in seconds. With several metrics "score" is replaced by their names.
+    best_index_ : int
+        Row of the best candidate.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score, by the metric that decides; not there if `refit` is a callable and there are several metrics.
+    best_estimator_ : estimator
+        The best candidate, fitted on all voters; with `refit` only.
+    refit_time_ : float
+        Seconds.
+    n_splits_, multimetric_ : int, bool
+        How many splits there were, and whether there are several metrics.
+    privacy_ : PrivacyGuarantee
+        What publishing the results of the search promises the voters: nothing (epsilon is infinite), unless the
+        scoring is private or the ballots are public.
+    fits_cost_ : PrivacyGuarantee
+        What it would cost to publish every fit of the search, without scores (basic composition). Fits under
+        different neighbouring relations are added up under "replace".
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid; every candidate is checked before the first fit.
+
+    See Also
+    --------
+    PrivateSelection : Chooses on private ballots, at a stated total cost.
+    cross_validate : One candidate.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    ``cv_results_``, ``best_index_``, ``best_params_`` and ``best_score_`` are functions of the ballots, computed
+    exactly: none may be published if the ballots are private, and ``privacy_`` says so. ``best_estimator_`` keeps
+    the guarantee of its one fit, with the caveat that its parameters were selected on exact scores. The same is true
+    of scikit-learn's own ``GridSearchCV``, which does not say it. To tune without cost, search on public or simulated
+    votes (`~sklearn_dprank.datasets.make_mallows`); to tune on private ballots, use `PrivateSelection`.
+
+    .. rubric:: Remarks
+
+    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
+    is good enough.
+
+    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
+    again.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.datasets import make_mallows
+    >>> from sklearn_dprank.model_selection import GridSearchCV
+    >>> votes = make_mallows(500, 6, 0.7, random_state=0)
+    >>> grid = {"epsilon": [0.01, 1.0], "noise": ["laplace", "knorm"]}
+    >>> search = GridSearchCV(DPBorda(), grid, n_trials=20, random_state=0, public_ballots=True).fit(votes)
+    >>> search.best_params_["epsilon"], len(search.cv_results_["params"])
+    (1.0, 4)
+    >>> GridSearchCV(DPBorda(), grid, random_state=0).fit(votes).privacy_.epsilon
+    inf
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        n_trials=10,
+        cv="all",
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        random_state=None,
+        public_ballots=False,
+        progress=True,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_trials = n_trials
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.random_state = random_state
+        self.public_ballots = public_ballots
+        self.progress = progress
+
+    def fit(self, X, y=None):
+        """Run all trials of all candidates, and fit the best one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            The ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The search.
+        """
+        check_n_trials(self.n_trials)
+        metrics = metrics_of(self.scoring)
+        self._check_refit(metrics)
+        candidates = list(ParameterGrid(self.param_grid))
+        estimators = [self._candidate(parameters) for parameters in candidates]
+        splits = Splits(X, self.cv)
+        subjects = {(candidate, 0): splits.subject(estimator, 0) for candidate, estimator in enumerate(estimators)}
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("__")]:
+            delattr(self, name)  # facts of an earlier search
+        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), len(metrics) > 1, metrics
+        seeds = child_seeds(self.random_state, (len(candidates), len(splits), self.n_trials))
+        results = Results(candidates, seeds, list(metrics))
+
+        def subject_of(candidate, split):
+            if (candidate, split) not in subjects:
+                subjects[candidate, split] = splits.subject(estimators[candidate], split)
+            return subjects[candidate, split]
+
+        try:
+            for trial, row in run(jobs_of(seeds, self.n_jobs), subject_of, metrics, self.n_jobs, self.progress):
+                results.add(trial, row)
+        finally:
+            # Also after Ctrl-C: what finished is kept, and what it cost is known.
+            self.cv_results_ = results.as_dict()
+            self._account(results.guarantees, [], metrics)
+        self._choose(metrics)
+        if self.refit is not False:
+            start = time.perf_counter()
+            self.best_estimator_ = self._candidate(self.best_params_).fit(X)
+            self.refit_time_ = time.perf_counter() - start
+            self._account(results.guarantees, [privacy_of(self.best_estimator_)], metrics)
+            if not self.public_ballots:
+                exact = scoring_guarantees(metrics) is None
+                _add_caveat(self.best_estimator_, _ON_EXACT_SCORES if exact else _ON_PRIVATE_SCORES)
+        return self
+
+    def _candidate(self, parameters):
+        return clone(self.estimator).set_params(**clone(parameters, safe=False))
+
+    def _check_refit(self, metrics):
+        if callable(self.refit) or self.refit is False or (self.refit is True and len(metrics) == 1):
+            return
+        if not isinstance(self.refit, str) or self.refit not in metrics:
+            raise ValueError(
+                f"refit must be False, a callable or the name of a metric ({list(metrics)}), got {self.refit!r}."
+                if len(metrics) > 1
+                else f"refit must be a bool or a callable, got {self.refit!r}."
+            )
+
+    def _choose(self, metrics):
+        """Set the best index, parameters and score, where something decides them."""
+        if callable(self.refit):
+            self.best_index_ = int(self.refit(self.cv_results_))
+            if not 0 <= self.best_index_ < len(self.cv_results_["params"]):
+                raise ValueError(f"refit returned {self.best_index_}, which is no row of cv_results_.")
+        elif isinstance(self.refit, str) or not self.multimetric_:
+            name = self.refit if isinstance(self.refit, str) else next(iter(metrics))
+            self.best_index_ = int(self.cv_results_[f"rank_test_{name}"].argmin())
+        else:
+            return
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if isinstance(self.refit, str) or not self.multimetric_:
+            name = self.refit if isinstance(self.refit, str) else next(iter(metrics))
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][self.best_index_])
+
+    def _account(self, scored, unscored, metrics):
+        """Say what the search costs; here, in the parent process, because clones and workers forget."""
+        fits = [*scored, *unscored]
+        self.fits_cost_ = _composed(fits)
+        scorings = scoring_guarantees(metrics)
+        if self.public_ballots:
+            relation = self.fits_cost_.neighboring
+            how = "the ballots are declared public: their voters are owed nothing"
+            self.privacy_ = PrivacyGuarantee(0.0, 0.0, "central", relation, how)
+        elif scorings is None:
+            self.privacy_ = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
+        else:
+            # Recorded seeds let anybody subtract the noise, of fits and scores alike.
+            self.privacy_ = _composed([*fits, *(scorings * len(scored))]).simulated(certified=False)
+
+    @available_if(_refitted)
+    def score(self, X, y=None):
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        check_is_fitted(self, "best_estimator_")
+        scorer = self.scorer_[self.refit] if isinstance(self.refit, str) else next(iter(self.scorer_.values()))
+        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+
+    @property
+    def n_features_in_(self):
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _composed(guarantees):
+    """Compose releases whatever their neighbouring relations are."""
+    if not guarantees:
+        return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    if len(relations) > 1:
+        guarantees = [g.under_replace() for g in guarantees]
+    return PrivacyGuarantee.compose(guarantees)
+
+
+def _add_caveat(estimator, caveat):
+    """Say in the guarantee of a refitted estimator what it does not cover."""
+    last = estimator[-1] if hasattr(estimator, "named_steps") else estimator
+    if hasattr(last, "privacy_"):
+        last.privacy_ = replace(last.privacy_, caveats=(*last.privacy_.caveats, caveat))

@@ -1,0 +1,180 @@
+"""What a sweep fits and scores: a candidate on one split, with everything done once that no seed changes."""
+
+from typing import Any, NamedTuple
+
+import joblib
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+
+from ..base import RankAggregator
+from ..metrics import average_kendall_tau
+from ..profile import Profile
+from ..queries import PositionalScores
+from ..rankings import check_ballots
+
+
+class Released(NamedTuple):
+    """An aggregator on counted profiles, planned once; a trial is one release."""
+
+    aggregator: Any
+    rule: Any
+    plan: Any
+    train: Profile
+    test: Profile
+
+    def fits(self, seeds):
+        return _releases(self, seeds)
+
+    def score(self, fitted, scorer):
+        # An aggregator's own score, without checking once more what was checked when it was fitted.
+        return -average_kendall_tau(fitted.ranks_, self.test) if scorer is None else scorer(fitted, self.test)
+
+
+class Piped(NamedTuple):
+    """A pipeline whose transformers, if any, draw nothing at random: they run once, and a trial is one release."""
+
+    aggregator: Any
+    rule: Any
+    plan: Any
+    train: Profile
+    test: Profile
+    before: list
+    name: str
+    ballots: Any
+
+    def fits(self, seeds):
+        return _releases(self, seeds)
+
+    def score(self, fitted, scorer):
+        if scorer is None:
+            return -average_kendall_tau(fitted.ranks_, self.test)
+        return scorer(Pipeline([*self.before, (self.name, fitted)]), self.ballots)
+
+
+def _planned(aggregator, train, test) -> tuple[Any, ...]:
+    """Return what a release needs; raise whatever is wrong with the parameters, from public inputs only."""
+    aggregator = clone(aggregator)
+    rule, plan = aggregator._checked_plan(train)
+    return aggregator, rule, plan, train, test
+
+
+def _releases(subject, seeds):
+    # Threads may work on the same subject: each call has an aggregator of its own.
+    return clone(subject.aggregator)._releases(subject.train, subject.rule, subject.plan, seeds)
+
+
+class Refitted(NamedTuple):
+    """Any other estimator: cloned and fitted from the start for every trial."""
+
+    estimator: Any
+    train: Any
+    test: Any
+
+    def fits(self, seeds):
+        for seed in seeds:
+            yield with_seed(clone(self.estimator), seed).fit(self.train)
+
+    def score(self, fitted, scorer):
+        return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
+
+
+class Splits:
+    """The ballots of every split, read and counted once for all candidates.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+    cv : "all", None, int, splitter or iterable
+        As in `cross_validate`.
+    """
+
+    def __init__(self, X, cv):
+        self._parts = _split(X, cv)
+        self._read: dict[Any, Any] = {}
+
+    def __len__(self):
+        return len(self._parts)
+
+    def subject(self, estimator, split):
+        """Return what one candidate fits and scores on one split.
+
+        Raises
+        ------
+        ValueError
+            If its parameters are invalid or do not fit together.
+        """
+        train, test = self._parts[split]
+        if isinstance(estimator, RankAggregator):
+            return Released(*_planned(estimator, *self._profiles(split, None, estimator)[1:]))
+        if _ends_in_release(estimator):
+            before = clone(estimator[:-1]) if len(estimator) > 1 else None
+            steps, *profiles = self._profiles(split, before, estimator[-1])
+            aggregator, rule, plan, fitted, scored = _planned(estimator[-1], *profiles)
+            return Piped(aggregator, rule, plan, fitted, scored, steps, estimator.steps[-1][0], test)
+        return Refitted(estimator, train, test)
+
+    def _profiles(self, split, before, aggregator):
+        """Return the fitted transformers of a split, and its two profiles as they reach the aggregator."""
+        key = split, None if before is None else joblib.hash(before)
+        if key not in self._read:
+            train, test = self._parts[split]
+            same = train is test
+            if before is not None:
+                train, test = before.fit_transform(train), None if same else before.transform(test)
+            first = counted(train)
+            self._read[key] = [] if before is None else before.steps, first, first if same else counted(test)
+        found = self._read[key]
+        if _reads_placements(aggregator, found[1].n_items):
+            found[1].placements  # noqa: B018
+        return found
+
+
+def _split(X, cv):
+    """Return (train, test) for every split; the same object twice where all are fitted and scored."""
+    if isinstance(cv, str) and cv == "all":
+        return [(X, X)]
+    if isinstance(X, Profile):
+        raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
+    if hasattr(X, "iloc"):
+        take = X.iloc.__getitem__
+    else:
+        X = check_ballots(X)
+        take = X.__getitem__
+    return [(take(train), take(test)) for train, test in check_cv(cv).split(X)]
+
+
+def counted(X):
+    """Return a profile whose pairs are counted, so that workers share them."""
+    profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+    profile.pairwise_counts  # noqa: B018
+    return profile
+
+
+def _reads_placements(aggregator, n_items):
+    try:
+        asks = aggregator._compose()[1].asks(n_items)
+    except (TypeError, ValueError):
+        return False  # the check of the parameters says it better
+    return any(isinstance(ask.query, PositionalScores) for ask in asks)
+
+
+def _ends_in_release(estimator):
+    """Tell whether this is a pipeline of seedless transformers and an aggregator."""
+    if not isinstance(estimator, Pipeline) or not isinstance(estimator[-1], RankAggregator):
+        return False
+    return not any(_is_seed(name) for _, step in estimator.steps[:-1] for name in _parameters(step))
+
+
+def _parameters(step):
+    return step.get_params() if hasattr(step, "get_params") else ()  # "passthrough" has none
+
+
+def _is_seed(name):
+    return name == "random_state" or name.endswith("__random_state")
+
+
+def with_seed(estimator, seed):
+    """Set `seed` on every ``random_state`` parameter, nested ones too, and return the estimator."""
+    return estimator.set_params(**dict.fromkeys(filter(_is_seed, estimator.get_params()), seed))

@@ -1,0 +1,152 @@
+"""Fits with fresh noise, again and again: the jobs of a sweep, and running them anywhere."""
+
+import time
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, clone
+
+from ..privacy.bits import seed_sequence
+from ..privacy.guarantee import PrivacyGuarantee
+from ._progress import progress_bar
+
+_BLOCK = 30  # most trials in one task: enough to share a plan and a sampler's table
+_TASKS = 4  # a worker, at least: so that all have work to the end
+
+
+class Job(NamedTuple):
+    """Trials first, first + 1, ... of one candidate on one split, one for each seed."""
+
+    candidate: int
+    split: int
+    first: int
+    seeds: list[int]
+
+
+class Row(NamedTuple):
+    """What one fit gave: a score for each metric, seconds, and what the release promises."""
+
+    scores: list[float]
+    fit_time: float
+    score_time: float
+    guarantee: PrivacyGuarantee
+
+
+class Trial(NamedTuple):
+    """Where a row belongs."""
+
+    candidate: int
+    split: int
+    trial: int
+
+
+def child_seeds(random_state, shape):
+    """Return distinct seeds below 2**32, which every scikit-learn ``random_state`` accepts.
+
+    Parameters
+    ----------
+    random_state : None, int, Generator or RandomState
+        Where they come from.
+    shape : tuple of int
+        One for each fit.
+
+    Returns
+    -------
+    ndarray of int64, of that shape
+        Different for different fits, so that no two share their noise.
+    """
+    sequence, size = seed_sequence(random_state), int(np.prod(shape))
+    more = size
+    while True:
+        words = sequence.generate_state(more, np.uint32).astype(np.int64)
+        _, first = np.unique(words, return_index=True)
+        if len(first) >= size:
+            return words[np.sort(first)[:size]].reshape(shape)
+        more *= 2
+
+
+def check_n_trials(n_trials):
+    """Refuse what is no number of trials."""
+    if not isinstance(n_trials, Integral) or n_trials < 1:
+        raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
+
+
+def jobs_of(seeds, n_jobs):
+    """Return the jobs of seeds of shape (n_candidates, n_splits, n_trials): every candidate's first trials first."""
+    n_candidates, n_splits, n_trials = seeds.shape
+    block = min(max(seeds.size // (_TASKS * effective_n_jobs(n_jobs)), 1), _BLOCK)
+    return [
+        Job(candidate, split, first, seeds[candidate, split, first : first + block].tolist())
+        for first in range(0, n_trials, block)
+        for candidate in range(n_candidates)
+        for split in range(n_splits)
+    ]
+
+
+def run(jobs, subject_of, metrics, n_jobs, progress):
+    """Fit and score, and yield (Trial, Row) as they finish, in any order.
+
+    Parameters
+    ----------
+    jobs : list of Job
+        What to run.
+    subject_of : callable of (candidate, split) -> subject
+        What is fitted and scored; see `._subjects`.
+    metrics : dict of {str: callable or None}
+        Scorers by name; None is the estimator's own score.
+    n_jobs : int or None
+        Joblib workers.
+    progress : bool
+        Whether to show a bar when it takes long.
+    """
+    with progress_bar(sum(len(job.seeds) for job in jobs), progress) as advance:
+        for job, rows in _finished(jobs, subject_of, metrics, n_jobs):
+            for trial, row in enumerate(rows, start=job.first):
+                advance(1)
+                yield Trial(job.candidate, job.split, trial), row
+
+
+def _finished(jobs, subject_of, metrics, n_jobs):
+    if effective_n_jobs(n_jobs) == 1:
+        for job in jobs:  # in this process a row is there as soon as it is made
+            yield job, rows_of(subject_of(job.candidate, job.split), job.seeds, metrics)
+        return
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    # Profiles are arguments of their own, so that a backend which sends large ones only once can tell them.
+    subjects = ((job, subject_of(job.candidate, job.split)) for job in jobs)
+    yield from parallel(delayed(_task)(job, metrics, type(subject), *subject) for job, subject in subjects)
+
+
+def _task(job, metrics, kind, *parts):
+    return job, list(rows_of(kind(*parts), job.seeds, metrics))
+
+
+def rows_of(subject, seeds, metrics):
+    """Yield one row a seed."""
+    seeds = list(seeds)
+    fits = subject.fits(seeds)
+    for seed in seeds:
+        start = time.perf_counter()
+        fitted = next(fits)
+        middle = time.perf_counter()
+        scores = [subject.score(fitted, _seeded_scorer(scorer, seed)) for scorer in metrics.values()]
+        yield Row(scores, middle - start, time.perf_counter() - middle, privacy_of(fitted))
+
+
+def _seeded_scorer(scorer: Any, seed):
+    """Give a scorer that draws noise a stream of its own: the fit's streams are children 0, 1 and 2 of the seed."""
+    if isinstance(scorer, BaseEstimator) and "random_state" in scorer.get_params():
+        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        return clone(scorer).set_params(random_state=stream)
+    return scorer
+
+
+def privacy_of(fitted):
+    """Return the guarantee of a fitted aggregator, or of the pipeline that ends in one; none where it states none."""
+    last = fitted[-1] if hasattr(fitted, "named_steps") else fitted
+    return getattr(last, "privacy_", _UNSTATED)
+
+
+_UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")

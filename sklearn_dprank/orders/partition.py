@@ -1,0 +1,172 @@
+"""Exact sampling of orders by their total cost: the table of all subsets, summed where `subset_dp` maximises."""
+
+import math
+from bisect import bisect_right
+
+import numpy as np
+
+from .subset_dp import Sweep, reduced_gain
+
+
+def _logsumexp(values):
+    """Overwrite `values` and return the log of the sum of their exponentials over axis 1."""
+    top = values.max(axis=1)
+    values -= top[:, None]
+    np.exp(values, out=values)
+    total = values.sum(axis=1)
+    np.log(total, out=total)
+    return np.add(total, top, out=total)
+
+
+class PartitionTable:
+    """The law of orders with probability proportional to exp(-scale * total cost): its mass, and exact samples.
+
+    Parameters
+    ----------
+    cost : array of int or float, shape (m, m)
+        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. Integers are summed
+        exactly and scaled once, which is what `log_rounding_error` assumes.
+    scale : float
+        Non-negative. In the exponential mechanism, epsilon over the sensitivity (or over twice it).
+
+    Attributes
+    ----------
+    log_partition : float
+        Log of the sum of exp(-scale * total cost) over all m! orders.
+
+    Raises
+    ------
+    ValueError
+        If `cost` is not a square matrix of integers or finite floats, could overflow, or has more than 30
+        rows; if `scale` is negative or not finite.
+
+    Notes
+    -----
+    Orders are drawn item by item from the table of all subsets (forward filtering, backward sampling), so
+    no draw is ever rejected and the time is the same for every `cost`. The table takes 8 * 2**m bytes: 8 MB
+    at m = 20, 270 MB at m = 25. The law is exact up to double precision: every order has its
+    probability within a factor exp(2 * log_rounding_error(...)), and a choice of an item is off by at most
+    2**-52 more, the grid of `bits.uniform`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.partition import PartitionTable
+    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> table = PartitionTable(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]]), scale=np.log(2))
+    >>> round(float(np.exp(table.log_partition)), 4)  # 1 + 1/2 + 1/2 + 1/8 + 1/8 + 1/16
+    2.3125
+    >>> table.sample(2, SeededBits(np.random.SeedSequence(0))).shape
+    (2, 3)
+    """
+
+    _ROWS = 2**12  # samples drawn together
+
+    def __init__(self, cost, scale):
+        if not 0 <= scale < math.inf:
+            raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
+        gain, constant = reduced_gain(cost)
+        self._scale = float(scale)
+        self._sweep = Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact
+        self._table = self._sweep.run(_logsumexp, self._scale)
+        self.log_partition = self._table[-1, -1].item() - self._scale * constant
+        self._choices: dict[int, tuple[list[int], list[float]]] = {}
+
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (m,); a set of items met before costs next to nothing."""
+        m = len(self._sweep.gain_low)
+        mask = 2**m - 1
+        order = []
+        for _ in range(m):
+            if mask not in self._choices:
+                self._choices[mask] = self._choices_of(mask)
+            left, mass = self._choices[mask]
+            target = bits.uniform(1).item() * mass[-1]
+            order.append(left[min(bisect_right(mass, target), len(left) - 1)])
+            mask ^= 1 << order[-1]
+        return np.array(order)
+
+    def _choices_of(self, mask):
+        """Return (items of a set, cumulative mass of each as the first of them)."""
+        left = np.flatnonzero(mask >> np.arange(len(self._sweep.gain_low)) & 1)
+        weights, _ = self._sweep.peel(self._table, np.array([mask]), left[None], self._scale)
+        return left.tolist(), np.exp(weights[0] - weights[0].max()).cumsum().tolist()
+
+    def sample(self, size, bits):
+        """Draw independent orders.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        bits : BitSource
+            Supplies ``uniform(size)``.
+
+        Returns
+        -------
+        array of int, shape (size, m)
+            Orders, best first.
+        """
+        m = len(self._sweep.gain_low)
+        orders = np.empty((size, m), dtype=np.int64)
+        for start in range(0, size, self._ROWS):
+            self._draw(orders[start : start + self._ROWS], bits)
+        return orders
+
+    def _draw(self, orders, bits):
+        rows, m = orders.shape
+        every = np.arange(rows)
+        left = np.tile(np.arange(m), (rows, 1))
+        masks = np.full(rows, 2**m - 1)
+        for place in range(m):
+            weights, rest = self._sweep.peel(self._table, masks, left, self._scale)
+            weights -= weights.max(axis=1, keepdims=True)
+            mass = np.exp(weights, out=weights).cumsum(axis=1)
+            target = bits.uniform(rows) * mass[:, -1]
+            pick = np.minimum((mass <= target[:, None]).sum(axis=1), m - place - 1)
+            orders[:, place], masks = left[every, pick], rest[every, pick]
+            stays = np.ones(left.shape, dtype=bool)
+            stays[every, pick] = False
+            left = left[stays].reshape(rows, -1)
+
+
+def log_rounding_error(n_items, exponent):
+    """Bound the rounding error of any entry of the log table behind `PartitionTable`.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items m.
+    exponent : float
+        A bound on scale times the sum over pairs of ``abs(cost[i, j] - cost[j, i])``. In the exponential
+        mechanism for Kemeny with n voters, scale = epsilon / C(m, 2) gives epsilon * n.
+
+    Returns
+    -------
+    float
+        A bound on the absolute error of the log of the mass of any subset of items, above the constant
+        (costs are integers that sum below 2**53).
+
+    Notes
+    -----
+    A multiplicative error eta on every probability costs a mechanism 2 eta on top of its epsilon, and eta is
+    at most twice this bound: an order's probability is a product of exp(F(S - x) - c) / exp(F(S)), where the
+    errors of F cancel but for those of the whole set and those made locally at each S.
+
+    Let u = 2**-53, F(S) the exact log mass of a k-subset and M a bound on all abs(F). One step takes t_x = F(S - x)
+    - c_x, where c_x is one product: errors u c_x and u abs(t_x), with c_x <= M + abs(t_x) and abs(t_x) <= M + (F(S) -
+    t_x). They count in proportion to p_x = exp(t_x - F(S)), and the sum of p_x (F(S) - t_x) is an entropy,
+    at most log k: together u (3 M + 2 log k). Subtracting the largest adds u log k, the exponential 4 u, k - 1
+    additions (k - 1) u, the logarithm 4 u log k, adding the largest back u M. The sum over k <= m
+    is below u m (4 M + (m + 7) / 2 + 7 log m); the constants below are rounded up for second-order
+    terms. And F(S) lies between log k! and minus the cheaper of any order and its reverse, at most half of
+    `exponent`, so M is the larger of the two.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.orders.partition import log_rounding_error
+    >>> log_rounding_error(20, exponent=5000.0) < 1e-10
+    True
+    """
+    magnitude = max(exponent / 2, math.lgamma(n_items + 1))
+    return 2.0**-53 * n_items * (4 * magnitude + n_items / 2 + 8 * math.log(max(n_items, 1)) + 5)

@@ -1,0 +1,250 @@
+"""Two consensuses side by side."""
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
+from ._words import text_of
+
+_NOT_PRIVATE, _SIMULATED = "not private", "simulation only"
+# By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
+_STYLES: dict[str, tuple[dict[str, Any], str]] = {
+    "up": ({"color": COLOURS[0], "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
+    "down": ({"color": COLOURS[1], "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
+    "level": ({"color": "black", "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
+    "still": ({"color": "0.6", "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
+}
+
+
+class ConsensusDisplay:
+    """Two consensuses side by side: a line an item, a crossing for every pair in opposite orders.
+
+    Build it with `from_estimators` or `from_positions`.
+
+    Parameters
+    ----------
+    left, right : array-like of shape (n_items,)
+        Where each item stands; smaller is better, equal is tied.
+    item_names : sequence of str or None, default=None
+        Names of the items; None is the column indices.
+    names : tuple of (str, str), default=("left", "right")
+        What the two consensuses are called.
+    marks : tuple of (str, str), default=("not private", "not private")
+        What must be known of each side before it is shown to anybody; "" if it may be published.
+
+    Attributes
+    ----------
+    n_crossings : int
+        Pairs of items in opposite orders: the Kendall tau distance, not normalised.
+    places : ndarray of int, shape (2, n_items)
+        Where lines end, 0 is on top.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    Tied items stand next to each other, in the order of the other side (by column if they are tied there too), and
+    "2=" says that they share the second place. A tie is therefore no crossing, and the number of crossings is the
+    Kendall tau distance, not normalised.
+
+    .. rubric:: Privacy
+
+    The picture and its number of crossings are functions of both consensuses: they may be published if both may.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.plotting import ConsensusDisplay
+    >>> display = ConsensusDisplay.from_positions([0, 1, 2], [2, 0, 1], item_names=["tea", "coffee", "water"])
+    >>> display.n_crossings
+    2
+    """
+
+    def __init__(self, left, right, item_names=None, *, names=("left", "right"), marks=(_NOT_PRIVATE, _NOT_PRIVATE)):
+        self.left = read_positions(left, "left")
+        self.right = read_positions(right, "right", len(self.left))
+        self.item_names = names_of_items(item_names, len(self.left))
+        self.names = _two(names, "names")
+        self.marks = _two(marks, "marks")
+
+    @property
+    def n_crossings(self):
+        """Pairs of items in opposite orders."""
+        return int(_opposite(self.left, self.right).sum()) // 2
+
+    @property
+    def places(self):
+        """Where lines end, 0 is on top; tied items follow the other side."""
+        return np.array([_places(self.left, self.right), _places(self.right, self.left)])
+
+    @classmethod
+    def from_estimators(cls, left, right, *, names=None):
+        """Compare two fitted estimators.
+
+        Parameters
+        ----------
+        left, right : fitted aggregators
+            Over the same items. If both know names of the items, their columns may be in different orders.
+        names : tuple of (str, str) or None, default=None
+            What the two are called; None is their classes and changed parameters.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Not drawn yet. A side whose ``privacy_`` promises nothing is marked "not private", one that was seeded
+            "simulation only".
+
+        Raises
+        ------
+        ValueError
+            If the items differ.
+        """
+        for estimator in (left, right):
+            check_is_fitted(estimator, "ranks_")
+        if len(left.ranks_) != len(right.ranks_):
+            raise ValueError(
+                f"left and right must rank the same items, got {len(left.ranks_)} and {len(right.ranks_)} items."
+            )
+        own, other = (getattr(estimator, "feature_names_in_", None) for estimator in (left, right))
+        moved = right.ranks_
+        if own is not None and other is not None:
+            column = {name: k for k, name in enumerate(other)}
+            if set(column) != set(own):
+                raise ValueError("left and right must rank the same items, got different names of items.")
+            moved = right.ranks_[[column[name] for name in own]]
+        names = (text_of(left), text_of(right)) if names is None else names
+        marks = (_mark(left.privacy_), _mark(right.privacy_))
+        return cls(left.ranks_, moved, other if own is None else own, names=names, marks=marks)
+
+    @classmethod
+    def from_positions(
+        cls, left, right, *, item_names=None, names=("left", "right"), marks=(_NOT_PRIVATE, _NOT_PRIVATE)
+    ):
+        """Compare two rankings given by positions.
+
+        Parameters
+        ----------
+        left, right : array-like of shape (n_items,)
+            Where each item stands; smaller is better, equal is tied.
+        item_names : sequence of str or None, default=None
+            Names of the items; None is the column indices.
+        names : tuple of (str, str), default=("left", "right")
+            What the two are called.
+        marks : tuple of (str, str), default=("not private", "not private")
+            As positions do not say where they come from, both sides are marked; "" is for what may be published.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Not drawn yet.
+
+        Raises
+        ------
+        ValueError
+            If they have different numbers of items, or names do not fit them.
+        """
+        return cls(left, right, item_names, names=names, marks=marks)
+
+    def plot(self, ax=None):
+        """Draw the two columns and the lines between them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure, higher for more items.
+
+        Returns
+        -------
+        ConsensusDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_items = len(self.left)
+        ax = axes(ax, (6.4, min(1.9 + 0.26 * n_items, 11)))
+        places = self.places
+        kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
+        thin = 1.0 if n_items <= 20 else 0.7
+        for kind, start, end in zip(kinds, *places, strict=True):
+            style = _STYLES[kind][0]
+            ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
+        self._label_sides(ax, places)
+        _explain(ax, kinds)
+        ax.set_title(f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross", fontsize=10)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label_sides(self, ax, places):
+        """Write names and places at both ends, and above them what the two columns are."""
+        n_items = len(self.left)
+        size = 9 if n_items <= 30 else 7
+        names = fitting(self.item_names, 28)
+        right = ax.secondary_yaxis("right")
+        for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
+            items = np.argsort(place)
+            labels = [_label(names[item], positions, item, axis is ax) for item in items]
+            axis.set_yticks(range(n_items), labels, fontsize=size)
+            axis.tick_params(length=0, pad=8)
+            axis.spines[:].set_visible(False)
+        ax.set_xlim(0, 1)
+        ax.set_ylim(n_items - 0.5, -0.5)
+        heads = [shortened(name, 28) for name in self.names]
+        if any(self.marks):  # an empty second line keeps the two names level
+            heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
+        ax.set_xticks([0, 1], heads)
+        ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+
+
+def _two(texts, name):
+    """Return a tuple of two strings."""
+    texts = (texts,) if isinstance(texts, str) else tuple(map(str, texts))
+    if len(texts) != 2:
+        raise ValueError(f"{name} must hold two strings, one a side, got {texts!r}.")
+    return texts
+
+
+def _opposite(left, right):
+    """Return which pairs two rankings put in opposite orders: ndarray of bool, shape (n_items, n_items)."""
+    return np.sign(left[:, None] - left) * np.sign(right[:, None] - right) < 0
+
+
+def _places(positions, other):
+    """Return the place of every item; tied items in the order of the other side, then by column."""
+    return np.argsort(np.lexsort([np.arange(len(positions)), other, positions]))
+
+
+def _kind(start, end, crosses):
+    """Return which kind of line goes from one place to another."""
+    if not crosses:
+        return "still"
+    return "up" if end < start else "down" if end > start else "level"
+
+
+def _explain(ax, kinds):
+    """Put a legend of the kinds of lines there are below the axes."""
+    from matplotlib.lines import Line2D
+
+    entries = [(Line2D([], [], ms=4, **style), text) for kind, (style, text) in _STYLES.items() if kind in kinds]
+    handles, texts = zip(*entries, strict=True)
+    ax.legend(handles, texts, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False, fontsize=8)
+
+
+def _label(name, positions, item, left):
+    """Return the name with its place, 1 is best and shared places have an equals sign."""
+    tied = "=" if (positions == positions[item]).sum() > 1 else ""
+    place = f"{1 + (positions < positions[item]).sum()}{tied}"
+    return f"{name}  {place}" if left else f"{place}  {name}"
+
+
+def _mark(guarantee):
+    """Return what keeps a release from being published, if anything does."""
+    if math.isinf(guarantee.epsilon):
+        return _NOT_PRIVATE
+    return "" if guarantee.certified else _SIMULATED

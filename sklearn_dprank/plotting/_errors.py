@@ -1,0 +1,197 @@
+"""Error against a parameter, one line a mechanism: what such displays have in common."""
+
+import math
+
+import numpy as np
+from sklearn.base import clone
+
+from ..metrics import average_kendall_tau, kemeny_positions
+from ..model_selection import cross_validate
+from ..profile import Profile
+from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
+from ._style import axes, look, shortened
+
+_DISTANCE = "average Kendall tau distance"
+_DECADES = 3  # of the positive part of an axis that reaches 0
+
+
+class ErrorDisplay:
+    """Base of displays of error against a parameter: a subclass says which, and how its axis looks."""
+
+    _parameter = ""
+    _xlabel = ""
+
+    def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE):
+        self._values, self.errors = _checked(values, errors, self._parameter)
+        self.floor = floor
+        self.ceiling = ceiling
+        self.measure = measure
+
+    @classmethod
+    def _sweep(cls, estimators, X, values, **settings):
+        """Measure every estimator at every value of the parameter."""
+        profile = _profile(X)
+        errors = {}
+        for name, estimator in estimators.items():
+            parameter = find_parameter(estimator.get_params(), cls._parameter)
+            if parameter is None:
+                raise ValueError(f"estimators[{name!r}] has no parameter {cls._parameter}; leave it out.")
+            candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
+            trials = [cross_validate(candidate, profile, **settings) for candidate in candidates]
+            errors[name] = np.array([-trial["test_score"] for trial in trials])
+        floor, ceiling = _bounds(profile)
+        return cls(values, errors, floor, ceiling)
+
+    @classmethod
+    def _searched(cls, search, X, chosen, metric):
+        """Read the lines of a fitted search."""
+        metric = chosen_metric(search, metric)
+        known = is_kendall_tau(search, metric)
+        if X is not None and not known:
+            raise ValueError(
+                f"X gives the floor and the ceiling of the {_DISTANCE}, but the metric {metric!r} is not known to be "
+                "that (scoring=None or kendall_tau_scorer); leave X out."
+            )
+        values, errors = lines_of(search, cls._parameter, chosen, metric)
+        floor, ceiling = (None, None) if X is None else _bounds(_profile(X))
+        return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}")
+
+    def _own(self, name):
+        """Return the values of one line; NaN alone if it does not depend on the parameter."""
+        return self._values[name] if isinstance(self._values, dict) else self._values
+
+    def _lines(self):
+        """Yield (name, values, errors) of every line: ascending values, those without a finished trial left out.
+
+        A mechanism without the parameter has the same errors at both ends.
+        """
+        known = np.concatenate([self._own(name) for name in self.errors])
+        ends = np.array([np.nanmin(known), np.nanmax(known)])
+        for name, errors in self.errors.items():
+            values = self._own(name)
+            if np.isnan(values).any():
+                values, errors = ends, np.repeat(errors, 2, axis=0)
+            order = np.argsort(values, kind="stable")
+            order = order[np.isfinite(errors[order]).any(axis=1)]
+            yield name, values[order], errors[order]
+
+    def _labels(self):
+        """Return what the legend says of every line, by name."""
+        return {name: shortened(name, 60) for name in self.errors}
+
+    def _draw(self, ax, excess):
+        """Draw lines, bands, floor and ceiling; return the axes."""
+        if excess and self.floor is None:
+            raise ValueError("excess=True needs the floor; give the ballots as X where the display is made.")
+        base = self.floor if excess else 0.0
+        own, labels = ax is None, self._labels()
+        ncols = 2 if max(map(len, labels.values())) <= 38 else 1
+        ax = axes(ax, (7, 4.2 + 0.22 * math.ceil((len(labels) + 2) / ncols)))
+        lines = {name: (values, _summary(errors - base)) for name, values, errors in self._lines()}
+        for k, (name, (values, (low, mean, high))) in enumerate(lines.items()):
+            ax.fill_between(values, low, high, color=look(k)["color"], alpha=0.12, lw=0)
+            ax.plot(values, mean, label=labels[name], ms=5, lw=1.5, **look(k))
+        bounds = [bound - base for bound in (self.floor, self.ceiling) if bound is not None]
+        self._draw_bounds(ax, base)
+        self._scale_x(ax, np.concatenate([values for values, _ in lines.values()]))
+        _scale_errors(ax, np.concatenate([*(drawn.ravel() for _, drawn in lines.values()), bounds]), excess)
+        ax.set_xlabel(self._xlabel)
+        what = "excess over the optimum" if excess else self.measure
+        ax.set_ylabel(what + (" " if own else "\n") + "(not private)")  # others' axes may be small
+        _place_legend(ax, ncols if own else 1)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _draw_bounds(self, ax, base):
+        if self.floor is not None:
+            ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label="Kemeny optimum (not private)")
+        if self.ceiling is not None:
+            ax.axhline(self.ceiling - base, color="0.4", lw=1, ls=(0, (1, 2)), zorder=1.5, label="random ranking")
+
+    def _scale_x(self, ax, values):
+        ax.set_xscale("log")
+        number_ticks(ax.xaxis, values.min(), values.max())
+
+
+def _checked(values, errors, parameter):
+    """Return values and errors as arrays that fit each other."""
+    own = isinstance(values, dict)
+    if own and set(values) != set(errors):
+        raise ValueError(f"{parameter}: {sorted(values)} and errors: {sorted(errors)} must have the same names.")
+    if not errors:
+        raise ValueError("errors is empty; give at least one mechanism.")
+    read = {name: _positive(each, parameter) for name, each in values.items()} if own else _positive(values, parameter)
+    errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
+    for name, trials in errors.items():
+        expected = len(read[name] if own else read)
+        if trials.ndim != 2 or len(trials) != expected:
+            raise ValueError(
+                f"errors[{name!r}] must have shape ({expected}, n_trials), one row a value of {parameter}, "
+                f"got {trials.shape}."
+            )
+    if not np.isfinite(np.concatenate([read[name] if own else read for name in errors])).any():
+        raise ValueError(f"no mechanism depends on {parameter}; nothing can be drawn.")
+    if not any(np.isfinite(trials).any() for trials in errors.values()):
+        raise ValueError("errors has no finished trial; nothing can be drawn.")
+    return read, errors
+
+
+def _positive(values, parameter):
+    values = np.atleast_1d(np.asarray(values, dtype=float))
+    level = values.size == 1 and np.isnan(values).all()
+    if values.ndim != 1 or not (level or (np.isfinite(values) & (values > 0)).all()):
+        raise ValueError(f"{parameter} must be a list of positive numbers, got {values.tolist()}.")
+    return values
+
+
+def _profile(X):
+    return X if isinstance(X, Profile) else Profile.from_rankings(X)
+
+
+def _bounds(profile):
+    """Return (floor, ceiling): the distance of the Kemeny optimum, the expected one of a random order."""
+    floor = average_kendall_tau(kemeny_positions(profile), profile)
+    pairs = profile.pairwise_counts.sum() / 2  # a random order overrules half of all opinions
+    return floor, float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
+
+
+def _summary(errors):
+    """Return least, mean and largest error of every row; NaN, a trial that did not finish, is left out."""
+    return np.array([np.nanmin(errors, axis=1), np.nanmean(errors, axis=1), np.nanmax(errors, axis=1)])
+
+
+def _place_legend(ax, ncols):
+    """Put the legend below the axes if a layout engine makes room there, and on them if not."""
+    if ax.figure.get_layout_engine() is None:
+        ax.legend(fontsize=8, framealpha=0.7)
+    else:
+        ax.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=ncols)
+
+
+def number_ticks(axis, low, high):
+    """Label a logarithmic axis with plain numbers, and with enough of them where it spans less than a decade or two."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    if high < 10 * low:
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _scale_errors(ax, shown, excess):
+    """Make the error axis logarithmic; where something may be at 0, it is linear below the least positive error."""
+    if (shown > 0).all():
+        ax.set_yscale("log")
+        number_ticks(ax.yaxis, shown.min(), shown.max())
+    elif shown.max() > 0 and (excess or shown.min() == 0):
+        from matplotlib.ticker import FuncFormatter, NullLocator
+
+        least = max(shown[shown > 0].min(), shown.max() / 10**_DECADES)
+        linear = 10 ** math.floor(math.log10(least))
+        ax.set_yscale("symlog", linthresh=linear)
+        if shown.min() >= 0:
+            ax.set_ylim(bottom=-linear / 4)
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        ax.yaxis.set_minor_locator(NullLocator())

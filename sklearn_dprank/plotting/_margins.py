@@ -1,0 +1,236 @@
+"""Pairwise margins as a heat map."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..metrics import kemeny_positions
+from ..profile import Profile
+from ._style import axes, fitting, names_of_items, read_positions, shortened
+from ._words import text_of
+
+_NUMBERS = 12  # up to so many items each cell has its number
+_LONGEST = 24  # characters of a name
+_LARGE = 20  # up to so many items names have their usual size
+_LABELS = 60  # more items have every second name, or fewer
+
+
+class PairwiseMarginDisplay:
+    """Heat map of pairwise margins, items ordered by a consensus.
+
+    Build it with `from_profile` or `from_estimator`. A cell says how many more voters, as a share of all, prefer its
+    row to its column than the other way round. Above the diagonal that is support for the order of the items; framed
+    cells there are pairs that a majority would swap.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        ``margins[i, j]`` is the share of voters who prefer item i to j, minus the share who prefer j to i: in
+        [-1, 1], or beyond if noise was added. ``margins[j, i] == -margins[i, j]``; NaN is unknown and stays white.
+    positions : array-like of shape (n_items,) or None, default=None
+        Where the order puts each item; smaller is better. Tied items are drawn in the order of their columns, and
+        no majority is against the order of two of them. None is the order of the columns.
+    item_names : sequence of str or None, default=None
+        Names of the items; None is the column indices.
+    ordered_by : str or None, default=None
+        What `positions` come from, for the picture.
+    private : bool, default=False
+        Whether margins and positions may be published. If not, the title says so.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_items,)
+        Column indices of the items as drawn, best first.
+    opposed : ndarray of int, shape (n_pairs, 2)
+        Pairs (i, j), i before j in the order, of which a majority prefers j.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Margins counted on ballots are not private, whatever estimator has ordered them. ``private=True`` is for margins
+    that were released by a private mechanism.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.plotting import PairwiseMarginDisplay
+    >>> display = PairwiseMarginDisplay.from_profile([[2, 0, 1], [2, 1, 0], [1, 0, 2], [2, 0, 1]])
+    >>> display.margins[1]
+    array([1. , 0. , 0.5])
+    >>> display.order
+    array([1, 2, 0])
+    """
+
+    def __init__(self, margins, positions=None, item_names=None, *, ordered_by=None, private=False):
+        self.margins = _read_margins(margins)
+        n_items = len(self.margins)
+        self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
+        self.item_names = names_of_items(item_names, n_items)
+        self.ordered_by = ordered_by
+        self.private = private
+
+    @property
+    def order(self):
+        """Column indices of the items as drawn, best first."""
+        return np.argsort(self.positions, kind="stable")
+
+    @property
+    def opposed(self):
+        """Pairs (i, j), i before j in the order, of which a majority prefers j."""
+        above = self.positions[:, None] < self.positions[None, :]
+        return np.argwhere(above & (np.nan_to_num(self.margins) < 0))
+
+    @classmethod
+    def from_profile(cls, X, positions=None, *, item_names=None):
+        """Count the margins of ballots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            The ballots.
+        positions : array-like of shape (n_items,) or None, default=None
+            The consensus that orders the items, smaller is better; None is the Kemeny optimum.
+        item_names : sequence of str or None, default=None
+            Names of the items; None is those of X, or the column indices.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Not drawn yet, and not private.
+
+        Raises
+        ------
+        ValueError
+            If positions or names do not fit the number of items.
+        """
+        profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+        ordered_by = None
+        if positions is None:
+            positions, ordered_by = kemeny_positions(profile), "the Kemeny optimum"
+        names = profile.item_names if item_names is None else item_names
+        return cls(profile.margins / profile.n_voters, positions, names, ordered_by=ordered_by)
+
+    @classmethod
+    def from_estimator(cls, estimator, X):
+        """Count the margins of ballots, and order the items as a fitted estimator does.
+
+        Parameters
+        ----------
+        estimator : fitted aggregator
+            ``ranks_`` orders the items; its names of the items are used, or else those of X.
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots over the items of the estimator's `fit`.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Not drawn yet, and not private, even if the estimator is: X is counted exactly.
+
+        Raises
+        ------
+        ValueError
+            If X has other items.
+        """
+        check_is_fitted(estimator, "ranks_")
+        profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+        names = getattr(estimator, "feature_names_in_", None)
+        if profile.n_items != len(estimator.ranks_):
+            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(estimator.ranks_)}.")
+        if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):
+            raise ValueError("X must have the item names of the estimator's fit, in the same order.")
+        display = cls.from_profile(profile, estimator.ranks_, item_names=names)
+        display.ordered_by = text_of(estimator)
+        return display
+
+    def plot(self, ax=None):
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure, larger for more items.
+
+        Returns
+        -------
+        PairwiseMarginDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Notes
+        -----
+        Colours go from dark (the column is preferred) to light (the row is), so that they survive grey printing, and
+        as far as the largest margin. Up to 12 items cells have numbers. Long names are shortened in the middle; where
+        two would look alike, the number of the column follows.
+        """
+        n_items = len(self.margins)
+        names = fitting(self.item_names, _LONGEST)
+        side = max(min(0.45 * n_items, 2.8 + 0.16 * n_items, 9.5), 2.4)  # inches
+        room = (0.08 if n_items <= _LARGE else 0.06) * max(map(len, names))  # for the names
+        ax = axes(ax, (side + room + 1.2, side + room + 0.8))
+        drawn = self.margins[np.ix_(self.order, self.order)]
+        drawn[np.diag_indices(n_items)] = np.nan
+        known = np.abs(drawn[np.isfinite(drawn)])
+        limit = known.max() if known.size and known.max() > 0 else 1.0
+        image = ax.imshow(np.ma.masked_invalid(drawn), cmap="cividis", vmin=-limit, vmax=limit)
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+        bar.set_label("share preferring the row\n− share preferring the column", fontsize=9)
+        self._name_items(ax, names)
+        if n_items <= _NUMBERS:
+            _write_numbers(ax, drawn, limit)
+        self._frame_opposed(ax)
+        ax.set_title(self._title(), fontsize=10)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _title(self):
+        title = "Pairwise margins" + ("" if self.private else " (not private)")
+        if self.ordered_by is not None:
+            title += f"\nordered by {shortened(self.ordered_by, 48)}"
+        return title + ("\nframed: a majority would swap the two" if len(self.opposed) else "")
+
+    def _name_items(self, ax, names):
+        """Label rows and columns, in small print where there are many."""
+        n_items = len(self.margins)
+        places = np.arange(0, n_items, -(-n_items // _LABELS))
+        labels = [names[item] for item in self.order[places]]
+        size = 9 if n_items <= _LARGE else 7
+        ax.set_yticks(places, labels, fontsize=size)
+        upright = max(map(len, labels)) > 3
+        ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0)
+
+    def _frame_opposed(self, ax):
+        """Frame the cells above the diagonal that speak against the order."""
+        from matplotlib.patches import Rectangle
+
+        place = np.argsort(self.order)
+        for i, j in place[self.opposed]:
+            # Such a cell is no lighter than the middle of the scale: white stands out, in print too.
+            ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="white", lw=1.5))
+
+
+def _read_margins(margins):
+    """Return margins as a new square array of floats."""
+    margins = np.array(margins, dtype=float)
+    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) < 2:
+        raise ValueError(f"margins must have shape (n_items, n_items) with at least 2 items, got {margins.shape}.")
+    off = ~np.eye(len(margins), dtype=bool)
+    if np.isinf(margins).any() or not np.allclose(margins[off], -margins.T[off], equal_nan=True):
+        raise ValueError("margins[j, i] must be -margins[i, j]; give Profile.margins / n_voters, not pairwise_counts.")
+    return margins
+
+
+def _write_numbers(ax, drawn, limit):
+    """Write each known margin into its cell, dark on light and light on dark."""
+    for (i, j), margin in np.ndenumerate(drawn):
+        if np.isfinite(margin):
+            text = f"{margin:+.2f}".replace("-", "−")
+            ax.text(
+                j, i, text, ha="center", va="center", fontsize=7.5, color="white" if margin < 0.1 * limit else "black"
+            )

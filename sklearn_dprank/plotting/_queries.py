@@ -1,0 +1,196 @@
+"""Error against the number of queries a voter."""
+
+import numpy as np
+
+from ._errors import ErrorDisplay, number_ticks
+from ._style import shortened
+
+_GAP = 0.035  # least distance of two labels, as a share of the axis
+
+
+class QueryCountDisplay(ErrorDisplay):
+    """Error against K, the number of queries that each voter answers; one line a mechanism.
+
+    Build it with `from_estimators` or `from_search`. A ring marks the best K of every line.
+
+    Parameters
+    ----------
+    n_queries : array-like of int, shape (n_counts,), or dict of {str: array-like}
+        Queries a voter: those of all mechanisms, or each mechanism's own. NaN alone is a mechanism that does not
+        depend on K; its line is level.
+    errors : dict of {str: array-like of shape (n_counts, n_trials)}
+        Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
+    floor : float or None, default=None
+        Error of the Kemeny optimum: no ranking does better. None is not drawn.
+    ceiling : float or None, default=0.5
+        Expected error of a random ranking. None is not drawn.
+    measure : str, default="average Kendall tau distance"
+        What the errors are.
+
+    Attributes
+    ----------
+    best : dict of {str: int}
+        The K with the least mean error by mechanism, the smallest of several. Not private.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Errors, and so the best K, are exact functions of the ballots, and the picture says so. Choose K on public or
+    simulated votes.
+
+    .. rubric:: Remarks
+
+    A voter who answers K queries has epsilon / K for each: more answers, each with more noise.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import LDPKwikSort
+    >>> from sklearn_dprank.plotting import QueryCountDisplay
+    >>> display = QueryCountDisplay.from_estimators(
+    ...     {"LDP-KwikSort": LDPKwikSort(epsilon=2.0)}, [[0, 1, 2]] * 50, n_queries=[1, 2], n_trials=3, random_state=0
+    ... )
+    >>> display.errors["LDP-KwikSort"].shape
+    (2, 3)
+    """
+
+    _parameter = "n_queries"
+    _xlabel = "K, queries a voter"
+
+    def __init__(self, n_queries, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
+        super().__init__(n_queries, errors, floor, ceiling, measure)
+
+    @property
+    def n_queries(self):
+        """Queries a voter: an array, or one for each mechanism."""
+        return self._values
+
+    @property
+    def best(self):
+        """The K with the least mean error by mechanism, the smallest of several. Not private."""
+        return {name: int(counts[_least(errors)]) for name, counts, errors in self._dependent()}
+
+    def _dependent(self):
+        """Yield the lines that have points and depend on K."""
+        for name, counts, errors in self._lines():
+            if len(counts) and not np.isnan(self._own(name)).any():
+                yield name, counts, errors
+
+    @classmethod
+    def from_estimators(cls, estimators, X, *, n_queries, n_trials=10, random_state=None, n_jobs=None):
+        """Fit every estimator at every number of queries, `n_trials` times.
+
+        Parameters
+        ----------
+        estimators : dict of {str: aggregator}
+            Local mechanisms by name; each has one parameter called ``n_queries``, its own or that of a part.
+        X : array-like of shape (n_voters, n_items) or Profile
+            The ballots.
+        n_queries : array-like of int, shape (n_counts,)
+            Queries a voter to try.
+        n_trials, random_state, n_jobs
+            As in `sklearn_dprank.model_selection.cross_validate`.
+
+        Returns
+        -------
+        QueryCountDisplay
+            Not drawn yet.
+        """
+        n_queries = [int(count) for count in n_queries]
+        return cls._sweep(estimators, X, n_queries, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
+
+    @classmethod
+    def from_search(cls, search, X=None, *, n_queries=None, metric=None):
+        """Take errors from a fitted search: one line for each combination of the other parameters.
+
+        Parameters
+        ----------
+        search : fitted `sklearn_dprank.model_selection.GridSearchCV`
+            Its grid ranges over n_queries, and over anything else. Candidates without are level lines.
+        X : array-like of shape (n_voters, n_items), Profile or None, default=None
+            The ballots, for floor and ceiling; they are not drawn without.
+        n_queries : str, sequence of str or None, default=None
+            Full name of the parameter. None is the one called "n_queries", or whose name ends in "__n_queries".
+        metric : str or None, default=None
+            Which of several metrics; the error is its negative. None is "score", or the only one.
+
+        Returns
+        -------
+        QueryCountDisplay
+            Not drawn yet.
+
+        Raises
+        ------
+        ValueError
+            As `PrivacyUtilityDisplay.from_search`; also if a candidate has ``n_queries=None``.
+        """
+        return cls._searched(search, X, n_queries, metric)
+
+    def plot(self, ax=None, *, excess=False):
+        """Draw the means, with bands from the smallest to the largest trial and a ring at the best K of each line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        excess : bool, default=False
+            Whether to draw what errors exceed the Kemeny optimum by.
+
+        Returns
+        -------
+        QueryCountDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `excess` is asked for and there is no floor.
+
+        Notes
+        -----
+        K has a logarithmic axis where the largest is ten times the smallest or more.
+        """
+        ax = self._draw(ax, excess)
+        base = self.floor if excess else 0.0
+        ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}
+        for _, counts, errors in self._dependent():
+            best = _least(errors)
+            ax.plot(counts[best], np.nanmean(errors[best] - base), label="_ring", **ring)
+        return self
+
+    def _labels(self):
+        best = self.best
+        return {
+            name: f"{shortened(name, 50)} (best K = {best[name]})" if name in best else name for name in self.errors
+        }
+
+    def _scale_x(self, ax, values):
+        from matplotlib.ticker import FixedLocator
+
+        counts = np.unique(values)
+        wide = counts[-1] >= 10 * counts[0]
+        if wide:
+            ax.set_xscale("log")
+        number_ticks(ax.xaxis, counts[0], counts[-1])
+        ax.xaxis.set_major_locator(FixedLocator(_apart(counts, np.log(counts) if wide else counts).tolist()))
+        ax.xaxis.set_minor_locator(FixedLocator(counts.tolist()))
+
+
+def _least(errors):
+    """Return the row with the least mean, the first of several."""
+    return int(np.nanmean(errors, axis=1).argmin())
+
+
+def _apart(ticks, places):
+    """Leave out ticks that stand too near to the one before."""
+    kept = [0]
+    for k in range(1, len(ticks)):
+        if places[k] - places[kept[-1]] >= _GAP * (places[-1] - places[0]):
+            kept.append(k)
+    return ticks[kept]

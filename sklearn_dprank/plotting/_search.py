@@ -1,0 +1,158 @@
+"""What a fitted `GridSearchCV` measured: trials by metric, and lines of error against one parameter."""
+
+import math
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from ..metrics import kendall_tau_scorer
+from ._words import distinct, text_of, texts_of
+
+_TRIALS = "trial_test_"
+
+
+def metrics_of(search):
+    """Return the names of the metrics of a fitted search.
+
+    Raises
+    ------
+    ValueError
+        If it is not fitted, or does not keep its trials.
+    """
+    results = getattr(search, "cv_results_", None)
+    if results is None:
+        raise ValueError("search is not fitted; call its fit with the ballots first.")
+    names = [key.removeprefix(_TRIALS) for key in results if key.startswith(_TRIALS)]
+    if not names:
+        raise ValueError("search keeps no single trials; use sklearn_dprank.model_selection.GridSearchCV.")
+    return names
+
+
+def trials_of(search, metric):
+    """Return one array of shape (n_splits, n_trials) a candidate: its scores, NaN where a trial did not finish."""
+    return [np.asarray(scores, dtype=float) for scores in search.cv_results_[_TRIALS + metric]]
+
+
+def chosen_metric(search, metric):
+    """Return the metric asked for; None is "score" or the only one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric, or None has several to choose from.
+    """
+    names = metrics_of(search)
+    if metric is None:
+        metric = "score" if "score" in names else names[0] if len(names) == 1 else None
+    if metric not in names:
+        raise ValueError(f"metric must be one of {names}, got {metric!r}.")
+    return metric
+
+
+def is_kendall_tau(search, metric):
+    """Tell whether a metric is known to be minus the average Kendall tau distance: an aggregator's own score."""
+    scorer = search.scorer_[metric]
+    return scorer is None or scorer is kendall_tau_scorer
+
+
+def find_parameter(names, parameter, chosen=None):
+    """Return the one name that is `parameter`, or ends in it behind a double underscore; None if there is none.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Parameters to choose from.
+    parameter : str
+        What it is called, such as "epsilon".
+    chosen : str, sequence of str or None, default=None
+        Names to accept instead.
+
+    Raises
+    ------
+    ValueError
+        If there is more than one.
+    """
+    if chosen is None:
+        found = [name for name in names if name == parameter or name.endswith(f"__{parameter}")]
+    else:
+        found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
+    if len(found) > 1:
+        raise ValueError(f"{found} could all be the {parameter} to draw; from_search takes the name as {parameter}=.")
+    return found[0] if found else None
+
+
+def lines_of(search, parameter, chosen, metric):
+    """Return the errors of a search along one parameter.
+
+    Parameters
+    ----------
+    search : fitted GridSearchCV
+        The search.
+    parameter : str
+        Which parameter is the abscissa, such as "epsilon".
+    chosen : str, sequence of str or None
+        Its full name, or names, if it cannot be told.
+    metric : str
+        The metric whose negative is the error.
+
+    Returns
+    -------
+    values : dict of {str: ndarray of shape (n_values,)}
+        Values of the parameter, ascending, one entry for each combination of the other parameters; NaN alone for
+        candidates without the parameter.
+    errors : dict of {str: ndarray of shape (n_values, n_fits)}
+        Errors of all splits and trials; NaN where lines have fewer. Points without a finished trial are left out.
+
+    Raises
+    ------
+    ValueError
+        If no candidate has the parameter, or a value is no positive number, or nothing was finished.
+    """
+    candidates = search.cv_results_["params"]
+    names = [find_parameter(params, parameter, chosen) for params in candidates]
+    if not any(names):
+        wanted = f"{parameter!r} or a name that ends in '__{parameter}'" if chosen is None else repr(chosen)
+        raise ValueError(f"no candidate of the search has a parameter {wanted}: put it into the grid.")
+    lines: dict = {}
+    for params, name, scores in zip(candidates, names, trials_of(search, metric), strict=True):
+        value = params.get(name, math.nan)
+        if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
+            raise ValueError(f"{name} must be a positive number to be drawn, got {value!r}.")
+        others = texts_of(params, name)
+        line = lines.setdefault((*others.items(), name is None), Line(others, _whole(search, params, name), {}))
+        finished = -scores[np.isfinite(scores)]
+        if finished.size:
+            line.points.setdefault(math.nan if name is None else float(value), []).append(finished)
+    labels = distinct([line.others for line in lines.values()], [line.whole for line in lines.values()])
+    drawn = {label: sorted(line.points.items()) for label, line in zip(labels, lines.values(), strict=True)}
+    drawn = {label: points for label, points in drawn.items() if points}
+    if not drawn:
+        raise ValueError("search finished no trial; nothing can be drawn.")
+    values = {label: np.array([value for value, _ in points]) for label, points in drawn.items()}
+    return values, {label: _stacked([trials for _, trials in points]) for label, points in drawn.items()}
+
+
+class Line(NamedTuple):
+    """Candidates that differ in one parameter only."""
+
+    others: dict[str, str]
+    whole: str
+    points: dict[float, list]
+
+
+def _whole(search, params, name):
+    """Return the text of a candidate without the parameter `name`, if any."""
+    if not isinstance(search.estimator, BaseEstimator):
+        return "search"
+    return text_of(clone(search.estimator).set_params(**clone(params, safe=False)), {name} - {None})
+
+
+def _stacked(rows):
+    """Return trials of shape (n_values, n_fits), shorter rows filled with NaN."""
+    rows = [np.concatenate(row) for row in rows]
+    stacked = np.full((len(rows), max(map(len, rows))), np.nan)
+    for row, trials in zip(stacked, rows, strict=True):
+        row[: len(trials)] = trials
+    return stacked

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_dprank import Aggregator, LDPKwikSort, LDPPairwise, LDPQuickSort
+from sklearn_dprank.channels import Local
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
+from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.plotting import QueryCountDisplay
+from sklearn_dprank.randomizers import RandomizedResponse
+
+X = make_mallows(80, 4, 0.7, random_state=0)
+NAN = float("nan")
+
+
+def test_values():
+    mechanisms = {
+        "KwikSort": LDPKwikSort(epsilon=4.0),
+        "quicksort": LDPQuickSort(epsilon=4.0),
+        "composed": Aggregator(Local(4.0, RandomizedResponse(1)), rule="borda"),
+    }
+    display = QueryCountDisplay.from_estimators(mechanisms, X, n_queries=[1, 3], n_trials=3, random_state=0)
+    for name, estimator in mechanisms.items():
+        parameter = "channel__randomizer__n_queries" if name == "composed" else "n_queries"
+        for row, count in zip(display.errors[name], [1, 3], strict=True):
+            candidate = clone(estimator).set_params(**{parameter: count})
+            trials = cross_validate(candidate, X, n_trials=3, random_state=0)
+            np.testing.assert_array_equal(row, -trials["test_score"])
+    assert display.n_queries.tolist() == [1, 3]
+    assert display.floor == average_kendall_tau(kemeny_positions(X), X)
+    assert display.ceiling == 0.5
+
+
+def test_best_is_marked(plt):
+    """The least mean, the smaller K where two are equal; on the line, in the legend, and as a value."""
+    errors = {
+        "a": [[0.4, 0.4], [0.1, 0.3], [0.2, 0.2]],
+        "b": [[0.3, NAN], [NAN, NAN], [0.2, 0.2]],
+    }
+    display = QueryCountDisplay([1, 2, 5], errors, floor=0.05).plot()
+    assert display.best == {"a": 2, "b": 5}
+    first, second, floor, ceiling, *rings = display.ax_.get_lines()
+    assert (first.get_label(), second.get_label()) == ("a (best K = 2)", "b (best K = 5)")
+    assert first.get_xdata().tolist() == [1, 2, 5] and second.get_xdata().tolist() == [1, 5]
+    np.testing.assert_allclose(first.get_ydata(), [0.4, 0.2, 0.2])
+    assert (set(floor.get_ydata()), set(ceiling.get_ydata())) == ({0.05}, {0.5})
+    for ring, (x, y) in zip(rings, [(2, 0.2), (5, 0.2)], strict=True):
+        np.testing.assert_allclose([*np.ravel(ring.get_xdata()), *np.ravel(ring.get_ydata())], [x, y])
+        assert ring.get_markersize() > first.get_markersize()
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["a (best K = 2)", "b (best K = 5)", "Kemeny optimum (not private)", "random ranking"]
+    assert display.ax_.get_ylabel() == "average Kendall tau distance (not private)"
+    rings = display.plot(excess=True).ax_.get_lines()[4:]
+    np.testing.assert_allclose([float(np.ravel(ring.get_ydata())[0]) for ring in rings], 0.15)
+
+
+@pytest.mark.parametrize(
+    ("counts", "scale"), [([1, 2, 3, 4], "linear"), ([1, 2, 5, 10], "log"), (range(1, 41), "log"), ([3], "linear")]
+)
+def test_ticks_are_the_counts(plt, apart, counts, scale):
+    """Integers that were tried, as many as fit, the least first."""
+    display = QueryCountDisplay(counts, {"a": np.full((len(counts), 2), 0.3)}).plot()
+    assert display.ax_.get_xscale() == scale
+    display.figure_.canvas.draw()
+    ticks = display.ax_.get_xticks()
+    labels = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert labels == [f"{tick:g}" for tick in ticks]
+    assert set(map(int, labels)) <= set(counts) and labels[0] == str(min(counts))
+    assert len(labels) == len(counts) or len(counts) > 10
+    assert apart(display.ax_.get_xticklabels())
+
+
+def test_on_given_axes(plt):
+    figure, (left, right) = plt.subplots(1, 2)
+    display = QueryCountDisplay([1, 2], {"a": [[0.3], [0.2]]})
+    assert display.plot(ax=right) is display
+    assert (display.ax_, display.figure_) == (right, figure)
+    assert not left.get_lines()
+
+
+def test_counts_must_be_numbers(searched):
+    search = searched([{"n_queries": None}], LDPPairwise(), score=[[[-0.3]]])
+    with pytest.raises(ValueError, match="n_queries must be a positive number to be drawn, got None"):
+        QueryCountDisplay.from_search(search)
+    search = searched([{"epsilon": 1.0}], LDPPairwise(), score=[[[-0.3]]])
+    with pytest.raises(ValueError, match="no candidate of the search has a parameter 'n_queries'"):
+        QueryCountDisplay.from_search(search)

@@ -1,0 +1,251 @@
+"""From a fitted search to lines of error."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import Pipeline
+
+from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPBorda, LDPPairwise
+from sklearn_dprank.channels import Central
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions, kendall_tau_scorer, pairwise_error_rate
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.plotting import PrivacyUtilityDisplay, QueryCountDisplay
+from sklearn_dprank.plotting._words import text_of
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.rules import KemenyRule
+
+NAN = float("nan")
+X = make_mallows(60, 4, 0.7, random_state=0)
+
+
+def test_one_parameter(searched):
+    """Splits and trials are errors of one point; the line is called after the estimator."""
+    params = [{"epsilon": 1.0}, {"epsilon": 0.1}]
+    search = searched(
+        params, DPBorda(noise="knorm"), score=[[[-0.1, -0.2], [-0.3, -0.4]], [[-0.5, -0.6], [-0.7, -0.8]]]
+    )
+    display = PrivacyUtilityDisplay.from_search(search)
+    assert list(display.errors) == ["DPBorda(noise=knorm)"]
+    assert display.epsilons["DPBorda(noise=knorm)"].tolist() == [0.1, 1.0]
+    assert display.errors["DPBorda(noise=knorm)"].tolist() == [[0.5, 0.6, 0.7, 0.8], [0.1, 0.2, 0.3, 0.4]]
+    assert (display.floor, display.ceiling) == (None, None)
+
+
+def test_ballots_give_floor_and_ceiling(searched):
+    search = searched([{"epsilon": 1.0}], DPBorda(), score=[[[-0.4]]])
+    for ballots in (X, Profile.from_rankings(X)):
+        display = PrivacyUtilityDisplay.from_search(search, ballots)
+        assert display.floor == average_kendall_tau(kemeny_positions(X), X)
+        assert display.ceiling == 0.5
+
+
+def test_a_line_for_each_combination_of_the_others(searched):
+    params = [{"epsilon": e, "noise": noise, "random_state": 0} for noise in ("laplace", "knorm") for e in (0.1, 1.0)]
+    search = searched(params, DPBorda(), score=[[[-k]] for k in (0.4, 0.3, 0.2, 0.1)])
+    display = PrivacyUtilityDisplay.from_search(search)
+    found = {name: errors.ravel().tolist() for name, errors in display.errors.items()}
+    assert found == {"noise=laplace": [0.4, 0.3], "noise=knorm": [0.2, 0.1]}  # what is always the same is not said
+
+
+def test_lists_of_grids_with_other_estimators_and_names(searched):
+    """Estimators are told by what they are, not by which object; each grid has its own parameter and values."""
+    params = [
+        {"aggregator": DPBorda(), "aggregator__epsilon": 0.1},
+        {"aggregator": DPKwikSort(), "aggregator__epsilon": 0.1},
+        {"aggregator": DPBorda(), "aggregator__epsilon": 1.0},
+        {"aggregator": Aggregator(Central(), rule=KemenyRule(tolerance=0.1)), "aggregator__channel__epsilon": 2.0},
+    ]
+    search = searched(params, Pipeline([("aggregator", DPBorda())]), score=[[[-0.4]], [[-0.3]], [[-0.2]], [[-0.1]]])
+    display = PrivacyUtilityDisplay.from_search(search)
+    assert {name: epsilons.tolist() for name, epsilons in display.epsilons.items()} == {
+        "DPBorda": [0.1, 1.0],
+        "DPKwikSort": [0.1],
+        "Aggregator(channel=Central, rule=KemenyRule(tolerance=0.1))": [2.0],
+    }
+    assert display.errors["DPBorda"].tolist() == [[0.4], [0.2]]
+
+
+def test_labels_say_what_was_run(searched):
+    """Not what a grid has overridden: neither in a part that it sets, nor in the estimator of the search."""
+    params = [
+        {"a": DPBorda(epsilon=7.0, noise="gaussian", random_state=1), "a__epsilon": 1.0, "a__noise": "knorm"},
+        {"a": Aggregator(Central(7.0), rule="kemeny"), "a__channel__epsilon": 2.0},
+    ]
+    search = searched(params, score=[[[-0.4]], [[-0.3]]])
+    names = ["DPBorda, noise=knorm", "Aggregator(channel=Central, rule=kemeny)"]
+    assert list(PrivacyUtilityDisplay.from_search(search).errors) == names
+    search = searched(params[:1], Pipeline([("ratings", RatingsToRankings()), ("a", DPKwikSort())]), score=[[[-0.4]]])
+    assert list(PrivacyUtilityDisplay.from_search(search).errors) == ["RatingsToRankings | DPBorda(noise=knorm)"]
+    assert params[0]["a"].epsilon == 7.0  # the grid's own object is left alone
+    params = [{"epsilon": 1.0, "noise": "knorm"}, {"epsilon": 1.0}]
+    search = searched(params, DPBorda(), score=[[[-0.4]], [[-0.3]]])
+    assert list(PrivacyUtilityDisplay.from_search(search).errors) == ["noise=knorm", "DPBorda"]
+    search = searched([{"n_queries": 3, "epsilon": 2.0}], LDPPairwise(n_queries=5), score=[[[-0.4]]])
+    assert list(QueryCountDisplay.from_search(search).errors) == ["LDPPairwise(epsilon=2)"]
+
+
+def test_names_of_parameters_in_labels(searched):
+    """The last part of a name is enough, where it is; a parameter that some grids lack is told where it is there."""
+    params = [
+        {"a__epsilon": 1.0, "a__rule": "kemeny", "a__noise": "laplace"},
+        {"a__epsilon": 1.0, "a__rule": "borda", "a__noise": "laplace"},
+        {"a__epsilon": 1.0, "a__rule": "borda", "b__noise": "laplace"},
+    ]
+    search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
+    assert list(PrivacyUtilityDisplay.from_search(search).errors) == [
+        "a__noise=laplace, rule=kemeny",
+        "a__noise=laplace, rule=borda",
+        "rule=borda, b__noise=laplace",
+    ]
+
+
+def test_equal_candidates_share_a_point(searched):
+    """Grids of a list may overlap; unequal numbers of trials are filled with NaN."""
+    params = [{"epsilon": 0.1}, {"epsilon": 1.0}, {"epsilon": 1.0}]
+    search = searched(params, DPBorda(), score=[[[-0.5]], [[-0.3]], [[-0.2]]])
+    errors = PrivacyUtilityDisplay.from_search(search).errors["DPBorda"]
+    np.testing.assert_array_equal(errors, [[0.5, NAN], [0.3, 0.2]])
+
+
+def test_interrupted_search(plt, searched):
+    """Trials that did not finish are left out, and points and lines without any."""
+    params = [{"epsilon": e, "noise": noise} for noise in ("laplace", "knorm") for e in (0.1, 1.0, 10.0)]
+    scores = [[[-0.4, -0.2]], [[-0.1, NAN]], [[NAN, NAN]], [[NAN, NAN]], [[NAN, NAN]], [[NAN, NAN]]]
+    display = PrivacyUtilityDisplay.from_search(searched(params, score=scores)).plot()
+    (line,) = display.ax_.get_lines()
+    assert line.get_label() == "noise=laplace"
+    assert line.get_xdata().tolist() == [0.1, 1.0]
+    np.testing.assert_allclose(line.get_ydata(), [0.3, 0.1])
+    with pytest.raises(ValueError, match="search finished no trial; nothing can be drawn"):
+        PrivacyUtilityDisplay.from_search(searched(params, score=[[[NAN]]] * 6))
+
+
+def test_several_metrics(plt, searched):
+    scorers = {"distance": kendall_tau_scorer, "pairs": lambda estimator, X: -pairwise_error_rate(estimator.ranks_, X)}
+    search = searched([{"epsilon": 1.0}], DPBorda(), scorers, distance=[[[-0.4]]], pairs=[[[-0.2]]])
+    assert PrivacyUtilityDisplay.from_search(search, X, metric="distance").errors["DPBorda"].tolist() == [[0.4]]
+    pairs = PrivacyUtilityDisplay.from_search(search, metric="pairs").plot()
+    assert pairs.errors["DPBorda"].tolist() == [[0.2]]
+    assert pairs.ax_.get_ylabel() == "minus pairs (not private)"
+    assert len(pairs.ax_.get_lines()) == 1  # neither floor nor ceiling
+    with pytest.raises(ValueError, match=r"metric must be one of \['distance', 'pairs'\], got None"):
+        PrivacyUtilityDisplay.from_search(search)
+    with pytest.raises(ValueError, match=r"the metric 'pairs' is not known to be that .*; leave X out"):
+        PrivacyUtilityDisplay.from_search(search, X, metric="pairs")
+    only = searched([{"epsilon": 1.0}], DPBorda(), {"distance": kendall_tau_scorer}, distance=[[[-0.4]]])
+    assert PrivacyUtilityDisplay.from_search(only).errors["DPBorda"].tolist() == [[0.4]]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"noise": "knorm"}, "no candidate of the search has a parameter 'epsilon' or a name that ends in '__epsilon'"),
+        ({"myepsilon": 1.0}, "no candidate of the search has a parameter 'epsilon'"),
+        ({"epsilon": 1.0, "a__epsilon": 1.0}, r"\['epsilon', 'a__epsilon'\] could all be the epsilon to draw"),
+        ({"epsilon": None}, "epsilon must be a positive number to be drawn, got None"),
+        ({"epsilon": 0.0}, "epsilon must be a positive number to be drawn, got 0.0"),
+    ],
+)
+def test_no_epsilon(searched, params, message):
+    with pytest.raises(ValueError, match=message):
+        PrivacyUtilityDisplay.from_search(searched([params], DPBorda(), score=[[[-0.4]]]))
+
+
+def test_epsilon_by_name(searched):
+    params = [{"a__epsilon": 1.0, "b__epsilon": 2.0}, {"a__epsilon": 1.0, "b__epsilon": 4.0}, {"c": 3.0}]
+    search = searched(params[:2], score=[[[-0.4]], [[-0.3]]])
+    (epsilons,) = PrivacyUtilityDisplay.from_search(search, epsilon="b__epsilon").epsilons.values()
+    assert epsilons.tolist() == [2.0, 4.0]
+    search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
+    display = PrivacyUtilityDisplay.from_search(search, epsilon=["b__epsilon", "c"])
+    assert [epsilons.tolist() for epsilons in display.epsilons.values()] == [[2.0, 4.0], [3.0]]
+    with pytest.raises(ValueError, match="no candidate of the search has a parameter 'd__epsilon'"):
+        PrivacyUtilityDisplay.from_search(search, epsilon="d__epsilon")
+
+
+def test_candidates_without_epsilon_are_level(plt, searched):
+    """Their errors are the same at both ends of the others' lines."""
+    params = [{"a": DPBorda(), "a__epsilon": e} for e in (0.1, 2.0)] + [{"a": Kemeny()}, {"a": DPBorda()}]
+    search = searched(params, score=[[[-0.4]], [[-0.2]], [[-0.1, -0.3]], [[-0.35]]])
+    display = PrivacyUtilityDisplay.from_search(search)
+    assert list(display.errors) == ["DPBorda", "Kemeny", "DPBorda (2)"]
+    np.testing.assert_array_equal(display.epsilons["Kemeny"], [NAN])
+    first, kemeny, other = display.plot().ax_.get_lines()
+    assert first.get_xdata().tolist() == kemeny.get_xdata().tolist() == other.get_xdata().tolist() == [0.1, 2.0]
+    np.testing.assert_allclose(first.get_ydata(), [0.4, 0.2])
+    np.testing.assert_allclose(kemeny.get_ydata(), [0.2, 0.2])
+    np.testing.assert_allclose(other.get_ydata(), [0.35, 0.35])
+    params = [{"a": LDPPairwise(), "a__n_queries": k} for k in (1, 2)] + [{"a": LDPBorda()}]
+    search = searched(params, score=[[[-0.4]], [[-0.3]], [[-0.2]]])
+    counts = QueryCountDisplay.from_search(search).plot()
+    assert counts.best == {"LDPPairwise": 2}  # there is no K to choose for the other
+    assert [line.get_label() for line in counts.ax_.get_lines()] == ["LDPPairwise (best K = 2)", "LDPBorda", "_ring"]
+
+
+def test_not_a_search(searched):
+    with pytest.raises(ValueError, match="search is not fitted; call its fit"):
+        PrivacyUtilityDisplay.from_search(GridSearchCV(DPBorda(), {"epsilon": [1.0]}))
+    foreign = searched([{"epsilon": 1.0}], score=[[[-0.4]]])
+    del foreign.cv_results_["trial_test_score"]
+    with pytest.raises(ValueError, match=r"use sklearn_dprank.model_selection.GridSearchCV"):
+        PrivacyUtilityDisplay.from_search(foreign)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1 + 0.2, "0.3"),
+        (np.float64(1e-6), "1e-06"),
+        (np.int64(3), "3"),
+        (None, "None"),
+        ("kemeny", "kemeny"),
+        (KemenyRule, "KemenyRule"),
+        (DPBorda(epsilon=1.0, random_state=5), "DPBorda"),
+        (DPPairwise(rule=KemenyRule(tolerance=0.5)), "DPPairwise(rule=KemenyRule(tolerance=0.5))"),
+        ([1,  2], "[1, 2]"),
+    ],
+)  # fmt: skip
+def test_text_of(value, text):
+    assert text_of(value) == text
+
+
+def test_real_search():
+    """A search over mechanisms, on two splits."""
+    grid = [
+        {"aggregator": [DPBorda()], "aggregator__epsilon": [0.1, 1.0], "aggregator__noise": ["laplace", "knorm"]},
+        {"aggregator": [LDPPairwise()], "aggregator__epsilon": [4.0]},
+    ]
+    search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, n_trials=3, cv=2, random_state=0, refit=False)
+    search.fit(X)
+    display = PrivacyUtilityDisplay.from_search(search, X)
+    assert list(display.errors) == ["DPBorda, noise=laplace", "DPBorda, noise=knorm", "LDPPairwise"]
+    for params, scores in zip(search.cv_results_["params"], search.cv_results_["trial_test_score"], strict=True):
+        name = type(params["aggregator"]).__name__
+        name += f", noise={params['aggregator__noise']}" if "aggregator__noise" in params else ""
+        row = display.epsilons[name].tolist().index(params["aggregator__epsilon"])
+        assert display.errors[name][row].tolist() == (-scores).ravel().tolist()
+        assert display.errors[name].shape[1] == 6
+    assert display.floor == average_kendall_tau(kemeny_positions(X), X)
+
+
+def test_real_search_over_queries(plt):
+    grid = {"n_queries": [1, 2, 6], "epsilon": [0.5, 4.0]}
+    search = GridSearchCV(LDPPairwise(), grid, n_trials=2, random_state=0, refit=False).fit(X)
+    display = QueryCountDisplay.from_search(search)
+    assert list(display.errors) == ["epsilon=0.5", "epsilon=4"]
+    means = dict(zip(map(str, search.cv_results_["params"]), search.cv_results_["mean_test_score"], strict=True))
+    for epsilon, name in zip(grid["epsilon"], display.errors, strict=True):
+        wanted = [-means[str({"epsilon": epsilon, "n_queries": count})] for count in grid["n_queries"]]
+        np.testing.assert_allclose(display.errors[name].mean(axis=1), wanted)
+        assert display.n_queries[name].tolist() == [1, 2, 6]
+        assert display.best[name] == grid["n_queries"][int(np.argmin(wanted))]
+
+
+def test_a_search_and_a_sweep_measure_the_same():
+    """One epsilon, many trials: both means are those of the same distribution."""
+    search = GridSearchCV(DPBorda(), {"epsilon": [0.2]}, n_trials=200, random_state=1, refit=False).fit(X)
+    (errors,) = PrivacyUtilityDisplay.from_search(search).errors.values()
+    other = -cross_validate(DPBorda(epsilon=0.2), X, n_trials=200, random_state=2)["test_score"]
+    error = np.hypot(errors.std(), other.std()) / np.sqrt(200)
+    assert abs(errors.mean() - other.mean()) < 4 * error

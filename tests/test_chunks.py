@@ -1,0 +1,181 @@
+"""Ballots chunk by chunk: the same profile as in memory, in the memory of one chunk."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import profiles
+
+from sklearn_dprank.chunks import is_lazy
+from sklearn_dprank.profile import Profile
+
+STREAM = """
+import resource
+import sys
+
+import numpy as np
+
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.profile import Profile
+
+n_voters, n_items, size = 20_000_000, 10, 250_000
+children = np.random.SeedSequence(0).spawn(n_voters // size)
+expected = np.zeros((n_items, n_items), dtype=np.int64)
+places = np.zeros((n_items, n_items), dtype=np.int64)
+
+
+def chunks():
+    for child in children:
+        X = make_mallows(size, n_items, 0.9, center=np.arange(n_items), random_state=int(child.generate_state(1)[0]))
+        by_item = X.T.astype(np.int8)
+        for i, row in enumerate(by_item):
+            expected[i] += (row < by_item).sum(axis=1)
+            places[i] += np.bincount(row, minlength=n_items)
+        yield X
+
+
+def peak():
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
+
+
+before = peak()
+profile = Profile.from_chunks(chunks())
+assert profile.n_voters == n_voters and profile.positions is None
+np.testing.assert_array_equal(profile.pairwise_counts, expected)
+np.testing.assert_array_equal(profile.position_counts, places)
+print(peak() - before)
+"""
+
+
+def assert_same(one, other):
+    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
+
+
+@pytest.mark.slow
+def test_twenty_million_ballots_in_the_memory_of_one_chunk():
+    pytest.importorskip("resource", reason="no peak memory on this system")
+    done = subprocess.run([sys.executable, "-c", STREAM], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 150  # MB; about 50 measured; the ballots take 1,600 as int64, 200 in compact form
+
+
+def test_a_million_ballots_are_the_whole():
+    X = np.random.default_rng(0).permuted(np.tile(np.arange(10), (1_000_000, 1)), axis=1)
+    whole = Profile.from_rankings(X)
+    assert_same(Profile.from_chunks(np.array_split(X, 7)), whole)
+    together = Profile.from_chunks(np.array_split(X, 7), keep="positions")
+    np.testing.assert_array_equal(together.positions.table, X.T)
+
+
+def test_one_chunk_at_a_time():
+    """While a chunk is made, none before it is alive."""
+    import weakref
+
+    class Chunk(np.ndarray):
+        pass
+
+    alive = []
+
+    def chunks():
+        for seed in range(5):
+            assert not any(ref() is not None for ref in alive)
+            chunk = np.random.default_rng(seed).random((50, 4)).view(Chunk)
+            alive.append(weakref.ref(chunk))
+            yield chunk
+            del chunk
+
+    assert Profile.from_chunks(chunks()).n_voters == 250
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles(max_voters=15, max_items=5), st.data())
+def test_merging_is_associative_and_commutative(X, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), min_size=2, max_size=2)))
+    a, b, c = (Profile._from_chunk(part, item_names=None, keep="counts") for part in np.split(X, cuts))
+    assert_same((a + b) + c, a + (b + c))
+    assert_same(a + b + c, c + a + b)
+    assert_same(Profile._sum([a, b, c]), Profile.from_rankings(X))
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+def test_chunks_without_rows_count_nobody(keep):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0.0, 1.0], [np.nan, 0.0], [1.0, 0.0]], columns=["tea", "milk"])
+    empty = frame.iloc[:0]
+    total = Profile.from_chunks([empty, frame, empty, frame, empty], keep=keep)
+    assert_same(total, Profile.from_rankings(pd.concat([frame, frame])))
+    assert total.item_names.tolist() == ["tea", "milk"]
+    with pytest.raises(ValueError, match="chunks hold no ballot; give at least one"):
+        Profile.from_chunks([empty, empty], keep=keep)
+    with pytest.raises(ValueError, match="profiles over 2 and 3 items do not add up"):
+        Profile.from_chunks([frame, np.empty((0, 3))], keep=keep)
+    with pytest.raises(ValueError, match="names in another order, do not add up"):
+        Profile.from_chunks([frame, empty[["milk", "tea"]]], keep=keep)
+
+
+def test_names_given_replace_those_of_the_chunks():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0, 1], [1, 0]], columns=["tea", "milk"])
+    assert Profile.from_chunks([frame, frame.iloc[:0]], item_names=["a", "b"]).item_names.tolist() == ["a", "b"]
+
+
+def test_errors_come_before_any_chunk_is_read():
+    def chunks():
+        raise AssertionError("read")
+        yield
+
+    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+        Profile.from_chunks(chunks(), keep="all")
+
+
+def test_errors_quote_no_ballot():
+    with pytest.raises(ValueError) as caught:
+        Profile.from_chunks([[[0, 1]], [["4711", "x"]]])
+    assert "4711" not in str(caught.value)
+
+
+def test_copies_stay_read_only():
+    profile = pickle.loads(pickle.dumps(Profile.from_rankings([[0, 1, 2]], keep="counts")))
+    for statistic in (profile.pairwise_counts, profile.placements):
+        with pytest.raises(ValueError, match="read-only"):
+            statistic[0] = 5
+
+
+def test_size_counts_the_arrays():
+    X = np.tile(np.arange(10), (1000, 1))
+    kept, counted = Profile.from_rankings(X), Profile.from_rankings(X, keep="counts")
+    assert 10_000 < sys.getsizeof(kept) < 11_000  # a byte an entry
+    assert counted.pairwise_counts.nbytes < sys.getsizeof(counted) < 2000
+
+
+def test_lazy_is_asked_of_the_class():
+    class Yes:
+        def __getattr__(self, name):
+            return None
+
+    class Collection:
+        def __dask_graph__(self):
+            return {}
+
+    assert not is_lazy(Yes()) and not is_lazy([]) and not is_lazy(np.eye(2)) and not is_lazy([[[0, 1]]])
+    assert is_lazy(Collection()) and is_lazy([Collection(), Collection()])
+    assert not is_lazy([Collection(), [[0, 1]]])
+
+
+def test_dask_is_not_needed():
+    code = """
+import sys
+sys.modules["dask"] = sys.modules["distributed"] = None  # importing them raises
+from sklearn_dprank.profile import Profile
+assert Profile.from_chunks(iter([[[0, 1]], [[1, 0]]])).n_voters == 2
+assert Profile.from_chunks([[[0, 1]], [[1, 0]]]).n_voters == 2
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
