@@ -105,6 +105,22 @@ def merge_placements(tables):
     return np.column_stack([item, first, last, voters])
 
 
+def all_strict(positions):
+    """Tell whether every ballot is a complete strict ranking, stored as positions 0..m-1.
+
+    Parameters
+    ----------
+    positions : Positions
+        Ballots in compact form.
+
+    Returns
+    -------
+    bool
+        A wrong "no" is possible, where positions have gaps; it costs time only.
+    """
+    return all(_all_strict(piece) for piece in _pieces(positions.table, _PIECE))
+
+
 def _pieces(table, width):
     """Yield the table, `width` voters at a time."""
     for start in range(0, table.shape[1], width):

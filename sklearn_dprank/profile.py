@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .chunks import is_lazy, reduce_partitions
-from .counting import count_pairs, count_placements, merge_placements
+from .counting import all_strict, count_pairs, count_placements, merge_placements
 from .rankings import Positions, check_ballots, compact_positions
 
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
@@ -261,6 +261,11 @@ class Profile:
         best); items without an opinion are tied last.
         """
         return _read_only(count_placements(self.positions))
+
+    @cached_property
+    def strict(self):
+        """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
+        return self.positions is not None and all_strict(self.positions)
 
     @property
     def position_counts(self):

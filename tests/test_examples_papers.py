@@ -152,7 +152,7 @@ def test_yan_queries(example, tmp_path):
     votes = data.mallows(1000, 6, 0.5)
     assert yan.query_counts(4) == [1, 2, 3, 4, 5, 6] and yan.query_counts(15) == [1, 2, 3, 4, 5, 16, 105]
     for name in yan.RANDOMIZERS:
-        result = yan.sweep_queries(votes, name, (1.0,), 10)
+        result = yan.sweep_queries(votes, name, (1.0,), 30)
         rates = mean(result[1.0][..., yan.ERROR_RATE])
         assert rates[0] == rates.min() and rates[-1] > rates[0] + 0.1
         assert yan.good_choices([votes], [result]) == {1.0: [True]}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from oracles import all_ballots, naive_counts, naive_placements, profiles
 
 from sklearn_dprank import counting
+from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import Positions
 
@@ -163,3 +164,17 @@ def test_errors():
         one + Profile.from_rankings([[0, 1]], item_names=["b", "a"])
     with pytest.raises(TypeError):
         one + 1
+
+
+@given(profiles())
+def test_strict_is_never_wrong_about_ties_and_gaps(X):
+    if Profile.from_rankings(X).strict:
+        assert not np.isnan(X.astype(float)).any()
+        assert all(len(set(row)) == len(row) for row in X.tolist())
+
+
+def test_strict_profiles():
+    assert Profile.from_rankings(make_mallows(500, 6, 0.8, random_state=0)).strict
+    assert not Profile.from_rankings([[0, 1, 1], [0, 1, 2]]).strict
+    assert not Profile.from_rankings([[0, 1, np.nan], [0, 1, 2]]).strict
+    assert not Profile.from_rankings([[0, 1, 2]], keep="counts").strict  # the ballots are not there

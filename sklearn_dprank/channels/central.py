@@ -161,20 +161,20 @@ class _Opener:
     release: Any
 
     def sessions(self, profile):
-        """Return what opens session after session; they share samplers made from exact answers."""
-        return partial(self, profile, samplers={})
+        """Return what opens session after session; they share what costs a pass or a table."""
+        return partial(self, profile, shared={})
 
-    def __call__(self, profile, bits, samplers=None):
-        session = _CentralSession(profile, self.prices, bits, samplers)
+    def __call__(self, profile, bits, shared=None):
+        session = _CentralSession(profile, self.prices, bits, shared)
         if self.release is not None:
             session.publish(self.release)
         return session
 
 
 class _CentralSession(Session):
-    def __init__(self, profile, prices, bits, samplers=None):
+    def __init__(self, profile, prices, bits, shared=None):
         super().__init__(profile.n_items, bits.coins)
-        self._samplers = samplers
+        self._shared = shared
         self._profile = profile
         self._prices = prices
         self._noise = bits.noise
@@ -197,9 +197,19 @@ class _CentralSession(Session):
         return answer
 
     def _released(self, query, mechanism):
-        if self._samplers is None or not isinstance(mechanism, ExponentialMechanism):
-            return mechanism.release(query, query.vector(self._profile, self.coins), self._noise)
-        if (query, mechanism) not in self._samplers:
-            self._samplers.clear()  # a table is large, and an anchor of an earlier session never comes back
-            self._samplers[query, mechanism] = mechanism.sampler(query, query.vector(self._profile, self.coins))
-        return self._samplers[query, mechanism](self._noise)
+        if self._shared is not None and isinstance(mechanism, ExponentialMechanism):
+            sampler = self._once((query, mechanism), lambda: mechanism.sampler(query, self._exact(query)))
+            return sampler(self._noise)
+        if self._shared is not None and isinstance(query, (Histogram, ScoresByHistogram)) and self._profile.strict:
+            return mechanism.release(query, self._once(query, lambda: self._exact(query)), self._noise)
+        return mechanism.release(query, self._exact(query), self._noise)
+
+    def _exact(self, query):
+        return query.vector(self._profile, self.coins)
+
+    def _once(self, key, make):
+        """Return what no noise changes; the sessions of one sweep share the last of it."""
+        if key not in self._shared:
+            self._shared.clear()  # a table is large, and an anchor of an earlier session never comes back
+            self._shared[key] = make()
+        return self._shared[key]

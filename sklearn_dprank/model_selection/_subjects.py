@@ -148,7 +148,7 @@ def _split(X, cv):
 def counted(X):
     """Return a profile whose pairs are counted, so that workers share them."""
     profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
-    profile.pairwise_counts  # noqa: B018
+    profile.pairwise_counts, profile.strict  # noqa: B018
     return profile
 
 

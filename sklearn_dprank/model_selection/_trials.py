@@ -12,8 +12,8 @@ from ..privacy.bits import seed_sequence
 from ..privacy.guarantee import PrivacyGuarantee
 from ._progress import progress_bar
 
-_BLOCK = 30  # most trials in one task: enough to share a plan and a sampler's table
-_TASKS = 4  # a worker, at least: so that all have work to the end
+_BLOCK = 30  # most trials in one task: enough to share a sampler's table
+_TASKS = 4  # at least, for each of several workers: so that all have work to the end
 
 
 class Job(NamedTuple):
@@ -76,7 +76,8 @@ def check_n_trials(n_trials):
 def jobs_of(seeds, n_jobs):
     """Return the jobs of seeds of shape (n_candidates, n_splits, n_trials): every candidate's first trials first."""
     n_candidates, n_splits, n_trials = seeds.shape
-    block = min(max(seeds.size // (_TASKS * effective_n_jobs(n_jobs)), 1), _BLOCK)
+    workers = effective_n_jobs(n_jobs)
+    block = _BLOCK if workers == 1 else min(max(seeds.size // (_TASKS * workers), 1), _BLOCK)
     return [
         Job(candidate, split, first, seeds[candidate, split, first : first + block].tolist())
         for first in range(0, n_trials, block)

@@ -47,6 +47,8 @@ def completed_ballots(profile, coins):
     """Return every ballot as a complete strict ranking, int64, shape (n_items, n_voters)."""
     if profile.positions is None:
         raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
+    if profile.strict:  # nothing to complete, and no coin is tossed
+        return profile.positions.table.astype(np.int64)
     return completed(profile.positions, coins)
 
 

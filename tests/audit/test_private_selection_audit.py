@@ -340,4 +340,4 @@ def test_the_audited_law_is_the_one_that_is_fitted(distribution, mean_draws):
 
 def test_another_number_of_draws_would_be_seen(monkeypatch):
     monkeypatch.setattr(private_selection, "draw_count", lambda *args: 3)
-    assert p_value_of_fits(500, "geometric", 3) < 1e-4
+    assert p_value_of_fits(900, "geometric", 3) < 1e-4

@@ -56,9 +56,7 @@ def test_sushi_sweep_against_scikit_learn(benchmark):
     assert fastest[1] / fastest[0] >= 20
 
 
-@pytest.mark.parametrize(
-    "estimator", [DPBorda(), DPBorda(noise="knorm"), DPKwikSort(), DPPrudentOrder(), DPPairwise(rule="borda")], ids=repr
-)
+@pytest.mark.parametrize("estimator", [*SIX, DPPairwise(rule="borda")], ids=repr)
 def test_a_trial_costs_no_pass_over_the_ballots(benchmark, estimator):
     """1,000 trials at a million voters against 1,000 trials at a thousand, both counted before."""
     many, few = (Profile.from_rankings(make_mallows(n, 10, 0.8, random_state=0)) for n in (1_000_000, 1_000))

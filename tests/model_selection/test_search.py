@@ -268,6 +268,19 @@ def test_profiles_and_ballots_counted_once(monkeypatch):
     assert again["mean_test_score"] == expected["mean_test_score"]
 
 
+def test_histograms_are_read_once(monkeypatch):
+    """Strict ballots need no coins, so that all trials share their histogram; others are completed in each."""
+    from sklearn_dprank.queries import histogram
+
+    calls = []
+    completed = histogram.completed_ballots
+    monkeypatch.setattr(histogram, "completed_ballots", lambda *args: calls.append(1) or completed(*args))
+    cross_validate(DPHistogram(), X, n_trials=20, random_state=0)
+    assert len(calls) == 1
+    cross_validate(DPHistogram(), [*X, [0, 0, 1, 2, 3]], n_trials=20, random_state=0)
+    assert len(calls) == 1 + 20
+
+
 def test_transformers_run_once(monkeypatch):
     calls = []
     transform = RatingsToRankings.transform

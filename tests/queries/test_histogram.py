@@ -31,6 +31,14 @@ def histogram(X, seed=0):
     return Histogram().vector(Profile.from_rankings(X), seeded(seed))
 
 
+def test_strict_ballots_toss_no_coin():
+    X = make_mallows(200, 5, 0.8, random_state=0)
+    for query in (Histogram(), ScoresByHistogram(NetWins())):
+        assert query.vector(Profile.from_rankings(X), None).sum() == (200 if query == Histogram() else 0)
+    with pytest.raises(AttributeError):  # one tie, and every ballot is completed by coins
+        Histogram().vector(Profile.from_rankings([*X, [0, 0, 1, 2, 3]]), None)
+
+
 @settings(max_examples=60, deadline=None)
 @given(profiles(strict=True))
 def test_counts_of_rankings(X):
