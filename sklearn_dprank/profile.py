@@ -285,8 +285,11 @@ def _check_keep(keep):
 
 
 def _names(X, item_names):
-    """Return the names of the items: those given, else the columns of a DataFrame, else None."""
-    return list(X.columns) if item_names is None and hasattr(X, "columns") else item_names
+    """Return the names of the items: those given, else the columns of a DataFrame if they are strings, else None."""
+    if item_names is not None or not hasattr(X, "columns"):
+        return item_names
+    columns = list(X.columns)
+    return columns if all(isinstance(name, str) for name in columns) else None  # as scikit-learn has it
 
 
 def _is_empty(chunk):

@@ -86,7 +86,9 @@ class Central(BaseEstimator):
             price = self._price(ask, epsilon * ask.share, n_items)
             prices[type(ask.query)] = price
             loss += price.epsilon * ask.times
-        return Plan(self._guarantee(loss / epsilon, prices), _Opener(prices, release))
+        reads_ballots = any(issubclass(kind, (Histogram, ScoresByHistogram)) for kind in prices)
+        guarantee = self._guarantee(loss / epsilon, prices)
+        return Plan(guarantee, _Opener(prices, release), reads_ballots=reads_ballots)
 
     def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
@@ -208,7 +210,7 @@ class _CentralSession(Session):
         return query.vector(self._profile, self.coins)
 
     def _once(self, key, make):
-        """Return what no noise changes; the sessions of one sweep share the last of it."""
+        """Return what no noise changes; the sessions of one sweep share the last of it (none near random anchors)."""
         if key not in self._shared:
             self._shared.clear()  # a table is large, and an anchor of an earlier session never comes back
             self._shared[key] = make()

@@ -74,7 +74,9 @@ class Interactive(BaseEstimator):
             "flip_grid": FLIP_GRID,
         }
         guarantee = PrivacyGuarantee(float(self.epsilon), 0.0, "local", "replace", terms.how)
-        return Plan(guarantee, _Opener(terms, protocol, n_voters), protocol, client=_ClientMaker(protocol))
+        return Plan(
+            guarantee, _Opener(terms, protocol, n_voters), protocol, client=_ClientMaker(protocol), reads_ballots=True
+        )
 
 
 def _flip(epsilon):

@@ -90,7 +90,7 @@ class Local(BaseEstimator):
         opener = _Opener(randomizer, protocols, personal)
         own = min(grid)
         client = _ClientMaker(randomizer, protocols[own], own if personal else None)
-        return Plan(guarantee, opener, protocols[own], client=client)
+        return Plan(guarantee, opener, protocols[own], client=client, reads_ballots=True)
 
 
 class Client:

@@ -120,12 +120,15 @@ class Plan:
         What clients must know, as JSON-able data; None where voters hand over their ballots.
     client : callable of (random_state) -> Client, or None
         Makes one voter's device; None where voters hand over their ballots.
+    reads_ballots : bool
+        Whether a session needs the ballots of a Profile; else its counts will do.
     """
 
     guarantee: PrivacyGuarantee
     open: Callable[..., Session]
     protocol: dict | None = None
     client: Callable[..., Any] | None = None
+    reads_ballots: bool = False
 
     def sessions(self, voters):
         """Return what opens one session after another on the same voters: a callable of (bits).

@@ -111,7 +111,9 @@ class Shuffle(BaseEstimator):
             caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
         )
         facts = {"local_epsilon": each * rounds}
-        return Plan(guarantee, _Opener(protocol, crowd, facts), protocol, client=_ClientMaker(protocol))
+        return Plan(
+            guarantee, _Opener(protocol, crowd, facts), protocol, client=_ClientMaker(protocol), reads_ballots=True
+        )
 
     def _crowd(self, n_voters, n_items):
         """Return among how many messages one hides."""

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
 
 from ..base import RankAggregator
-from ..preprocessing import RatingsToRankings
 from ..profile import Profile
 from ..rankings import as_array
+from ._steps import last_step, mixing_step
 
 
 class Candidate(NamedTuple):
@@ -23,7 +22,7 @@ class Candidate(NamedTuple):
 
 def aggregator_of(estimator):
     """Return the aggregator that a candidate is, or ends in."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = last_step(estimator)
     if not isinstance(last, RankAggregator):
         raise ValueError(
             "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
@@ -35,12 +34,11 @@ def aggregator_of(estimator):
 def pure_guarantee(estimator, n_items, n_voters):
     """Return what one fit of a candidate promises; raises unless it is a pure one."""
     aggregator = aggregator_of(estimator)
-    for _, step in estimator.steps[:-1] if isinstance(estimator, Pipeline) else ():
-        if step not in (None, "passthrough") and type(step) is not RatingsToRankings:
-            raise ValueError(
-                f"the candidate {_named(estimator)} has a step {type(step).__name__}, which may mix ballots with each "
-                "other; only RatingsToRankings is known to read each by itself. Transform the ballots beforehand."
-            )
+    if (step := mixing_step(estimator)) is not None:
+        raise ValueError(
+            f"the candidate {_named(estimator)} has a step {type(step).__name__}, which may mix ballots with each "
+            "other; only RatingsToRankings is known to read each by itself. Transform the ballots beforehand."
+        )
     try:
         aggregator._validate_params()
         guarantee = aggregator._plan(n_items, n_voters)[1].guarantee

@@ -59,9 +59,9 @@ class smallest_within(BaseEstimator):
             If the tolerance is negative, no candidate was scored, or the parameter or metric is not there or not
             unique.
         """
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance!r}.")
-        score = cv_results[f"mean_test_{self._metric(cv_results)}"]
+        names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
+        self.check(names)
+        score = cv_results[f"mean_test_{names[0] if self.metric is None else self.metric}"]
         if np.isnan(score).all():
             raise ValueError("no candidate was scored; nothing can be chosen.")
         near = score >= np.nanmax(score) - self.tolerance
@@ -69,13 +69,25 @@ class smallest_within(BaseEstimator):
         best = np.where(near, epsilon, np.inf).min()
         return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
 
-    def _metric(self, cv_results):
-        names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
+    def check(self, names):
+        """Refuse, before any fit, a tolerance or a metric that cannot decide.
+
+        Parameters
+        ----------
+        names : list of str
+            The metrics of the search.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is negative, or the metric is not there or not unique.
+        """
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must be at least 0, got {self.tolerance!r}.")
         if self.metric is None and len(names) > 1:
             raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
         if self.metric is not None and self.metric not in names:
             raise ValueError(f"metric must be one of {names}, got {self.metric!r}.")
-        return names[0] if self.metric is None else self.metric
 
     def _parameter(self, candidates):
         """Return every candidate's value of the parameter; infinity where it has none."""

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 
 class Results:
-    """Collects rows as trials finish, in any order; unfinished trials are NaN.
+    """Collects rows as trials finish, in any order; unfinished trials are NaN and left out of means.
 
     Parameters
     ----------
@@ -26,12 +26,14 @@ class Results:
         self._names = names
         self._scores = np.full((*seeds.shape, len(names)), np.nan)
         self._times = np.full((*seeds.shape, 2), np.nan)
+        self._finished = np.zeros(seeds.shape, dtype=bool)
         #: What each finished fit promises.
         self.guarantees = []
 
     def add(self, trial, row):
         """Record one fit."""
         self._scores[trial] = row.scores
+        self._finished[trial] = True
         self._times[trial] = row.fit_time, row.score_time
         self.guarantees.append(row.guarantee)
 
@@ -44,13 +46,14 @@ class Results:
                 found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
                 found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
             for name, scores in zip(self._names, np.moveaxis(self._scores, -1, 0), strict=True):
-                found.update(_score_columns(name, scores))
+                found.update(_score_columns(name, scores, self._finished))
         return found
 
 
-def _score_columns(name, scores):
+def _score_columns(name, scores, finished):
     """Return the columns of one metric, from scores of shape (n_candidates, n_splits, n_trials)."""
     mean = np.nanmean(scores, axis=(1, 2))
+    mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a scorer that fails is not passed over
     worst_last = np.where(np.isnan(mean), np.inf, -mean)
     return {
         **{f"split{k}_test_{name}": np.nanmean(scores[:, k], axis=1) for k in range(scores.shape[1])},

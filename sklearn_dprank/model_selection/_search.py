@@ -1,22 +1,19 @@
 """Many candidates, many trials each."""
 
-import math
 import time
-from dataclasses import replace
+from collections.abc import Mapping
 
+import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..privacy.guarantee import PrivacyGuarantee
+from ._accounting import promise_of, promise_of_results, total_of, warn_reader
 from ._results import Results
 from ._scoring import metrics_of, scoring_guarantees
-from ._subjects import Splits
-from ._trials import check_n_trials, child_seeds, jobs_of, privacy_of, run
-
-_ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
-_ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
+from ._subjects import Splits, is_seed
+from ._trials import check_n_trials, child_seeds, jobs_of, run
 
 
 def _refitted(search):
@@ -43,7 +40,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         Fits with fresh noise for each candidate on each split.
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
-        their number, and so how much the noise matters). Anything else means what it means in scikit-learn.
+        their number, and so how much the noise matters). Anything else means what it means in scikit-learn; of a
+        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
         average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
@@ -73,19 +71,25 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict
         Its parameters.
     best_score_ : float
-        Its mean score, by the metric that decides; not there if `refit` is a callable and there are several metrics.
+        Its mean score, by the metric that decides. With several metrics and no name of one in `refit`, nothing
+        decides, and there is no best score (nor, without `refit`, a best candidate).
     best_estimator_ : estimator
         The best candidate, fitted on all voters; with `refit` only.
     refit_time_ : float
         Seconds.
     n_splits_, multimetric_ : int, bool
-        How many splits there were, and whether there are several metrics.
+        How many splits there were, and whether `scoring` is a dict.
+    scorer_ : dict of {str: callable or None}
+        What scored, by name; None is the estimator's own score.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Those of the best estimator.
     privacy_ : PrivacyGuarantee
         What publishing the results of the search promises the voters: nothing (epsilon is infinite), unless the
         scoring is private or the ballots are public.
     fits_cost_ : PrivacyGuarantee
         What it would cost to publish every fit of the search, without scores (basic composition). Fits under
-        different neighbouring relations are added up under "replace".
+        different neighbouring relations are added up under "replace", and so are those of a `cv` that splits the
+        voters: one voter more moves others from split to split.
 
     Raises
     ------
@@ -171,14 +175,16 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_n_trials(self.n_trials)
         metrics = metrics_of(self.scoring)
+        scorings = scoring_guarantees(metrics)
         self._check_refit(metrics)
         candidates = list(ParameterGrid(self.param_grid))
+        _refuse_seeds(candidates)
         estimators = [self._candidate(parameters) for parameters in candidates]
         splits = Splits(X, self.cv)
         subjects = {(candidate, 0): splits.subject(estimator, 0) for candidate, estimator in enumerate(estimators)}
         for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("__")]:
             delattr(self, name)  # facts of an earlier search
-        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), len(metrics) > 1, metrics
+        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
         seeds = child_seeds(self.random_state, (len(candidates), len(splits), self.n_trials))
         results = Results(candidates, seeds, list(metrics))
 
@@ -190,64 +196,66 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         try:
             for trial, row in run(jobs_of(seeds, self.n_jobs), subject_of, metrics, self.n_jobs, self.progress):
                 results.add(trial, row)
-        finally:
-            # Also after Ctrl-C: what finished is kept, and what it cost is known.
-            self.cv_results_ = results.as_dict()
-            self._account(results.guarantees, [], metrics)
-        self._choose(metrics)
+        except KeyboardInterrupt:
+            self._keep(results, [], scorings, splits)  # what finished, and what it cost
+            raise
+        self._keep(results, [], scorings, splits)
+        self._choose(list(metrics))
         if self.refit is not False:
             start = time.perf_counter()
             self.best_estimator_ = self._candidate(self.best_params_).fit(X)
             self.refit_time_ = time.perf_counter() - start
-            self._account(results.guarantees, [privacy_of(self.best_estimator_)], metrics)
+            self._keep(results, [promise_of(self.best_estimator_)], scorings, splits)
             if not self.public_ballots:
-                exact = scoring_guarantees(metrics) is None
-                _add_caveat(self.best_estimator_, _ON_EXACT_SCORES if exact else _ON_PRIVATE_SCORES)
+                warn_reader(self.best_estimator_, exact_scores=scorings is None)
         return self
+
+    def _keep(self, results, unscored, scorings, splits):
+        """Keep what was found and what it costs."""
+        self.cv_results_ = results.as_dict()
+        scored = results.guarantees
+        self.fits_cost_ = total_of([*scored, *unscored], splits.split_voters)
+        self.privacy_ = promise_of_results(scored, unscored, scorings, splits.split_voters, self.public_ballots)
 
     def _candidate(self, parameters):
         return clone(self.estimator).set_params(**clone(parameters, safe=False))
 
     def _check_refit(self, metrics):
-        if callable(self.refit) or self.refit is False or (self.refit is True and len(metrics) == 1):
+        several = isinstance(self.scoring, Mapping)
+        if hasattr(self.refit, "check"):
+            self.refit.check(list(metrics))
+        if callable(self.refit) or self.refit is False or (self.refit is True and not several):
             return
-        if not isinstance(self.refit, str) or self.refit not in metrics:
+        if not isinstance(self.refit, str) or not several or self.refit not in metrics:
             raise ValueError(
                 f"refit must be False, a callable or the name of a metric ({list(metrics)}), got {self.refit!r}."
-                if len(metrics) > 1
+                if several
                 else f"refit must be a bool or a callable, got {self.refit!r}."
             )
 
-    def _choose(self, metrics):
+    def _deciding(self, names):
+        """Return the name of the metric that decides; None if only a callable knows."""
+        if isinstance(self.refit, str):
+            return self.refit
+        own = getattr(self.refit, "metric", None)
+        return own if own is not None else names[0] if len(names) == 1 else None
+
+    def _choose(self, names):
         """Set the best index, parameters and score, where something decides them."""
+        name = self._deciding(names)
         if callable(self.refit):
             self.best_index_ = int(self.refit(self.cv_results_))
             if not 0 <= self.best_index_ < len(self.cv_results_["params"]):
                 raise ValueError(f"refit returned {self.best_index_}, which is no row of cv_results_.")
-        elif isinstance(self.refit, str) or not self.multimetric_:
-            name = self.refit if isinstance(self.refit, str) else next(iter(metrics))
-            self.best_index_ = int(self.cv_results_[f"rank_test_{name}"].argmin())
-        else:
+        elif name is None:
             return
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if isinstance(self.refit, str) or not self.multimetric_:
-            name = self.refit if isinstance(self.refit, str) else next(iter(metrics))
-            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][self.best_index_])
-
-    def _account(self, scored, unscored, metrics):
-        """Say what the search costs; here, in the parent process, because clones and workers forget."""
-        fits = [*scored, *unscored]
-        self.fits_cost_ = _composed(fits)
-        scorings = scoring_guarantees(metrics)
-        if self.public_ballots:
-            relation = self.fits_cost_.neighboring
-            how = "the ballots are declared public: their voters are owed nothing"
-            self.privacy_ = PrivacyGuarantee(0.0, 0.0, "central", relation, how)
-        elif scorings is None:
-            self.privacy_ = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
         else:
-            # Recorded seeds let anybody subtract the noise, of fits and scores alike.
-            self.privacy_ = _composed([*fits, *(scorings * len(scored))]).simulated(certified=False)
+            if not np.isfinite(self.cv_results_[f"mean_test_{name}"]).any():
+                raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
+            self.best_index_ = int(self.cv_results_[f"rank_test_{name}"].argmin())
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if name is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][self.best_index_])
 
     @available_if(_refitted)
     def score(self, X, y=None):
@@ -266,7 +274,10 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
             Larger is better.
         """
         check_is_fitted(self, "best_estimator_")
-        scorer = self.scorer_[self.refit] if isinstance(self.refit, str) else next(iter(self.scorer_.values()))
+        name = self._deciding(list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        scorer = self.scorer_[name]
         return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
 
     @property
@@ -274,6 +285,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Number of items."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self):
+        """Names of the items, where the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "cv_results_")
@@ -284,18 +301,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _composed(guarantees):
-    """Compose releases whatever their neighbouring relations are."""
-    if not guarantees:
-        return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
-    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
-    if len(relations) > 1:
-        guarantees = [g.under_replace() for g in guarantees]
-    return PrivacyGuarantee.compose(guarantees)
-
-
-def _add_caveat(estimator, caveat):
-    """Say in the guarantee of a refitted estimator what it does not cover."""
-    last = estimator[-1] if hasattr(estimator, "named_steps") else estimator
-    if hasattr(last, "privacy_"):
-        last.privacy_ = replace(last.privacy_, caveats=(*last.privacy_.caveats, caveat))
+def _refuse_seeds(candidates):
+    for name in {name for candidate in candidates for name in candidate if is_seed(name)}:
+        raise ValueError(
+            f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
+            "search's random_state."
+        )

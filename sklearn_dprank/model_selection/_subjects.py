@@ -1,5 +1,6 @@
-"""What a sweep fits and scores: a candidate on one split, with everything done once that no seed changes."""
+"""What a sweep fits and scores: a candidate on one split, where it can with what no seed changes done once."""
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import joblib
@@ -12,6 +13,7 @@ from ..metrics import average_kendall_tau
 from ..profile import Profile
 from ..queries import PositionalScores
 from ..rankings import check_ballots
+from ._accounting import promise_of
 
 
 class Released(NamedTuple):
@@ -27,12 +29,18 @@ class Released(NamedTuple):
         return _releases(self, seeds)
 
     def score(self, fitted, scorer):
-        # An aggregator's own score, without checking once more what was checked when it was fitted.
-        return -average_kendall_tau(fitted.ranks_, self.test) if scorer is None else scorer(fitted, self.test)
+        if scorer is None:  # an aggregator's own score, without checking once more what was checked before
+            return -average_kendall_tau(fitted.ranks_, self.test)
+        return scorer(
+            copy(fitted), self.test
+        )  # a scorer may keep what it is given; the next trial fits the same object
+
+    def promise(self, fitted):
+        return fitted.privacy_
 
 
 class Piped(NamedTuple):
-    """A pipeline whose transformers, if any, draw nothing at random: they run once, and a trial is one release."""
+    """A pipeline whose transformers, if any, have no random_state: they run once, and a trial is one release."""
 
     aggregator: Any
     rule: Any
@@ -49,13 +57,21 @@ class Piped(NamedTuple):
     def score(self, fitted, scorer):
         if scorer is None:
             return -average_kendall_tau(fitted.ranks_, self.test)
-        return scorer(Pipeline([*self.before, (self.name, fitted)]), self.ballots)
+        return scorer(self._whole(copy(fitted)), self.ballots)
+
+    def promise(self, fitted):
+        return promise_of(self._whole(fitted)) if self.before else fitted.privacy_
+
+    def _whole(self, fitted):
+        return Pipeline([*self.before, (self.name, fitted)])
 
 
 def _planned(aggregator, train, test) -> tuple[Any, ...]:
     """Return what a release needs; raise whatever is wrong with the parameters, from public inputs only."""
     aggregator = clone(aggregator)
     rule, plan = aggregator._checked_plan(train)
+    if plan.reads_ballots and train.positions is None:
+        raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
     return aggregator, rule, plan, train, test
 
 
@@ -78,6 +94,9 @@ class Refitted(NamedTuple):
     def score(self, fitted, scorer):
         return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
 
+    def promise(self, fitted):
+        return promise_of(fitted)
+
 
 class Splits:
     """The ballots of every split, read and counted once for all candidates.
@@ -93,6 +112,8 @@ class Splits:
     def __init__(self, X, cv):
         self._parts = _split(X, cv)
         self._read: dict[Any, Any] = {}
+        #: Whether voters were divided: not where all are fitted and scored.
+        self.split_voters = not _is_all(cv)
 
     def __len__(self):
         return len(self._parts)
@@ -106,7 +127,7 @@ class Splits:
             If its parameters are invalid or do not fit together.
         """
         train, test = self._parts[split]
-        if isinstance(estimator, RankAggregator):
+        if _is_release(estimator):
             return Released(*_planned(estimator, *self._profiles(split, None, estimator)[1:]))
         if _ends_in_release(estimator):
             before = clone(estimator[:-1]) if len(estimator) > 1 else None
@@ -117,7 +138,7 @@ class Splits:
 
     def _profiles(self, split, before, aggregator):
         """Return the fitted transformers of a split, and its two profiles as they reach the aggregator."""
-        key = split, None if before is None else joblib.hash(before)
+        key = split, None if before is None else _fingerprint(before)
         if key not in self._read:
             train, test = self._parts[split]
             same = train is test
@@ -133,7 +154,7 @@ class Splits:
 
 def _split(X, cv):
     """Return (train, test) for every split; the same object twice where all are fitted and scored."""
-    if isinstance(cv, str) and cv == "all":
+    if _is_all(cv):
         return [(X, X)]
     if isinstance(X, Profile):
         raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
@@ -142,7 +163,22 @@ def _split(X, cv):
     else:
         X = check_ballots(X)
         take = X.__getitem__
-    return [(take(train), take(test)) for train, test in check_cv(cv).split(X)]
+    parts = [(take(train), take(test)) for train, test in check_cv(cv).split(X)]
+    if not parts:
+        raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
+    return parts
+
+
+def _is_all(cv):
+    return isinstance(cv, str) and cv == "all"
+
+
+def _fingerprint(transformers):
+    """Return a key that equal transformers share; those that cannot be pickled share nothing."""
+    try:
+        return joblib.hash(transformers)
+    except Exception:  # pickling runs foreign code, which may raise anything
+        return object()
 
 
 def counted(X):
@@ -160,21 +196,30 @@ def _reads_placements(aggregator, n_items):
     return any(isinstance(ask.query, PositionalScores) for ask in asks)
 
 
-def _ends_in_release(estimator):
-    """Tell whether this is a pipeline of seedless transformers and an aggregator."""
-    if not isinstance(estimator, Pipeline) or not isinstance(estimator[-1], RankAggregator):
+def _is_release(estimator):
+    """Tell whether this is an aggregator that fits and scores as all of them do."""
+    kind = type(estimator)
+    if not isinstance(estimator, RankAggregator):
         return False
-    return not any(_is_seed(name) for _, step in estimator.steps[:-1] for name in _parameters(step))
+    return kind.fit is RankAggregator.fit and kind.score is RankAggregator.score
+
+
+def _ends_in_release(estimator):
+    """Tell whether this is a pipeline of transformers without a random_state, and an aggregator."""
+    if not isinstance(estimator, Pipeline) or not _is_release(estimator[-1]):
+        return False
+    return not any(is_seed(name) for _, step in estimator.steps[:-1] for name in _parameters(step))
 
 
 def _parameters(step):
     return step.get_params() if hasattr(step, "get_params") else ()  # "passthrough" has none
 
 
-def _is_seed(name):
+def is_seed(name):
+    """Tell whether a parameter of this name is a seed."""
     return name == "random_state" or name.endswith("__random_state")
 
 
 def with_seed(estimator, seed):
     """Set `seed` on every ``random_state`` parameter, nested ones too, and return the estimator."""
-    return estimator.set_params(**dict.fromkeys(filter(_is_seed, estimator.get_params()), seed))
+    return estimator.set_params(**dict.fromkeys(filter(is_seed, estimator.get_params()), seed))

@@ -132,22 +132,14 @@ def rows_of(subject, seeds, metrics):
         start = time.perf_counter()
         fitted = next(fits)
         middle = time.perf_counter()
-        scores = [subject.score(fitted, _seeded_scorer(scorer, seed)) for scorer in metrics.values()]
-        yield Row(scores, middle - start, time.perf_counter() - middle, privacy_of(fitted))
+        scorers = [_seeded(scorer, seed, place) for place, scorer in enumerate(metrics.values())]
+        scores = [subject.score(fitted, scorer) for scorer in scorers]
+        yield Row(scores, middle - start, time.perf_counter() - middle, subject.promise(fitted))
 
 
-def _seeded_scorer(scorer: Any, seed):
-    """Give a scorer that draws noise a stream of its own: the fit's streams are children 0, 1 and 2 of the seed."""
+def _seeded(scorer: Any, seed, place):
+    """Give a scorer that draws noise a stream of its own: those of the fit are children 0, 1 and 2 of the seed."""
     if isinstance(scorer, BaseEstimator) and "random_state" in scorer.get_params():
-        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
         return clone(scorer).set_params(random_state=stream)
     return scorer
-
-
-def privacy_of(fitted):
-    """Return the guarantee of a fitted aggregator, or of the pipeline that ends in one; none where it states none."""
-    last = fitted[-1] if hasattr(fitted, "named_steps") else fitted
-    return getattr(last, "privacy_", _UNSTATED)
-
-
-_UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
 from ._words import text_of
 
-_NOT_PRIVATE, _SIMULATED = "not private", "simulation only"
+_NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 # By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": COLOURS[0], "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
@@ -247,4 +247,6 @@ def _mark(guarantee):
     """Return what keeps a release from being published, if anything does."""
     if math.isinf(guarantee.epsilon):
         return _NOT_PRIVATE
-    return "" if guarantee.certified else _SIMULATED
+    if not guarantee.certified:
+        return _SIMULATED
+    return _CAVEATS if guarantee.caveats else ""

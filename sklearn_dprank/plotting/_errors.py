@@ -5,8 +5,10 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from ..base import RankAggregator
 from ..metrics import average_kendall_tau, kemeny_positions
 from ..model_selection import cross_validate
+from ..model_selection._trials import child_seeds
 from ..profile import Profile
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
 from ._style import axes, look, shortened
@@ -28,16 +30,25 @@ class ErrorDisplay:
         self.measure = measure
 
     @classmethod
-    def _sweep(cls, estimators, X, values, **settings):
-        """Measure every estimator at every value of the parameter."""
+    def _sweep(cls, estimators, X, values, random_state, **settings):
+        """Measure every estimator at every value of the parameter, each with noise of its own."""
         profile = _profile(X)
+        seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
-        for name, estimator in estimators.items():
+        for (name, estimator), own in zip(estimators.items(), seeds.tolist(), strict=True):
+            if not isinstance(estimator, RankAggregator):
+                raise ValueError(
+                    f"estimators[{name!r}] must be an aggregator, got {type(estimator).__name__}; use GridSearchCV and "
+                    "from_search for a pipeline."
+                )
             parameter = find_parameter(estimator.get_params(), cls._parameter)
             if parameter is None:
                 raise ValueError(f"estimators[{name!r}] has no parameter {cls._parameter}; leave it out.")
             candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
-            trials = [cross_validate(candidate, profile, **settings) for candidate in candidates]
+            trials = [
+                cross_validate(candidate, profile, random_state=seed, **settings)
+                for candidate, seed in zip(candidates, own, strict=True)
+            ]
             errors[name] = np.array([-trial["test_score"] for trial in trials])
         floor, ceiling = _bounds(profile)
         return cls(values, errors, floor, ceiling)

@@ -93,7 +93,7 @@ class QueryCountDisplay(ErrorDisplay):
         n_queries : array-like of int, shape (n_counts,)
             Queries a voter to try.
         n_trials, random_state, n_jobs
-            As in `sklearn_dprank.model_selection.cross_validate`.
+            As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
 
         Returns
         -------

@@ -71,7 +71,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         epsilons : array-like of shape (n_epsilons,)
             Privacy losses to try.
         n_trials, random_state, n_jobs
-            As in `sklearn_dprank.model_selection.cross_validate`.
+            As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
 
         Returns
         -------

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import KFold, ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dprank import (
     Aggregator,
@@ -27,7 +28,14 @@ from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_scorer, pairwise_error_rate
-from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate, smallest_within, with_seed
+from sklearn_dprank.model_selection import (
+    GridSearchCV,
+    PrivateKendallTau,
+    PrivateSelection,
+    cross_validate,
+    smallest_within,
+    with_seed,
+)
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule
@@ -226,7 +234,12 @@ def test_several_metrics():
     assert found.score(X) == error_rate(found.best_estimator_, X)
     by_rule = search(scoring=scoring, refit=smallest_within(0.5, metric="distance")).fit(X)
     assert by_rule.best_params_ == {"epsilon": 0.02}
-    assert not hasattr(by_rule, "best_score_")
+    assert by_rule.best_score_ == by_rule.cv_results_["mean_test_distance"][0]
+    assert by_rule.score(X) == by_rule.best_estimator_.score(X)
+    any_row = search(scoring=scoring, refit=lambda results: 1).fit(X)
+    assert not hasattr(any_row, "best_score_")
+    with pytest.raises(ValueError, match="refit does not say which decides"):
+        any_row.score(X)
     unranked = search(scoring=scoring, refit=False).fit(X)
     assert not hasattr(unranked, "best_index_")
     with pytest.raises(ValueError, match=r"name of a metric \(\['distance', 'errors'\]\), got True"):
@@ -305,7 +318,8 @@ def test_exact_scores_of_private_ballots_promise_nothing():
 def test_public_ballots():
     found = search(public_ballots=True).fit(X)
     assert (found.privacy_.epsilon, found.privacy_.delta) == (0.0, 0.0)
-    assert "declared public" in found.privacy_.how
+    assert "declared public" in found.privacy_.caveats[0]
+    assert "read its caveats" in str(found.privacy_)
     assert found.best_estimator_.privacy_.caveats == ()
 
 
@@ -314,9 +328,42 @@ def test_cost_of_the_fits():
     assert found.fits_cost_.epsilon == pytest.approx(4 * (0.02 + 0.1 + 5.0))
     assert not found.fits_cost_.certified  # the seeds are recorded
     assert search().fit(X).fits_cost_.epsilon == pytest.approx(4 * (0.02 + 0.1 + 5.0) + 5.0)
-    gaussian = search(DPBorda(noise="gaussian", delta=1e-6), cv=2, refit=False).fit(X)
-    assert gaussian.fits_cost_.delta == pytest.approx(2 * 4 * 3 * 1e-6)
+    gaussian = search(DPBorda(noise="gaussian", delta=1e-6), refit=False).fit(X)
+    assert gaussian.fits_cost_.delta == pytest.approx(4 * 3 * 1e-6)
     assert search(Borda(), {}, refit=False).fit(X).fits_cost_.epsilon == math.inf
+
+
+def test_cost_where_voters_are_split():
+    """One voter more moves others from fold to fold, so that only "replace" has a bound: two steps of add_remove."""
+    found = search(DPBorda(noise="gaussian", delta=1e-6), cv=2, scoring=PrivateKendallTau(0.1)).fit(X)
+    cost = found.fits_cost_
+    epsilons = [0.02, 0.1, 5.0] * 8 + [found.best_params_["epsilon"]]
+    assert cost.neighboring == "replace"
+    assert cost.epsilon == pytest.approx(2 * sum(epsilons))
+    assert cost.delta == pytest.approx(sum(1e-6 * (1 + math.exp(epsilon)) for epsilon in epsilons))
+    assert "splits must not depend" in cost.caveats[0]
+    assert found.privacy_.epsilon == pytest.approx(cost.epsilon + 24 * 2 * 0.1)
+    everyone = [(np.arange(80), np.arange(80))]  # a split, for all that is known of it
+    assert search(cv=everyone).fit(X).fits_cost_.neighboring == "replace"
+
+
+def test_cost_of_transformers():
+    """A transformer may mix ballots with each other: then the aggregator's guarantee says nothing of the voters'."""
+    mixing = Pipeline([("scale", StandardScaler()), ("aggregator", DPBorda())])
+    found = search(mixing, {"aggregator__epsilon": [1.0]}, scoring=PrivateKendallTau()).fit(X.astype(float))
+    assert found.fits_cost_.epsilon == found.privacy_.epsilon == math.inf
+    assert any("may mix ballots" in caveat for caveat in found.best_estimator_[-1].privacy_.caveats)
+    rowwise = Pipeline([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
+    found = search(rowwise, {"aggregator__epsilon": [1.0]}, scoring=PrivateKendallTau()).fit(X.astype(float))
+    assert found.fits_cost_.epsilon == 4 + 1
+    assert found.privacy_.epsilon == 4 + 1 + 4
+
+
+def test_caveats_reach_what_is_inside():
+    nested = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2)
+    found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)
+    for inner in (found.best_estimator_, found.best_estimator_.best_estimator_):
+        assert any("selected on exact scores" in caveat for caveat in inner.privacy_.caveats)
 
 
 def test_cost_under_two_neighbouring_relations():
@@ -336,9 +383,12 @@ def test_private_scoring():
     assert not found.privacy_.certified
     assert "privacy_ is the cost of all" in found.best_estimator_.privacy_.caveats[0]
     seed = int(found.cv_results_["seed"][1][0, 2])
-    stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+    stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, 0)))
     fitted = DPBorda(epsilon=0.1, random_state=seed).fit(X)
     assert found.cv_results_["trial_test_score"][1][0, 2] == PrivateKendallTau(0.1, random_state=stream)(fitted, X)
+    assert "times are outside" in found.privacy_.caveats[0]
+    two = search(scoring={"a": PrivateKendallTau(), "b": PrivateKendallTau()}, refit="a").fit(X).cv_results_
+    assert two["trial_test_a"][0].tolist() != two["trial_test_b"][0].tolist()  # noise of its own for each
     mixed = search(scoring={"private": PrivateKendallTau(), "exact": kendall_tau_scorer}, refit="private").fit(X)
     assert mixed.privacy_.epsilon == math.inf
 
@@ -376,6 +426,12 @@ def test_scorers_get_noise_of_their_own():
         ({"grid": {"sigma": [1.0]}}, "Invalid parameter 'sigma'"),
         ({"scoring": "accuracy"}, "scoring must be None, a callable(estimator, X) or a dict of them by name"),
         ({"scoring": {}}, "scoring must be None, a callable"),
+        ({"grid": {"random_state": [0, 1]}}, "param_grid must not range over 'random_state'"),
+        ({"cv": []}, "cv gave no split"),
+        ({"cv": iter([])}, "cv gave no split"),
+        ({"refit": smallest_within(-1.0)}, "tolerance must be at least 0"),
+        ({"refit": smallest_within(0.1, metric="x")}, "metric must be one of ['score']"),
+        ({"scoring": PrivateKendallTau(epsilon=-1.0)}, "epsilon must be"),
         ({"refit": "distance"}, "refit must be a bool or a callable, got 'distance'"),
         ({"estimator": DPPairwise(rule="histogram")}, "rule must be"),
     ],
@@ -390,6 +446,67 @@ def test_refusals(settings, message, monkeypatch):
 def test_a_profile_cannot_be_split():
     with pytest.raises(ValueError, match="a Profile cannot be split by cv=3"):
         search(cv=3).fit(Profile.from_rankings(X))
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(), LDPQuickSort(), ShufflePairwise(delta=1e-4), DPHistogram()])
+def test_counts_alone_are_refused_before_any_fit(estimator, monkeypatch):
+    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
+    grid = {"aggregator": [DPBorda(), estimator]}
+    with pytest.raises(ValueError, match="needs the ballots; build the Profile with keep='positions'"):
+        search(Pipeline([("aggregator", DPBorda())]), grid).fit(Profile.from_rankings(X, keep="counts"))
+
+
+def test_scores_that_are_no_numbers():
+    """They are not averaged away, nor chosen."""
+    calls = []
+
+    def sometimes(fitted, profile):
+        calls.append(fitted)
+        return math.nan if fitted.epsilon == 0.1 and len(calls) % 2 else fitted.epsilon
+
+    found = search(scoring=sometimes).fit(X)
+    assert np.isnan(found.cv_results_["mean_test_score"]).tolist() == [False, True, False]
+    assert found.cv_results_["rank_test_score"].tolist() == [2, 3, 1]
+    assert len({id(fitted) for fitted in calls}) == len(calls) == 12  # a scorer may keep what it scores
+    assert len({fitted.random_state for fitted in calls}) == 12
+    with pytest.raises(ValueError, match="no candidate has a finite mean score"):
+        search(scoring=lambda fitted, profile: math.nan).fit(X)
+
+
+def test_a_failing_scorer_leaves_nothing():
+    def fails(fitted, profile):
+        raise RuntimeError("no score")
+
+    found = search(scoring=fails)
+    with pytest.raises(RuntimeError, match="no score"):
+        found.fit(X)
+    assert not hasattr(found, "cv_results_")
+
+
+def test_transformers_that_cannot_be_pickled():
+    turned = Pipeline([("turn", FunctionTransformer(lambda X: -X)), ("aggregator", Borda())])
+    assert cross_validate(turned, -X, n_trials=2)["test_score"].tolist() == [Borda().fit(X).score(X)] * 2
+
+
+def test_estimators_with_a_score_of_their_own():
+    class Own(DPBorda):
+        def score(self, X, y=None):
+            return 42.0
+
+    assert search(Own()).fit(X).best_score_ == 42.0
+
+
+@pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
+def test_names_are_those_of_fit(columns):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=columns)
+    seen = []
+    found = search(scoring=lambda fitted, profile: seen.append(fitted) or fitted.score(profile), n_trials=2).fit(frame)
+    for fitted in seen:
+        again = clone(fitted).fit(frame)
+        assert again.consensus_.tolist() == fitted.consensus_.tolist()
+        assert hasattr(again, "feature_names_in_") == hasattr(fitted, "feature_names_in_")
+    assert hasattr(found, "feature_names_in_") == (columns[0] == "a")
 
 
 def test_a_callable_refit_must_name_a_row():

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn_dprank import Borda, DPBorda, Kemeny
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_distance
+from sklearn_dprank.model_selection import GridSearchCV
 from sklearn_dprank.plotting import ConsensusDisplay
 
 pd = pytest.importorskip("pandas")
@@ -164,3 +165,10 @@ def test_given_axes(plt):
     assert display.plot(right) is display
     assert (display.ax_, display.figure_) == (right, figure)
     assert not left.get_lines()
+
+
+def test_caveats_are_marked():
+    """Parameters selected on exact scores: the guarantee says so, and so does the picture."""
+    search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)
+    release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
+    assert ConsensusDisplay.from_estimators(search.best_estimator_, release).marks == ("read its caveats", "")

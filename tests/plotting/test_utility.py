@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.model_selection._trials import child_seeds
 from sklearn_dprank.plotting import PrivacyUtilityDisplay
+from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
 EPSILONS = [0.01, 0.1, 1.0]
@@ -22,9 +25,10 @@ def display():
 
 def test_values(display):
     assert set(display.errors) == set(MECHANISMS)
-    for name, estimator in MECHANISMS.items():
-        for row, epsilon in zip(display.errors[name], EPSILONS, strict=True):
-            trials = cross_validate(clone(estimator).set_params(epsilon=epsilon), X, n_trials=4, random_state=0)
+    seeds = child_seeds(0, (len(MECHANISMS), len(EPSILONS))).tolist()  # every point has noise of its own
+    for (name, estimator), own in zip(MECHANISMS.items(), seeds, strict=True):
+        for row, epsilon, seed in zip(display.errors[name], EPSILONS, own, strict=True):
+            trials = cross_validate(clone(estimator).set_params(epsilon=epsilon), X, n_trials=4, random_state=seed)
             np.testing.assert_array_equal(row, -trials["test_score"])
     assert display.floor == average_kendall_tau(kemeny_positions(X), X)
     assert display.ceiling == 0.5
@@ -155,7 +159,8 @@ def test_epsilon_of_a_part(plt):
     composed = Aggregator(Central(epsilon=1.0), rule="kemeny")
     mechanisms = {"whole": DPPairwise(), "composed": composed}
     display = PrivacyUtilityDisplay.from_estimators(mechanisms, X, epsilons=[0.1, 5.0], n_trials=2, random_state=0)
-    trials = cross_validate(clone(composed).set_params(channel__epsilon=0.1), X, n_trials=2, random_state=0)
+    seed = int(child_seeds(0, (2, 2))[1, 0])
+    trials = cross_validate(clone(composed).set_params(channel__epsilon=0.1), X, n_trials=2, random_state=seed)
     np.testing.assert_array_equal(display.errors["composed"][0], -trials["test_score"])
     with pytest.raises(ValueError, match=r"estimators\['Borda'\] has no parameter epsilon; leave it out"):
         PrivacyUtilityDisplay.from_estimators({"Borda": Borda()}, X, epsilons=[1.0], n_trials=1)
@@ -204,3 +209,9 @@ def test_legend_on_small_axes(plt, display, inside):
     display.plot(axes[0])
     figure.canvas.draw()
     assert axes[0].get_window_extent().contains(*axes[0].get_legend().get_window_extent().p0)
+
+
+def test_pipelines_are_searched_instead():
+    pipeline = make_pipeline(RatingsToRankings(), DPBorda())
+    with pytest.raises(ValueError, match="must be an aggregator, got Pipeline; use GridSearchCV and from_search"):
+        PrivacyUtilityDisplay.from_estimators({"pipeline": pipeline}, X, epsilons=[1.0])
