@@ -31,9 +31,8 @@ class Released(NamedTuple):
     def score(self, fitted, scorer):
         if scorer is None:  # an aggregator's own score, without checking once more what was checked before
             return -average_kendall_tau(fitted.ranks_, self.test)
-        return scorer(
-            copy(fitted), self.test
-        )  # a scorer may keep what it is given; the next trial fits the same object
+        # A scorer may keep what it is given, and the next trial fits the same object.
+        return scorer(copy(fitted), self.test)
 
     def promise(self, fitted):
         return fitted.privacy_
