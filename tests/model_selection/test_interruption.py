@@ -65,7 +65,8 @@ def test_interrupt_before_anything_finished():
 
 
 SCRIPT = """
-    import os, signal, sys, time
+    import sys, time
+    from pathlib import Path
     import numpy as np
     from joblib import parallel_config
     from sklearn_dprank import DPBorda
@@ -73,18 +74,17 @@ SCRIPT = """
 
     def slow(fitted, profile):
         time.sleep(0.02)
+        Path(sys.argv[2]).touch()
         return fitted.score(profile)
 
     if __name__ == "__main__":
-        search = GridSearchCV(DPBorda(), {"epsilon": [0.1, 1.0]}, n_trials=2000, scoring=slow, n_jobs=2, random_state=0)
-        print("started", flush=True)
+        search = GridSearchCV(DPBorda(), {"epsilon": [0.1, 1.0]}, n_trials=2000, scoring=slow, n_jobs=2)
         try:
             with parallel_config(backend=sys.argv[1]):
                 search.fit([[0, 1, 2]] * 20)
         except KeyboardInterrupt:
             done = sum(int(np.isfinite(cell).sum()) for cell in search.cv_results_["trial_test_score"])
             print("kept", done, flush=True)
-            os._exit(0)
 """
 
 
@@ -95,15 +95,18 @@ def test_ctrl_c_at_the_keyboard(backend, tmp_path):
     """The signal reaches the whole process group, workers too, as it does from a terminal."""
     script = tmp_path / "sweep.py"
     script.write_text(textwrap.dedent(SCRIPT))
+    marker = tmp_path / "scored"
     process = subprocess.Popen(
-        [sys.executable, str(script), backend],
+        [sys.executable, str(script), backend, str(marker)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    assert process.stdout.readline() == "started\n"
-    time.sleep(12)
+    deadline = time.monotonic() + 120
+    while not marker.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(4)  # a task of 30 trials takes less than one second
     os.killpg(process.pid, signal.SIGINT)
     printed, errors = process.communicate(timeout=60)
     assert printed.startswith("kept "), errors
