@@ -113,3 +113,19 @@ def test_relations_do_not_mix_but_nothing_fits_all():
     assert (total.epsilon, total.trust, total.neighboring) == (math.inf, "none", "replace")
     with pytest.raises(ValueError, match=r"^guarantees must hold at least one guarantee"):
         PrivacyGuarantee.compose([])
+
+
+def test_replacing_is_removing_and_adding():
+    """Exactly what two steps of the definition give, and no more than a mechanism may lose."""
+    one = guarantee(0.5, 1e-6, "central", "add_remove")
+    both = one.under_replace()
+    assert (both.epsilon, both.neighboring) == (1.0, "replace")
+    assert both.delta == pytest.approx(1e-6 * (1 + math.exp(0.5)))
+    assert both.under_replace() is both
+    assert guarantee(800, 1e-6, "central", "add_remove").under_replace().delta == 1.0
+    assert PrivacyGuarantee.nothing().under_replace().epsilon == math.inf
+
+
+def test_caveats_show():
+    caveat = dataclasses.replace(guarantee(1, 0, "central", "add_remove"), caveats=("only on Sundays",))
+    assert str(caveat) == "epsilon = 1 (central, add_remove; read its caveats)"
