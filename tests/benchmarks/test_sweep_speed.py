@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 from sklearn import model_selection
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import DPBorda, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder
@@ -47,6 +48,11 @@ def test_sushi_sweep_against_scikit_learn(benchmark):
     two_trials = [(everybody, everybody)] * 2
     theirs = model_selection.GridSearchCV(PIPELINE, GRID, cv=two_trials, refit=False)
     benchmark.pedantic(ours.fit, (votes,), rounds=1, warmup_rounds=1)
+    found = ours.cv_results_
+    for row, parameters in enumerate(found["params"]):  # each a plain clone and fit with its own seed
+        seed = int(found["seed"][row][0, row % 30])
+        fitted = clone(PIPELINE).set_params(**clone(parameters, safe=False), aggregator__random_state=seed).fit(votes)
+        assert found["trial_test_score"][row][0, row % 30] == fitted.score(votes)
     fastest = [np.inf, np.inf]
     for _ in range(3):  # in turn, so that other work on the machine meets both
         fastest[0] = min(fastest[0], seconds(lambda: ours.fit(votes)))

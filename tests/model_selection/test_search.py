@@ -435,7 +435,6 @@ def test_scorers_get_noise_of_their_own():
         ({"refit": "distance"}, "refit must be a bool or a callable, got 'distance'"),
         ({"estimator": DPPairwise(rule="histogram")}, "rule must be"),
     ],
-    ids=str,
 )
 def test_refusals(settings, message, monkeypatch):
     monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
