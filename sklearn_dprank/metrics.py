@@ -85,7 +85,7 @@ def average_kendall_tau(positions, X, *, normalize=True):
     profile = _as_profile(X)
     positions = _as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    disagreements = profile.pairwise_counts[positions[:, None] > positions[None, :]].sum()
+    disagreements = np.vdot(profile.pairwise_counts, positions[:, None] > positions)
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
     return float(disagreements / scale)
 

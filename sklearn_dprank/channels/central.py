@@ -199,11 +199,12 @@ class _CentralSession(Session):
         return answer
 
     def _released(self, query, mechanism):
-        if self._shared is not None and isinstance(mechanism, ExponentialMechanism):
-            sampler = self._once((query, mechanism), lambda: mechanism.sampler(query, self._exact(query)))
-            return sampler(self._noise)
-        if self._shared is not None and isinstance(query, (Histogram, ScoresByHistogram)) and self._profile.strict:
-            return mechanism.release(query, self._once(query, lambda: self._exact(query)), self._noise)
+        if self._shared is not None:
+            if isinstance(mechanism, ExponentialMechanism):
+                sampler = self._once((query, mechanism), lambda: mechanism.sampler(query, self._exact(query)))
+                return sampler(self._noise)
+            if isinstance(query, (Histogram, ScoresByHistogram)) and self._profile.strict:
+                return mechanism.release(query, self._once(query, lambda: self._exact(query)), self._noise)
         return mechanism.release(query, self._exact(query), self._noise)
 
     def _exact(self, query):

@@ -67,7 +67,6 @@ class Piped(NamedTuple):
 
 def _planned(aggregator, train, test) -> tuple[Any, ...]:
     """Return what a release needs; raise whatever is wrong with the parameters, from public inputs only."""
-    aggregator = clone(aggregator)
     rule, plan = aggregator._checked_plan(train)
     if plan.reads_ballots and train.positions is None:
         raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
@@ -75,8 +74,8 @@ def _planned(aggregator, train, test) -> tuple[Any, ...]:
 
 
 def _releases(subject, seeds):
-    # Threads may work on the same subject: each call has an aggregator of its own.
-    return clone(subject.aggregator)._releases(subject.train, subject.rule, subject.plan, seeds)
+    # Threads may work on the same subject: each call has an aggregator of its own, whose parameters nobody changes.
+    return copy(subject.aggregator)._releases(subject.train, subject.rule, subject.plan, seeds)
 
 
 class Refitted(NamedTuple):

@@ -102,10 +102,10 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     cost, unit = _integers(cost)
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     max_dp = max(max_dp, 2)  # no circle to cut below three items
-    wins = (cost < cost.T).sum(axis=1)
-    if (np.sort(wins) == np.arange(len(cost))).all():  # a strict order by majority, which every pair agrees with
+    order = majority_order(cost.T - cost)
+    if order is not None:
         value = _over_pairs(np.minimum(cost, cost.T)) * unit
-        return MinimumOrder(np.argsort(-wins), value, value)
+        return MinimumOrder(order, value, value)
     parts = majority_components(cost.T - cost)
     # Each pair costs at least the minimum of its two costs, and a pair across components costs no more: what is left
     # to decide is what the pairs within components cost beyond their minima.
@@ -132,6 +132,32 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
         value, bound = value + total, bound + proved
     order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
+
+
+def majority_order(margins):
+    """Return the order that every pair agrees with, or None.
+
+    Parameters
+    ----------
+    margins : array, shape (m, m)
+        ``margins[i, j]`` is positive if i beats j.
+
+    Returns
+    -------
+    array of int, shape (m,), or None
+        The only optimum, best first; None where pairs tie or go round in a circle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.kemeny import majority_order
+    >>> majority_order(np.array([[0, -2, 1], [2, 0, 3], [-1, -3, 0]]))
+    array([1, 0, 2])
+    """
+    wins = (margins > 0).sum(axis=1)
+    order = wins.argsort()
+    # A tournament is transitive exactly if the numbers of wins are 0, 1, ..., m - 1.
+    return order[::-1] if (wins[order] == np.arange(len(wins))).all() else None
 
 
 def _within(matrix, part):

@@ -34,5 +34,10 @@ class Rule(BaseEstimator):
 
 
 def descending(scores, session):
-    """Return the items by falling score; the session breaks ties."""
-    return np.lexsort((session.tie_break(), -np.asarray(scores)))
+    """Return the items by falling score; the session breaks ties, if there are any."""
+    falling = -np.asarray(scores)
+    order = falling.argsort(kind="stable")
+    ordered = falling[order]
+    if (ordered[1:] > ordered[:-1]).all():
+        return order
+    return np.lexsort((session.tie_break(), falling))

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..orders.kemeny import WORK_LIMIT, minimum_order
+from ..orders.kemeny import WORK_LIMIT, majority_order, minimum_order
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
@@ -54,6 +54,9 @@ class KemenyRule(Rule):
 
     def aggregate(self, session):
         margins = session.answer(AllMargins())
+        order = majority_order(margins)
+        if order is not None:
+            return Consensus(order, {"optimal_gap": 0.0})
         # Among equal optima the solver prefers small indices: shuffled labels make that a coin.
         labels = np.argsort(session.tie_break())
         found = minimum_order(
