@@ -24,29 +24,39 @@ class Results:
         self._candidates = candidates
         self._seeds = seeds
         self._names = names
-        self._scores = np.full((*seeds.shape, len(names)), np.nan)
-        self._times = np.full((*seeds.shape, 2), np.nan)
-        self._finished = np.zeros(seeds.shape, dtype=bool)
-        #: What each finished fit promises.
-        self.guarantees = []
+        self._trials = []
+        self._rows = []
 
     def add(self, trial, row):
         """Record one fit."""
-        self._scores[trial] = row.scores
-        self._finished[trial] = True
-        self._times[trial] = row.fit_time, row.score_time
-        self.guarantees.append(row.guarantee)
+        self._trials.append(trial)
+        self._rows.append(row)
+
+    @property
+    def guarantees(self):
+        """What each finished fit promises."""
+        return [row.guarantee for row in self._rows]
 
     def as_dict(self):
         """Return ``cv_results_``."""
+        scores = np.full((len(self._names), *self._seeds.shape), np.nan)
+        every_time = np.full((2, *self._seeds.shape), np.nan)
+        finished = np.zeros(self._seeds.shape, dtype=bool)
+        if self._rows:
+            where = tuple(np.array(self._trials).T)
+            finished[where] = True
+            for place, values in enumerate(zip(*(row.scores for row in self._rows), strict=True)):
+                scores[(place, *where)] = values
+            every_time[(0, *where)] = [row.fit_time for row in self._rows]
+            every_time[(1, *where)] = [row.score_time for row in self._rows]
         found = {"params": self._candidates, **_parameter_columns(self._candidates), "seed": _cells(self._seeds)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
-            for name, times in zip(("fit_time", "score_time"), np.moveaxis(self._times, -1, 0), strict=True):
+            for name, times in zip(("fit_time", "score_time"), every_time, strict=True):
                 found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
                 found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
-            for name, scores in zip(self._names, np.moveaxis(self._scores, -1, 0), strict=True):
-                found.update(_score_columns(name, scores, self._finished))
+            for name, own in zip(self._names, scores, strict=True):
+                found.update(_score_columns(name, own, finished))
         return found
 
 

@@ -81,7 +81,7 @@ class PartitionTable:
             if mask not in self._choices:
                 self._choices[mask] = self._choices_of(mask)
             left, mass = self._choices[mask]
-            target = bits.uniform(1).item() * mass[-1]
+            target = bits.one_uniform() * mass[-1]
             order.append(left[min(bisect_right(mass, target), len(left) - 1)])
             mask ^= 1 << order[-1]
         return np.array(order)

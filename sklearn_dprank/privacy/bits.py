@@ -95,6 +95,10 @@ class BitSource:
         """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
         return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
 
+    def one_uniform(self):
+        """Return what ``uniform(1)`` holds, as a float."""
+        return ((self.integer(2**64) >> 12) + 0.5) * 2.0**-52
+
     def normal(self, size):
         """Return `size` standard normal doubles, by inversion."""
         return ndtri(self.uniform(size))

@@ -43,7 +43,7 @@ class Ledger:
         BudgetExhausted
             If every answer planned for `kind` has been given.
         """
-        planned, _ = self._allowance.get(kind, (0, 0))
-        if self._given.get(kind, 0) >= planned:
+        given, planned = self._given.get(kind, 0), self._allowance.get(kind, (0, 0))[0]
+        if given >= planned:
             raise BudgetExhausted(f"all {planned} answers planned for {kind!r} are given.")
-        self._given[kind] += 1
+        self._given[kind] = given + 1

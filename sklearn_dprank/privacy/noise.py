@@ -133,6 +133,8 @@ def discrete_laplace(rate, size, bits):
     p, q = rate.numerator, rate.denominator
     if not 0 < p < 2**63 or q > _MAX_DENOMINATOR:
         raise ValueError(f"rate must be a positive fraction p/q with p < 2**63 and q <= 2**48, got {rate}.")
+    if size == 1:
+        return np.array([_one_laplace(p, q, bits)], np.int64)
     if size < _SCALAR:
         return np.array([_one_laplace(p, q, bits) for _ in range(size)], np.int64)
     out = np.empty(size, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Sort by asking about one pair at a time."""
 
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 
 import numpy as np
@@ -60,7 +61,7 @@ class KwikSortRule(Rule):
 
     def _before(self, i, j, session):
         try:
-            margin = session.answer(PairMargin(i, j) if i < j else PairMargin(j, i))
+            margin = session.answer(_margin(i, j) if i < j else _margin(j, i))
         except BudgetExhausted:
             if self.on_exhausted != "coin":
                 raise
@@ -92,6 +93,11 @@ class KwikSortRule(Rule):
         if self.on_exhausted == "coin":
             return hay_query_bound(n_items)
         return quicksort_query_bound(n_items)
+
+
+@lru_cache(maxsize=2**12)
+def _margin(i, j):
+    return PairMargin(i, j)  # a query is small, but a sweep asks thousands
 
 
 def _quicksort(items, before, coins):
