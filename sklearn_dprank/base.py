@@ -99,7 +99,8 @@ class RankAggregator(BaseEstimator):
         """Plan from public inputs, open a session on the voters, and keep only what may be published."""
         rule, plan = self._plan(n_items, n_voters, voter_epsilon)
         bits = Bits.from_random_state(getattr(self, "random_state", None))
-        return self._publish(rule, plan.open(voters, bits), plan.guarantee.simulated(bits.certified))
+        session = plan.open(voters, bits)
+        return self._publish(rule.aggregate(session), session, plan.guarantee.simulated(bits.certified))
 
     def _releases(self, profile, rule, plan, seeds):
         """Yield this aggregator, fitted on the same voters with one seed after another, as `_checked_plan` said.
@@ -109,18 +110,23 @@ class RankAggregator(BaseEstimator):
         self._read_ballots(profile, reset=True)
         open_session = plan.sessions(profile)
         guarantee = plan.guarantee.simulated(certified=False)
-        for seed in seeds:
-            if hasattr(self, "random_state"):
-                self.random_state = seed
-            yield self._publish(rule, open_session(Bits.from_random_state(seed)), guarantee)
+        together = getattr(rule, "together", 1) if plan.cheap_sessions else 1
+        for start in range(0, len(seeds), together):
+            block = seeds[start : start + together]
+            sessions = [open_session(Bits.from_random_state(seed)) for seed in block]
+            decided = [rule.aggregate(sessions[0])] if together == 1 else rule.aggregate_many(sessions)
+            for seed, session, consensus in zip(block, sessions, decided, strict=True):
+                if hasattr(self, "random_state"):
+                    self.random_state = seed
+                yield self._publish(consensus, session, guarantee)
 
     def _checked_plan(self, profile):
         """Return (rule, plan) for a profile's numbers of items and voters; its ballots are not read."""
         self._validate_params()
         return self._plan(profile.n_items, profile.n_voters, _own_epsilons(profile))
 
-    def _publish(self, rule, session, guarantee):
-        order, facts = rule.aggregate(session)
+    def _publish(self, consensus, session, guarantee):
+        order, facts = consensus
         for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
             delattr(self, name)  # facts of an earlier fit
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))

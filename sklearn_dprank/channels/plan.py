@@ -130,6 +130,11 @@ class Plan:
     client: Callable[..., Any] | None = None
     reads_ballots: bool = False
 
+    @property
+    def cheap_sessions(self):
+        """Whether opening a session is no pass over ballots, so that many may be opened at once."""
+        return not self.reads_ballots
+
     def sessions(self, voters):
         """Return what opens one session after another on the same voters: a callable of (bits).
 

@@ -65,7 +65,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         One row a candidate: "params" and "param_<name>"; the mean, standard deviation, minimum and maximum over all
         trials ("mean_test_score", "std_test_score", "min_test_score", "max_test_score"), "rank_test_score" and
         "split<k>_test_score"; "trial_test_score" and "seed", whose entries are arrays of shape (n_splits, n_trials);
-        "mean_fit_time" and so on, in seconds. With several metrics "score" is replaced by their names.
+        "mean_fit_time" and so on, in seconds (of fits that are worked out together, the first bears the time). With
+        several metrics "score" is replaced by their names.
     best_index_ : int
         Row of the best candidate.
     best_params_ : dict

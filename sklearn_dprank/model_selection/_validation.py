@@ -37,7 +37,8 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     -------
     dict of {str: ndarray}
         One entry a fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time"
-        in seconds, "split", "trial", and "seed", the ``random_state`` with which the fit can be replayed.
+        in seconds (of fits that are worked out together, the first bears the time), "split", "trial", and "seed", the
+        ``random_state`` with which the fit can be replayed.
 
     Raises
     ------

@@ -93,3 +93,49 @@ def best_of_few(gain):
         order.append(item)
         mask ^= 1 << item
     return np.array(order, dtype=np.int64), value[-1]
+
+
+def best_of_few_many(gains):
+    """Return `best_of_few` of many problems of one size, side by side.
+
+    Parameters
+    ----------
+    gains : array of int, shape (k, m, m)
+        As for `best_of_few`, one problem after another.
+
+    Returns
+    -------
+    array of int, shape (k, m)
+        The orders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.few_items import best_of_few_many
+    >>> best_of_few_many(np.array([[[0, 0, -2], [-5, 0, 0], [0, -1, 0]]] * 2))
+    array([[2, 0, 1],
+           [2, 0, 1]])
+    """
+    k, m, _ = gains.shape
+    subsets = _subsets(m)
+    side_by_side = np.ascontiguousarray(gains.transpose(1, 2, 0))
+    ahead = np.zeros((m, 2**m, k), dtype=gains.dtype)
+    for j in range(m):
+        np.add(ahead[:, : 1 << j], side_by_side[:, j, None], out=ahead[:, 1 << j : 2 << j])
+    own = ahead.reshape(m * 2**m, k).take(subsets.gains, axis=0)
+    best = np.zeros((2**m, k), dtype=gains.dtype)
+    for ranks, read, rest in subsets.layers:
+        candidates = best.take(rest, axis=0)
+        candidates += own[read].reshape(candidates.shape)
+        np.maximum.reduce(candidates, axis=0, out=best[ranks])
+    rank, every = np.array(subsets.rank), np.arange(k)
+    orders = np.empty((k, m), dtype=np.int64)
+    left, masks = np.tile(np.arange(m), (k, 1)), np.full(k, 2**m - 1)
+    for place in range(m):
+        rest = masks[:, None] ^ (1 << left)
+        pick = (best[rank[rest], every[:, None]] + ahead[left, rest, every[:, None]]).argmax(axis=1)
+        orders[:, place], masks = left[every, pick], rest[every, pick]
+        stays = np.ones(left.shape, dtype=bool)
+        stays[every, pick] = False
+        left = left[stays].reshape(k, -1)
+    return orders

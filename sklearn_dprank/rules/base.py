@@ -22,7 +22,13 @@ class Consensus(NamedTuple):
 
 
 class Rule(BaseEstimator):
-    """Turns answers into a consensus; sees a session, never ballots."""
+    """Turns answers into a consensus; sees a session, never ballots.
+
+    A rule that shares work among several sessions says in ``together`` among how many at most, and has an
+    ``aggregate_many(sessions)``, which returns what `aggregate` would of each.
+    """
+
+    together = 1
 
     def asks(self, n_items):
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""

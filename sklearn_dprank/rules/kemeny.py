@@ -2,9 +2,11 @@
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
+from ..orders.few_items import FEW, best_of_few_many
 from ..orders.kemeny import WORK_LIMIT, majority_order, minimum_order
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
@@ -40,6 +42,8 @@ class KemenyRule(Rule):
     AllMargins()
     """
 
+    together = 30
+
     def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
         self.tolerance = tolerance
         self.work_limit = work_limit
@@ -55,8 +59,30 @@ class KemenyRule(Rule):
     def aggregate(self, session):
         margins = session.answer(AllMargins())
         order = majority_order(margins)
-        if order is not None:
-            return Consensus(order, {"optimal_gap": 0.0})
+        return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
+
+    def aggregate_many(self, sessions):
+        """Return the consensus of each session, the same as one by one; a few items are solved side by side."""
+        found: list[Any] = []
+        few = []
+        for session in sessions:
+            margins = session.answer(AllMargins())
+            order = majority_order(margins)
+            if order is not None:
+                found.append(Consensus(order, {"optimal_gap": 0.0}))
+            elif len(margins) > FEW or _has_ties(margins):
+                found.append(self._searched(session, margins))
+            else:  # without ties the components stand in one order, and so does the first optimum of all items
+                labels = np.argsort(session.tie_break())
+                few.append((len(found), labels, -np.maximum(margins[labels[:, None], labels].T, 0)))
+                found.append(None)
+        if few:
+            orders = best_of_few_many(np.array([gain for _, _, gain in few]))
+            for (place, labels, _), order in zip(few, orders, strict=True):
+                found[place] = Consensus(labels[order], {"optimal_gap": 0.0})
+        return found
+
+    def _searched(self, session, margins):
         # Among equal optima the solver prefers small indices: shuffled labels make that a coin.
         labels = np.argsort(session.tie_break())
         found = minimum_order(
@@ -67,3 +93,8 @@ class KemenyRule(Rule):
         )
         gap = 0.0 if found.optimal else found.gap / found.bound if found.bound > 0 else math.inf
         return Consensus(labels[found.order], {"optimal_gap": float(gap)})
+
+
+def _has_ties(margins):
+    """Tell whether a pair ties, or may: margins that are no integers are rounded before they are compared."""
+    return margins.dtype.kind != "i" or np.count_nonzero(margins) < len(margins) * (len(margins) - 1)

@@ -53,13 +53,13 @@ def test_sushi_sweep_against_scikit_learn(benchmark):
         seed = int(found["seed"][row][0, row % 30])
         fitted = clone(PIPELINE).set_params(**clone(parameters, safe=False), aggregator__random_state=seed).fit(votes)
         assert found["trial_test_score"][row][0, row % 30] == fitted.score(votes)
-    fastest = [np.inf, np.inf]
-    for _ in range(3):  # in turn, so that other work on the machine meets both
-        fastest[0] = min(fastest[0], seconds(lambda: ours.fit(votes)))
-        fastest[1] = min(fastest[1], seconds(lambda: theirs.fit(votes)) * 15)
-    benchmark.extra_info["seconds"] = round(fastest[0], 2)
-    benchmark.extra_info["times_faster_than_scikit_learn"] = round(fastest[1] / fastest[0], 1)
-    assert fastest[1] / fastest[0] >= 20
+    ratios = []
+    for _ in range(9):  # in turn, so that other work on the machine meets both
+        ours_took = seconds(lambda: ours.fit(votes))
+        ratios.append(15 * seconds(lambda: theirs.fit(votes)) / ours_took)
+    ratio = float(np.median(ratios))
+    benchmark.extra_info["times_faster_than_scikit_learn"] = round(ratio, 1)
+    assert ratio >= 20
 
 
 @pytest.mark.parametrize("estimator", [*SIX, DPPairwise(rule="borda")], ids=repr)

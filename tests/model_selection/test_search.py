@@ -96,6 +96,8 @@ CASES = {
     "table": (DPKemenySampler(), {**EPSILONS, "neighboring": ["add_remove", "replace"]}),
     "prudent": (DPPrudentOrder(), [EPSILONS, {"window": [3], **EPSILONS}]),
     "margins": (DPPairwise(rule="borda"), EPSILONS),
+    "kemeny": (DPPairwise(), {"epsilon": [0.01, 0.1, 0.5, 2.0, 5.0]}),
+    "local kemeny": (LDPPairwise(rule="kemeny"), EPSILONS),
     "local": (LDPPairwise(), {**EPSILONS, "n_queries": [1, 3]}),
     "vectors": (LDPBorda(), EPSILONS),
     "interactive": (LDPQuickSort(), EPSILONS),
