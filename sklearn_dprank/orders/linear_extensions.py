@@ -190,9 +190,13 @@ def level_log_weights(log_counts, values, scale):
         return log_counts - scale * values + np.log(-np.expm1(drops))
 
 
-def draw_levels(log_weights, size, bits):
-    """Draw `size` indices with probabilities proportional to exp(log_weights)."""
-    mass = np.exp(log_weights - log_weights.max()).cumsum()
+def level_mass(log_weights):
+    """Return the cumulative probabilities of levels, up to a factor."""
+    return np.exp(log_weights - log_weights.max()).cumsum()
+
+
+def draw_levels(mass, size, bits):
+    """Draw `size` indices with the probabilities whose `level_mass` is given."""
     # Uniforms are at most 1 - 2**-53, so that the products stay below mass[-1] after rounding too.
     return np.searchsorted(mass, bits.uniform(size) * mass[-1], side="right")
 
@@ -261,6 +265,7 @@ class MinimaxMarginSampler:
         with np.errstate(divide="ignore"):
             log_counts = np.log(table[-1][0])
         self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
+        self._mass = level_mass(self._log_weights)
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (n_items,)."""
@@ -281,5 +286,5 @@ class MinimaxMarginSampler:
         array of int, shape (size, n_items)
             One order a row, best first.
         """
-        levels = draw_levels(self._log_weights, size, bits)
+        levels = draw_levels(self._mass, size, bits)
         return np.array([self._extensions.draw(k, bits) for k in levels.tolist()]).reshape(size, self._n_items)

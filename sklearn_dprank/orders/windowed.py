@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from .linear_extensions import check_margins, draw_levels, level_log_weights
+from .linear_extensions import check_margins, draw_levels, level_log_weights, level_mass
 
 MAX_WINDOW = 12  # 2**11 masks
 
@@ -159,7 +159,7 @@ class WindowedSampler:
             One order a row, best first.
         """
         orders = np.empty((size, len(self._anchor)), dtype=np.int64)
-        for row, level in enumerate(draw_levels(self._log_weights, size, bits)):
+        for row, level in enumerate(draw_levels(level_mass(self._log_weights), size, bits)):
             orders[row] = self._anchor[self._backward(level, bits.uniform(orders.shape[1]))]
         return orders
 

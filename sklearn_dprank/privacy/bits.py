@@ -144,8 +144,8 @@ class SeededBits(BitSource):
 
     Parameters
     ----------
-    seed : numpy.random.SeedSequence
-        Children of one sequence give independent streams.
+    seed : numpy.random.SeedSequence or int
+        Children of one sequence give independent streams; an int stands for its sequence.
     child : int or None, default=None
         Which child of `seed` to read, as its ``spawn`` numbers them; None is `seed` itself.
     """
@@ -160,7 +160,8 @@ class SeededBits(BitSource):
         if self._bits is None:  # opened when first read: most fits leave a stream unused, and opening is dear
             seed = self._seed
             if self._child is not None:
-                seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, self._child))
+                entropy, key = (seed, ()) if isinstance(seed, int) else (seed.entropy, seed.spawn_key)
+                seed = np.random.SeedSequence(entropy, spawn_key=(*key, self._child))
             self._bits = np.random.Philox(seed)
         return self._bits.random_raw(size)
 
@@ -201,7 +202,7 @@ class Bits(NamedTuple):
         """
         if random_state is None:
             return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)
-        seed = seed_sequence(random_state)
+        seed = random_state if type(random_state) is int and random_state >= 0 else seed_sequence(random_state)
         return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=False)
 
 
