@@ -6,13 +6,9 @@ import numpy as np
 
 from .orders.kemeny import minimum_order
 from .orders.positions import order_to_positions
-from .profile import Profile
+from .profile import as_profile
 from .queries import n_pairs
 from .rankings import check_ballots
-
-
-def _as_profile(X):
-    return X if isinstance(X, Profile) else Profile.from_rankings(X)
 
 
 def _as_positions(positions, n_items, name="positions"):
@@ -82,7 +78,7 @@ def average_kendall_tau(positions, X, *, normalize=True):
     >>> average_kendall_tau([0, 1, 2], [[0, 1, 2], [2, 1, 0]])
     0.5
     """
-    profile = _as_profile(X)
+    profile = as_profile(X)
     positions = _as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
     disagreements = np.vdot(profile.pairwise_counts, positions[:, None] > positions)
@@ -119,7 +115,7 @@ def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
     >>> excess_kendall_tau([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]], normalize=False)
     0.333...
     """
-    profile = _as_profile(X)
+    profile = as_profile(X)
     if optimum is None:
         optimum = kemeny_positions(profile)
     best = average_kendall_tau(optimum, profile, normalize=normalize)
@@ -139,7 +135,7 @@ def kemeny_positions(X):
     ndarray of int64, shape (n_items,)
         Positions of an order with the fewest disagreements; the first by item index among several.
     """
-    return order_to_positions(minimum_order(_as_profile(X).pairwise_counts.T, work_limit=math.inf).order)
+    return order_to_positions(minimum_order(as_profile(X).pairwise_counts.T, work_limit=math.inf).order)
 
 
 def pairwise_error_rate(positions, X):
@@ -167,7 +163,7 @@ def pairwise_error_rate(positions, X):
     >>> pairwise_error_rate([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
     0.333...
     """
-    profile = _as_profile(X)
+    profile = as_profile(X)
     positions = _as_positions(positions, profile.n_items)
     wrong = np.count_nonzero((profile.margins > 0) & (positions[:, None] > positions[None, :]))
     return float(wrong / n_pairs(profile.n_items))

@@ -279,6 +279,11 @@ class Profile:
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
+def as_profile(X):
+    """Return ballots as a Profile, and a Profile itself."""
+    return X if isinstance(X, Profile) else Profile.from_rankings(X)
+
+
 def _check_keep(keep):
     if keep not in ("positions", "counts"):
         raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ._subjects import is_called
+
 
 class smallest_within(BaseEstimator):
     """Take the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
@@ -105,4 +107,4 @@ class smallest_within(BaseEstimator):
     def _is_it(self, name):
         if self.parameter is not None:
             return name == self.parameter
-        return name == "epsilon" or name.endswith("__epsilon")
+        return is_called(name, "epsilon")

@@ -198,23 +198,25 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
             for trial, row in run(jobs_of(seeds, self.n_jobs), subject_of, metrics, self.n_jobs, self.progress):
                 results.add(trial, row)
         except KeyboardInterrupt:
-            self._keep(results, [], scorings, splits)  # what finished, and what it cost
+            self._keep(results, scorings, splits)  # what finished, and what it cost
             raise
-        self._keep(results, [], scorings, splits)
+        self._keep(results, scorings, splits)
         self._choose(list(metrics))
         if self.refit is not False:
             start = time.perf_counter()
             self.best_estimator_ = self._candidate(self.best_params_).fit(X)
             self.refit_time_ = time.perf_counter() - start
-            self._keep(results, [promise_of(self.best_estimator_)], scorings, splits)
+            self._account(results.guarantees, [promise_of(self.best_estimator_)], scorings, splits)
             if not self.public_ballots:
                 warn_reader(self.best_estimator_, exact_scores=scorings is None)
         return self
 
-    def _keep(self, results, unscored, scorings, splits):
+    def _keep(self, results, scorings, splits):
         """Keep what was found and what it costs."""
         self.cv_results_ = results.as_dict()
-        scored = results.guarantees
+        self._account(results.guarantees, [], scorings, splits)
+
+    def _account(self, scored, unscored, scorings, splits):
         self.fits_cost_ = total_of([*scored, *unscored], splits.split_voters)
         self.privacy_ = promise_of_results(scored, unscored, scorings, splits.split_voters, self.public_ballots)
 

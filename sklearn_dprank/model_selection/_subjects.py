@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from ..base import RankAggregator
 from ..metrics import average_kendall_tau
-from ..profile import Profile
+from ..profile import Profile, as_profile
 from ..queries import PositionalScores
 from ..rankings import check_ballots
 from ._accounting import promise_of
@@ -70,6 +70,8 @@ def _planned(aggregator, train, test) -> tuple[Any, ...]:
     rule, plan = aggregator._checked_plan(train)
     if plan.reads_ballots and train.positions is None:
         raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
+    if any(isinstance(ask.query, PositionalScores) for ask in rule.asks(train.n_items)):
+        train.placements  # noqa: B018
     return aggregator, rule, plan, train, test
 
 
@@ -126,15 +128,15 @@ class Splits:
         """
         train, test = self._parts[split]
         if _is_release(estimator):
-            return Released(*_planned(estimator, *self._profiles(split, None, estimator)[1:]))
+            return Released(*_planned(estimator, *self._profiles(split, None)[1:]))
         if _ends_in_release(estimator):
             before = clone(estimator[:-1]) if len(estimator) > 1 else None
-            steps, *profiles = self._profiles(split, before, estimator[-1])
+            steps, *profiles = self._profiles(split, before)
             aggregator, rule, plan, fitted, scored = _planned(estimator[-1], *profiles)
             return Piped(aggregator, rule, plan, fitted, scored, steps, estimator.steps[-1][0], test)
         return Refitted(estimator, train, test)
 
-    def _profiles(self, split, before, aggregator):
+    def _profiles(self, split, before):
         """Return the fitted transformers of a split, and its two profiles as they reach the aggregator."""
         key = split, None if before is None else _fingerprint(before)
         if key not in self._read:
@@ -144,10 +146,7 @@ class Splits:
                 train, test = before.fit_transform(train), None if same else before.transform(test)
             first = counted(train)
             self._read[key] = [] if before is None else before.steps, first, first if same else counted(test)
-        found = self._read[key]
-        if _reads_placements(aggregator, found[1].n_items):
-            found[1].placements  # noqa: B018
-        return found
+        return self._read[key]
 
 
 def _split(X, cv):
@@ -181,17 +180,9 @@ def _fingerprint(transformers):
 
 def counted(X):
     """Return a profile whose pairs are counted, so that workers share them."""
-    profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+    profile = as_profile(X)
     profile.pairwise_counts, profile.strict  # noqa: B018
     return profile
-
-
-def _reads_placements(aggregator, n_items):
-    try:
-        asks = aggregator._compose()[1].asks(n_items)
-    except (TypeError, ValueError):
-        return False  # the check of the parameters says it better
-    return any(isinstance(ask.query, PositionalScores) for ask in asks)
 
 
 def _is_release(estimator):
@@ -213,9 +204,14 @@ def _parameters(step):
     return step.get_params() if hasattr(step, "get_params") else ()  # "passthrough" has none
 
 
+def is_called(name, parameter):
+    """Tell whether this is the name of a parameter, of the whole or of a part."""
+    return name == parameter or name.endswith(f"__{parameter}")
+
+
 def is_seed(name):
     """Tell whether a parameter of this name is a seed."""
-    return name == "random_state" or name.endswith("__random_state")
+    return is_called(name, "random_state")
 
 
 def with_seed(estimator, seed):

@@ -126,7 +126,6 @@ def _task(job, metrics, kind, *parts):
 
 def rows_of(subject, seeds, metrics):
     """Yield one row a seed."""
-    seeds = list(seeds)
     fits = subject.fits(seeds)
     for seed in seeds:
         start = time.perf_counter()

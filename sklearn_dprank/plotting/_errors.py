@@ -9,7 +9,7 @@ from ..base import RankAggregator
 from ..metrics import average_kendall_tau, kemeny_positions
 from ..model_selection import cross_validate
 from ..model_selection._trials import child_seeds
-from ..profile import Profile
+from ..profile import as_profile
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
 from ._style import axes, look, shortened
 
@@ -32,7 +32,7 @@ class ErrorDisplay:
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, **settings):
         """Measure every estimator at every value of the parameter, each with noise of its own."""
-        profile = _profile(X)
+        profile = as_profile(X)
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
         for (name, estimator), own in zip(estimators.items(), seeds.tolist(), strict=True):
@@ -64,7 +64,7 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         values, errors = lines_of(search, cls._parameter, chosen, metric)
-        floor, ceiling = (None, None) if X is None else _bounds(_profile(X))
+        floor, ceiling = (None, None) if X is None else _bounds(as_profile(X))
         return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}")
 
     def _own(self, name):
@@ -153,10 +153,6 @@ def _positive(values, parameter):
     if values.ndim != 1 or not (level or (np.isfinite(values) & (values > 0)).all()):
         raise ValueError(f"{parameter} must be a list of positive numbers, got {values.tolist()}.")
     return values
-
-
-def _profile(X):
-    return X if isinstance(X, Profile) else Profile.from_rankings(X)
 
 
 def _bounds(profile):

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import kemeny_positions
-from ..profile import Profile
+from ..profile import as_profile
 from ._style import axes, fitting, names_of_items, read_positions, shortened
 from ._words import text_of
 
@@ -106,7 +106,7 @@ class PairwiseMarginDisplay:
         ValueError
             If positions or names do not fit the number of items.
         """
-        profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+        profile = as_profile(X)
         ordered_by = None
         if positions is None:
             positions, ordered_by = kemeny_positions(profile), "the Kemeny optimum"
@@ -135,7 +135,7 @@ class PairwiseMarginDisplay:
             If X has other items.
         """
         check_is_fitted(estimator, "ranks_")
-        profile = X if isinstance(X, Profile) else Profile.from_rankings(X)
+        profile = as_profile(X)
         names = getattr(estimator, "feature_names_in_", None)
         if profile.n_items != len(estimator.ranks_):
             raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(estimator.ranks_)}.")

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..metrics import kendall_tau_scorer
+from ..model_selection._subjects import is_called
 from ._words import distinct, text_of, texts_of
 
 _TRIALS = "trial_test_"
@@ -75,7 +76,7 @@ def find_parameter(names, parameter, chosen=None):
         If there is more than one.
     """
     if chosen is None:
-        found = [name for name in names if name == parameter or name.endswith(f"__{parameter}")]
+        found = [name for name in names if is_called(name, parameter)]
     else:
         found = [name for name in names if name in ([chosen] if isinstance(chosen, str) else chosen)]
     if len(found) > 1:
