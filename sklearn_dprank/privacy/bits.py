@@ -1,10 +1,10 @@
 """Sources of uniform bits: the only place where randomness enters the package."""
 
 import os
+import weakref
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 _BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
 _EMPTY = np.empty(0, dtype=np.uint64)
@@ -99,9 +99,31 @@ class BitSource:
         """Return what ``uniform(1)`` holds, as a float."""
         return ((self.integer(2**64) >> 12) + 0.5) * 2.0**-52
 
+    def deep_uniform(self, size):
+        """Return `size` doubles uniform in (0, 1) with the relative precision of a double, however small.
+
+        The grid of `uniform` ends at 2**-53, so that what has a smaller chance never comes. Here a small number
+        takes further words, as many as it needs.
+        """
+        return self._deep(self.words(size) >> np.uint64(1))
+
+    def _deep(self, leads):
+        """Return the uniform numbers whose 63 leading bits are given."""
+        out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
+        for row in (leads < 2**53).nonzero()[0]:
+            digits, length = int(leads[row]), 63
+            while digits < 2**53 and length < 1000:  # a thousand zeros mean a broken source, not chance
+                digits, length = digits << 64 | self.integer(2**64), length + 64
+            out[row] = max(digits, 1) / (1 << length)
+        return out
+
     def normal(self, size):
-        """Return `size` standard normal doubles, by inversion."""
-        return ndtri(self.uniform(size))
+        """Return `size` standard normal doubles, by inversion from either tail."""
+        from scipy.special import ndtri  # here, so that a voter's device, which has no need of it, loads no SciPy
+
+        words = self.words(size)
+        lower = ndtri(self._deep(words >> np.uint64(1)) / 2)
+        return np.where(words & np.uint64(1), -lower, lower)
 
     def exponential(self, size):
         """Return `size` standard exponential doubles, by inversion."""
@@ -132,11 +154,27 @@ class BitSource:
 class SecureBits(BitSource):
     """Bits from the operating system's cryptographic generator: what a release must use."""
 
+    _open: "weakref.WeakSet[SecureBits]" = weakref.WeakSet()
+
+    def __init__(self):
+        super().__init__()
+        self._open.add(self)
+
+    @classmethod
+    def _forget_after_fork(cls):
+        """Let no child deal the words that its parent will deal too."""
+        for bits in cls._open:
+            bits._buffer, bits._used = _EMPTY, 0
+
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words
 
     def _read(self, size):
         return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SecureBits._forget_after_fork)
 
 
 class SeededBits(BitSource):
