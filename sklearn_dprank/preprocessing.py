@@ -7,6 +7,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .privacy.owed import row_wise
 from .rankings import ballots_unquoted, check_ballots
 
 
@@ -163,6 +164,7 @@ def _positions(values):
     return rankdata(values, method="min", axis=1, nan_policy="omit") - 1
 
 
+@row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn each voter's ratings into positions.
 

@@ -4,6 +4,7 @@ from .amplification import UnsoundAmplificationWarning, shuffle_amplification, s
 from .calibration import gaussian_sigma
 from .guarantee import PrivacyGuarantee
 from .ledger import BudgetExhausted, Ledger
+from .owed import guarantee_of
 
 __all__ = [
     "BudgetExhausted",
@@ -11,6 +12,7 @@ __all__ = [
     "PrivacyGuarantee",
     "UnsoundAmplificationWarning",
     "gaussian_sigma",
+    "guarantee_of",
     "shuffle_amplification",
     "shuffle_local_epsilon",
 ]
