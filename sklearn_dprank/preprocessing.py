@@ -170,7 +170,8 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Estimators here read smaller as better, so ratings as they are would give the reverse consensus,
     and with a healthy score. Each row is ranked by itself: nothing is learnt from the data but the
-    number and the names of the items.
+    number and the names of the items. So a pipeline of it and a private estimator keeps the guarantee of
+    the estimator (`~sklearn_dprank.privacy.guarantee_of`); missing ratings stay missing, and need no imputer.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
         their number, and so how much the noise matters). Anything else means what it means in scikit-learn; of a
-        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``.
+        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
         average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
@@ -114,6 +114,10 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     the guarantee of its one fit, with the caveat that its parameters were selected on exact scores. The same is true
     of scikit-learn's own ``GridSearchCV``, which does not say it. To tune without cost, search on public or simulated
     votes (`~sklearn_dprank.datasets.make_mallows`); to tune on private ballots, use `PrivateSelection`.
+
+    Scores of `PrivateKendallTau` are private. A ``guarantee`` that another scorer states is a claim: it shows in the
+    caveats and counts as nothing. A search in this one that declares its ballots public, and an estimator of another
+    package, are not believed either.
 
     .. rubric:: Remarks
 

@@ -22,7 +22,7 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out
         would change their number, and so how much the noise matters). Anything else means what it
-        means in scikit-learn.
+        means in scikit-learn; no part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
         `~sklearn_dprank.profile.Profile` of the voters, already counted, which every metric takes; for a pipeline
