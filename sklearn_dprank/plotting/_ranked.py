@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.guarantee import PrivacyGuarantee
@@ -37,12 +38,13 @@ def ranked(estimator, called):
     ValueError
         If it has no ``ranks_``, or they are no positions.
     """
-    check_is_fitted(estimator)
     last = last_step(estimator)
     if not hasattr(last, "ranks_"):
+        check_is_fitted(last)
         raise ValueError(
             f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
             "pass its best_estimator_."
         )
     positions = read_positions(last.ranks_, f"ranks_ of {called}")
-    return Ranked(positions, getattr(last, "feature_names_in_", None), text_of(estimator), guarantee_of(estimator))
+    text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
+    return Ranked(positions, getattr(last, "feature_names_in_", None), text, guarantee_of(estimator))

@@ -1,6 +1,7 @@
 """Error against epsilon."""
 
 from ._errors import ErrorDisplay
+from ._search import may_mix
 
 
 class PrivacyUtilityDisplay(ErrorDisplay):
@@ -115,7 +116,10 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             If the search is not fitted, no candidate has an epsilon or one has several, there is no such metric, or X
             is given and the metric is not the average Kendall tau distance.
         """
-        return cls._searched(search, X, epsilon, metric)
+        display = cls._searched(search, X, epsilon, metric)
+        if may_mix(search):
+            display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
+        return display
 
     def plot(self, ax=None, *, excess=False):
         """Draw the means, with bands from the smallest to the largest trial.
