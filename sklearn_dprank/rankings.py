@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array
 
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
@@ -82,6 +81,8 @@ def check_ballots(X):
     ValueError
         If X is not two-dimensional, is empty, has one item, holds text or infinities.
     """
+    from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
+
     with ballots_unquoted():
         return check_array(as_array(X), input_name="X", **BALLOT_CHECKS)
 

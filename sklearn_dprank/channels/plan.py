@@ -41,6 +41,9 @@ class Session:
         """
         raise NotImplementedError
 
+    def close(self):
+        """Raise where what was heard carries no consensus; called when the rule has all its answers."""
+
     def tie_break(self):
         """Return distinct priorities of the items, int, shape (n_items,); of tied items the smaller goes first."""
         return self.coins.permutation(self.n_items) if self._fair_ties else np.arange(self.n_items)
@@ -117,9 +120,7 @@ class Plan:
     open : callable of (voters, bits) -> Session
         Opens the session on a Profile, or on reports from the field.
     protocol : dict or None
-        What clients must know, as JSON-able data; None where voters hand over their ballots.
-    client : callable of (random_state) -> Client, or None
-        Makes one voter's device; None where voters hand over their ballots.
+        What devices must know, as JSON-able data; None where voters hand over their ballots.
     reads_ballots : bool
         Whether a session needs the ballots of a Profile; else its counts will do.
     """
@@ -127,7 +128,6 @@ class Plan:
     guarantee: PrivacyGuarantee
     open: Callable[..., Session]
     protocol: dict | None = None
-    client: Callable[..., Any] | None = None
     reads_ballots: bool = False
 
     @property
@@ -157,3 +157,16 @@ def refuse_underived(channel, asks, released, remedy):
             refuse(channel, ask.query, remedy)
         if ask.times > 1 and isinstance(ask.query, PairTallies):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
+
+
+def ballots_of(profile):
+    """Return the ballots that simulated devices randomise.
+
+    Raises
+    ------
+    ValueError
+        If the profile keeps counts only.
+    """
+    if profile.positions is None:
+        raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
+    return profile.positions
