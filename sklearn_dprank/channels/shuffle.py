@@ -100,7 +100,7 @@ class Shuffle(BaseEstimator):
         else:
             epsilon = self.epsilon
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
-        flip = flip_within(as_text(each), name="epsilon of a message")
+        flip = flip_within(as_text(each)) if amplified else flip_within(as_text(epsilon), rounds)
         protocol = drafted(
             "rr-shuffled",
             n_items if items is None else items,

@@ -42,7 +42,7 @@ class PrivUnitG(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import PrivUnitG
-    >>> protocol = PrivUnitG().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = PrivUnitG().protocol(epsilon=1.0, items=10)
     >>> round(PrivUnitG.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     21.9
     """

@@ -117,7 +117,7 @@ class RandomizedResponse(PairFlips):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import RandomizedResponse
-    >>> RandomizedResponse().protocol(epsilon=1.0, n_items=4)["randomizer"]
+    >>> RandomizedResponse().protocol(epsilon=1.0, items=4)["randomizer"]
     'rr'
     """
 

@@ -132,7 +132,7 @@ def test_the_number_of_voters_is_not_read():
         plans = [Central().plan(asks, M, n) for n in (None, 1, 10**9)]
         assert len({plan.guarantee for plan in plans}) == 1
         assert plans[0].open.prices == plans[1].open.prices == plans[2].open.prices
-        assert plans[0].protocol is plans[0].client is None
+        assert plans[0].protocol is None
 
 
 # Sessions
