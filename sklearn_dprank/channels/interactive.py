@@ -16,7 +16,7 @@ from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
 from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from ..randomizers.base import as_text, drafted, flip_within
-from ..randomizers.reports import Inbox, RefusedReport, fields, protocol_of, require_answer, require_pair
+from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of, require_answer, require_pair
 from ..randomizers.response import counted_wins
 from .plan import Plan, Session, ballots_of, refuse
 from .schedules import Slots, Terms
@@ -174,7 +174,8 @@ class _Field:
             wins[(i, j) if said else (j, i)] += 1
 
         question = {"protocol": self._name, "question": number, "kind": kind, "pairs": pairs}
-        self.inbox.read(self._ask({**question, "voters": voters.tolist()}), take)
+        said = self._ask({**question, "voters": voters.tolist()})
+        self.inbox.read(as_reports(said, "what ask returns", "return a list of the devices' answers."), take)
         return wins
 
     def _read(self, report, number, allowed):

@@ -29,7 +29,7 @@ def read_ballot(ballot, n_items):
     """
     try:
         row = np.asarray(ballot, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         row = np.empty(0)
     if row.shape != (n_items,) or np.isinf(row).any():
         raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")

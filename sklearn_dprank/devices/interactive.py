@@ -3,7 +3,7 @@
 import numpy as np
 
 from .answers import flipped_answers
-from .protocol import FLIP_GRID, digest, flips_cost, is_flip, is_pair, is_whole, n_pairs, refuse_unless
+from .protocol import FLIP_GRID, digest, flips_cost, is_flip, is_pair, is_whole, n_pairs, refuse_unless, total
 
 FIELDS = ("answers", "flips", "flip_grid")
 KINDS = ("each", "last")
@@ -22,7 +22,7 @@ def check(protocol):
 def spent(protocol):
     """Return the epsilon of all answers that a device will ever give, as a Decimal."""
     each, last = (protocol["flips"][kind] for kind in KINDS)
-    return flips_cost(each, protocol["answers"]) + (0 if last is None else flips_cost(last))
+    return total([flips_cost(each, protocol["answers"]), *([] if last is None else [flips_cost(last)])])
 
 
 def allowance(protocol):

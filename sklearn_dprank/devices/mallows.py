@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..rankings import completed
-from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless
+from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless, total
 from .weighted import LEAD, WeightedLaw
 
 FIELDS = ("weights",)
@@ -30,7 +30,7 @@ def spent(protocol):
     """
     weights = np.array(protocol["weights"], dtype=np.int64)
     high, low = np.maximum.accumulate(weights).tolist(), np.minimum.accumulate(weights).tolist()
-    return sum(log_ratio(most, least) for most, least in zip(high[1:], low[1:], strict=True))
+    return total(log_ratio(most, least) for most, least in zip(high[1:], low[1:], strict=True))
 
 
 def block(protocol):

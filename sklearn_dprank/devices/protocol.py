@@ -4,11 +4,12 @@ import hashlib
 import json
 import math
 import re
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 
 VERSION = 2
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / this, so they are drawn exactly
 LARGEST_NAME = 1000  # characters of an item's name
+_UP = Context(prec=80, rounding=ROUND_CEILING)  # of its own: a caller may have set another for the whole process
 _LARGEST_INTEGER = 2**53 - 1  # beyond, languages read a JSON number differently
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
 
@@ -78,9 +79,14 @@ def log_ratio(high, low, times=1):
     >>> round(log_ratio(3, 1, times=2), 6)
     Decimal('2.197225')
     """
-    with localcontext() as context:
-        context.prec = 60
+    with localcontext(_UP):  # a ratio is above 1 + 2^-53, so that 80 digits of it leave more than 50 of its logarithm
         return times * (Decimal(high) / Decimal(low)).ln() * (1 + Decimal("1e-50"))
+
+
+def total(costs):
+    """Return the sum of epsilons, rounded up."""
+    with localcontext(_UP):
+        return sum(costs, Decimal(0))
 
 
 def is_flip(flip):

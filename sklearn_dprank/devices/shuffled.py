@@ -34,7 +34,10 @@ def assigned(pairs, protocol):
         raise ValueError("pairs must be given if and only if the protocol assigns them.")
     if pairs is None:
         return None
-    asked = np.asarray(pairs).tolist()
+    try:
+        asked = np.asarray(pairs).tolist()
+    except ValueError:  # ragged
+        asked = None
     known = type(asked) is list and all(is_pair(pair, len(protocol["items"])) for pair in asked)
     if not (known and len(asked) == len({tuple(pair) for pair in asked}) == k):
         raise ValueError(f"pairs must hold {k} distinct pairs (i, j) of items, i < j.")

@@ -1,5 +1,7 @@
 """What a curator takes from the wire: reports are read as a stream, refused by reason, and counted."""
 
+import codecs
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -7,6 +9,10 @@ from collections.abc import Iterable
 from ..devices.protocol import is_pair, is_whole
 
 LONGEST = 1 << 22  # characters of a report; a longer one is not even parsed
+_FROM_FILE = (
+    "pass a list of them, or an open file of JSON lines: "
+    "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."
+)
 
 
 class RefusedReport(ValueError):
@@ -62,8 +68,15 @@ class Inbox:
             )
 
 
-def as_reports(reports):
-    """Return an iterator over reports.
+def as_reports(reports, name="reports", remedy=_FROM_FILE):
+    """Return an iterable of reports.
+
+    Parameters
+    ----------
+    reports : object
+        What was handed over.
+    name, remedy : str
+        What an error calls it and proposes.
 
     Raises
     ------
@@ -71,10 +84,7 @@ def as_reports(reports):
         If this is one report, or the name of a file, in place of many reports.
     """
     if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
-        raise ValueError(
-            f"reports must be an iterable of reports, got {type(reports).__name__}; pass a list of them, or an open "
-            "file of JSON lines: with open(path) as lines: estimator.fit_reports(lines, items=items)."
-        )
+        raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
     return reports
 
 
@@ -83,11 +93,29 @@ def _lines(reports):
     if not hasattr(reports, "readline"):
         yield from reports
         return
-    while line := reports.readline(LONGEST + 2):
-        yield line
-        ends = line[-1:] in ("\n", b"\n")
-        while not ends and (rest := reports.readline(LONGEST)):
-            ends = rest[-1:] in ("\n", b"\n")
+    file = _undecoded(reports)
+    try:
+        while line := file.readline(LONGEST + 2):
+            yield line
+            ends = line[-1:] in ("\n", b"\n")
+            while not ends and (rest := file.readline(LONGEST)):
+                ends = rest[-1:] in ("\n", b"\n")
+    except UnicodeError:
+        raise ValueError(
+            "reports must be UTF-8, and this text file cannot be read as bytes; open it in binary, open(path, 'rb'), "
+            "or hand over sys.stdin.buffer."
+        ) from None
+
+
+def _undecoded(file):
+    """Return the bytes of a text file, from where it stands: one line in wrong UTF-8 must not stop the others."""
+    if not isinstance(file, io.TextIOWrapper) or codecs.lookup(file.encoding).name not in ("utf-8", "ascii"):
+        return file
+    try:
+        file.seek(file.tell())  # puts back what was read ahead
+    except OSError:  # a pipe, or somebody iterates over it
+        return file
+    return file.buffer
 
 
 def parsed(report):
