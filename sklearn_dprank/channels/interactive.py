@@ -150,8 +150,8 @@ class _Simulated:
     def ask(self, kind, number, pairs, voters):
         ballots = self._positions._replace(table=self._positions.table[:, voters])
         self.inbox.accepted += len(voters)
-        drawn = voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
-        return counted_wins(*drawn, len(self._protocol["items"]))
+        first, second, answers = voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
+        return counted_wins(first, second, answers, len(self._protocol["items"]))
 
 
 class _Field:

@@ -40,7 +40,7 @@ def asked(question, protocol):
     """
     if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
         number, kind, pairs = question["question"], question["kind"], question["pairs"]
-        known = question["protocol"] == digest(protocol) and is_whole(number, 0)
+        known = question["protocol"] == digest(protocol) and is_whole(number, 1)
         known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
         if known and type(pairs) is list and 1 <= len(pairs) <= n_pairs(protocol):
             if all(is_pair(pair, len(protocol["items"])) for pair in pairs):

@@ -114,7 +114,7 @@ def flip_within(epsilon, times=1):
     Examples
     --------
     >>> flip_within("1.0") / 2**52
-    0.2689414213699951
+    0.2689414213699952
     """
     budget = Decimal(epsilon)
     with localcontext() as context:

@@ -90,7 +90,8 @@ class PrivUnitG(Randomizer):
             the variance of the unbiased estimate from one report, averaged over the items.
         """
         m = len(protocol["items"])
-        return (m * m - 1) / 3 * float(_relative_square(*_shape(protocol), m))
+        gamma, epsilon = _shape(protocol)
+        return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
 
 class _VectorCounter:

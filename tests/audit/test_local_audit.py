@@ -172,7 +172,7 @@ class Forgetful(Device):
 
     def answer(self, question, ballot):
         said = super().answer(question, ballot)
-        self._said = {what: kept for what, kept in self._said.items() if what != "each 0"}
+        self._said = {what: kept for what, kept in self._said.items() if what != "each 1"}
         return said
 
 
@@ -184,7 +184,7 @@ def transcript_laws(protocol, asked, ballots, kind=Device):
 
     def answers(ballot):
         client, out = kind(protocol), []
-        for number, pair in enumerate(asked):
+        for number, pair in enumerate(asked, 1):
             question = {"protocol": digest(protocol), "question": number, "kind": "each", "pairs": [list(pair)]}
             out.append(client.answer(question, ballot)["answer"])
         return out
@@ -223,7 +223,7 @@ def test_the_last_resort_is_paid_for():
     assert sum(math.log((FLIP_GRID - flip) / flip) for flip in flips) == pytest.approx(1.0, rel=1e-12)
     client, ballot = Device(protocol, random_state=0), list(range(5))
     kinds = ["each"] * 3 + ["last"] + ["each"] * 4
-    for number, kind in enumerate(kinds):
+    for number, kind in enumerate(kinds, 1):
         client.answer({"protocol": digest(protocol), "question": number, "kind": kind, "pairs": [[0, 1]]}, ballot)
     for kind in ("each", "last"):
         with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
