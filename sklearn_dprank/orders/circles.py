@@ -34,7 +34,8 @@ def violated_circles(before, limit, work):
         waiting.append(_most(triples, above[first, second], limit))
         count += len(waiting[-1][0])
         if count > 4 * limit:
-            waiting, count = [_most(*_joined(waiting), limit)], limit
+            triples, amounts = _joined(waiting)
+            waiting, count = [_most(triples, amounts, limit)], limit
     found, excess = _joined(waiting)
     return found[np.argsort(-excess, kind="stable")[:limit]]
 
