@@ -231,8 +231,8 @@ def test_kwiksort_with_a_reserved_half_from_end_to_end(max_queries, runs_out):
     prices = plan.open.prices
     if runs_out:
         assert prices[PairMargin].epsilon == Fraction(1, 2 * max_queries)
-        assert prices[AllMargins].epsilon == Fraction(1, 2)
-        assert prices[AllMargins].mechanism.rate == Fraction(1, 20)
+        assert prices[AllMargins()].epsilon == Fraction(1, 2)
+        assert prices[AllMargins()].mechanism.rate == Fraction(1, 20)
         assert plan.guarantee.how == (
             "discrete Laplace noise on 3 x PairMargin, then discrete Laplace noise on 1 x AllMargins"
         )
