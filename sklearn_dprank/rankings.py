@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from .tables import as_numbers, refuse_no_table
+
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
 _BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
@@ -50,28 +52,24 @@ def ballots_unquoted():
             ) from None
         if "Complex data not supported" in text:
             raise ValueError("Complex data not supported: X must hold real numbers (positions).") from None
-        if any(clue in text for clue in ("could not convert", "invalid literal", "bytes/strings")):
-            raise ValueError(
-                "X must hold numbers (positions: smaller is better, NaN for no opinion), got text; "
-                "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions."
-            ) from None
         raise
 
 
 def as_array(X):
-    """Return lists as an array, so that None counts as a missing number; leave anything else in memory alone.
+    """Return lists as an array and objects as numbers, so that None and pandas' NA are NaN.
 
     Raises
     ------
     ValueError
-        If X is a dask collection: nothing fetches ballots by accident.
+        If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
     """
     if hasattr(type(X), "__dask_graph__"):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
-    return np.asarray(X) if isinstance(X, (list, tuple)) else X
+    refuse_no_table(X)
+    return as_numbers(np.asarray(X) if isinstance(X, (list, tuple)) else X)
 
 
 def check_ballots(X):
