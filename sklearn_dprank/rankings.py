@@ -14,6 +14,7 @@ from .tables import as_numbers, refuse_no_table
 
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
+MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and no opinion in two bytes
 _BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
 
 
@@ -52,6 +53,11 @@ def ballots_unquoted():
             ) from None
         if "Complex data not supported" in text:
             raise ValueError("Complex data not supported: X must hold real numbers (positions).") from None
+        if any(clue in text for clue in ("could not convert", "invalid literal", "bytes/strings")):
+            raise ValueError(
+                "X must hold numbers (positions: smaller is better, NaN for no opinion), got text; "
+                "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions."
+            ) from None
         raise
 
 
@@ -103,8 +109,8 @@ def compact_positions(X):
         If there are more than 65,534 items.
     """
     n_voters, n_items = X.shape
-    if n_items > np.iinfo(np.uint16).max - 1:
-        raise ValueError(f"X has {n_items} items; at most {np.iinfo(np.uint16).max - 1} are supported.")
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
     dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
     table = np.empty((n_items, n_voters), dtype=dtype)
     unranked = np.zeros(n_items, dtype=bool)
