@@ -173,10 +173,12 @@ def _positions(values):
 
 
 def _like(X, positions):
-    """Return positions as a DataFrame with the index and the columns of X, where X is one."""
-    if is_frame(X) and hasattr(X, "index"):
+    """Return positions as a DataFrame like X, of pandas or polars, where X is one."""
+    if not is_frame(X):
+        return positions
+    if hasattr(X, "index"):
         return type(X)(positions, index=X.index, columns=X.columns)
-    return positions
+    return type(X)(dict(zip(X.columns, positions.T, strict=True)))
 
 
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

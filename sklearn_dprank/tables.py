@@ -74,7 +74,7 @@ def as_numbers(X):
         If a column holds objects of another kind.
     """
     if is_frame(X):
-        return _frame_as_numbers(X) if hasattr(X, "iloc") else X
+        return _frame_as_numbers(X)
     if not isinstance(X, np.ndarray) or X.ndim != 2:
         return X
     if X.dtype.kind in "biufc":
@@ -86,7 +86,13 @@ def as_numbers(X):
 
 
 def _frame_as_numbers(X):
-    """Return a pandas DataFrame whose columns are numbers: itself, or a copy."""
+    """Return a DataFrame whose columns are numbers: itself, or a copy of one of pandas."""
+    if not hasattr(X, "iloc"):  # polars: missing numbers are no objects there
+        for name in X.columns:
+            column = np.asarray(X[name])
+            if column.dtype.kind not in "biufc":
+                _column_as_floats(column, name)
+        return X
     foreign = [k for k, dtype in enumerate(X.dtypes) if dtype.kind not in "biufc"]
     if foreign:
         X = X.copy()
