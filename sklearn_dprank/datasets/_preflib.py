@@ -213,7 +213,7 @@ def _item_names(path, header, n_items):
         if not (re.fullmatch(_NUMBER, item, re.ASCII) and 1 <= int(item) <= n_items):
             raise ValueError(f"{path}, line {number}: a name for item {item[:40]!r}, which is not one of 1..{n_items}.")
         names[int(item) - 1] = value or item
-    first = {}
+    first: dict[str, int] = {}
     for item, name in enumerate(names, start=1):
         if name in first:
             raise ValueError(
