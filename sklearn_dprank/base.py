@@ -178,6 +178,10 @@ class RankAggregator(BaseEstimator):
             )
         return rule, channel.plan(asks, n_items, n_voters, voter_epsilon, **field)
 
+    def _owed(self, declared):
+        """Return what this fit promises, for `privacy.guarantee_of`."""
+        return self.privacy_
+
     @available_if(_channel_can("collects_reports", "asks_questions"))
     def client(self, items, random_state=None, *, epsilon=None, max_epsilon=None):
         """Return one voter's device; it reads the public protocol only.
