@@ -31,7 +31,7 @@ class PositionalScores(Query):
     """
 
     scores: tuple[float, ...] = field(default=())
-    steps: ClassVar[tuple[Query, ...]] = (Histogram(),)
+    steps: ClassVar[tuple[Query, ...]] = (Histogram(unseen_last=True), Histogram())
 
     @cached_property
     def _grid(self):
@@ -115,7 +115,7 @@ class ScoresByHistogram(Query):
 
     def vector(self, profile, coins):
         scores, _ = self._whole(profile.n_items)
-        return scores[completed_ballots(profile, coins)].sum(axis=1)
+        return scores[completed_ballots(profile, coins, isinstance(self.scores, PositionalScores))].sum(axis=1)
 
     def read(self, vector, n_items):
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)

@@ -1,4 +1,4 @@
-"""What randomizers read from ballots: net wins, opinions on pairs, and complete rankings."""
+"""What randomizers read from ballots: net wins, and opinions on pairs."""
 
 import numpy as np
 
@@ -53,36 +53,3 @@ def opinions(table, sentinel, coins):
     first, second = table[rows], table[columns]
     silent = (first == second) | (first == sentinel) | (second == sentinel)
     return np.where(silent, coins.coins(silent.size).reshape(silent.shape), first < second)
-
-
-def completed(table, sentinel, coins):
-    """Complete each ballot to a strict ranking by the voter's own coins.
-
-    Parameters
-    ----------
-    table, sentinel
-        As for `net_wins`.
-    coins : BitSource
-        The voters' own coins.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_voters, n_items)
-        Places 0, ..., n_items - 1.
-
-    Notes
-    -----
-    Tied items are shuffled. An item without an opinion goes before or behind all ranked ones by a fair
-    coin, and those on one side are shuffled. Every pair without an opinion is then a fair coin, so that
-    expected net wins are those of the ballot. Putting such items at uniform places would not do: the
-    best of the ranked items would beat them more often than not.
-    """
-    ballots = np.ascontiguousarray(table.T)
-    prefix = ballots.astype(np.uint64) + np.uint64(1)
-    prefix[(ballots == sentinel) & coins.coins(ballots.size).reshape(ballots.shape)] = 0
-    # 17 bits of position, 47 of chance: two tied items draw the same 47 bits with probability 2^-47.
-    keys = (prefix << np.uint64(47)) | (coins.words(ballots.size).reshape(ballots.shape) >> np.uint64(17))
-    order = np.argsort(keys, axis=1, kind="stable")
-    places = np.empty(ballots.shape, dtype=np.int64)
-    np.put_along_axis(places, order, np.broadcast_to(np.arange(len(table)), places.shape), axis=1)
-    return places

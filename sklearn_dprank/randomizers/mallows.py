@@ -7,7 +7,7 @@ import numpy as np
 
 from ..privacy.checks import check_epsilon
 from ..queries import NetWins, n_pairs
-from .ballots import completed
+from ..rankings import completed
 from .base import Randomizer, RefusedReport, fields, stamped
 from .weighted import LEAD, WeightedLaw
 
@@ -169,7 +169,7 @@ def _scores(protocol):
 
 def _answer(protocol, table, sentinel, bits):
     """Draw a ranking for every column of `table` by repeated insertion: positions, shape (n, n_items)."""
-    places = completed(table, sentinel, bits.coins)
+    places = completed(table, sentinel, bits.coins).T
     m, n_voters = table.shape
     leads = bits.noise.integers(LEAD, m * n_voters).reshape(m, n_voters)
     at = np.empty((m, n_voters), dtype=np.int64)  # where each place of the ballot is put
