@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..names import names_of
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.owed import guarantee_of, last_step
 from ._style import read_positions
@@ -47,4 +48,6 @@ def ranked(estimator, called):
         )
     positions = read_positions(last.ranks_, f"ranks_ of {called}")
     text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
-    return Ranked(positions, getattr(last, "feature_names_in_", None), text, guarantee_of(estimator))
+    ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
+    names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
+    return Ranked(positions, names, text, guarantee_of(estimator))
