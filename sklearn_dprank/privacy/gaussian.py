@@ -109,8 +109,9 @@ def _rounded(rest, shift, sigma, bits):
     for row in doubtful.nonzero()[0].tolist():
         edge = Fraction(int(below[row])) + Fraction(1, 2) - Fraction(int(rest[row]), 1 << shift)
         place = edge / Fraction(unit)
-        number = digits.get(row, (int(leads[row]), 63))
-        above = _exceeds(place, *number, bits) if positive[row] else not _exceeds(-place, *number, bits)
+        number, length = digits.get(row, (int(leads[row]), 63))
+        side = 1 if positive[row] else -1
+        above = _exceeds(side * place, number, length, bits) == (side == 1)
         out[row] = below[row] + above
     return out
 
