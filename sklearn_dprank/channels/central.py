@@ -110,7 +110,7 @@ class Central(BaseEstimator):
         if isinstance(query, OrderUtility):
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
-            mechanism = exponential_mechanism(sensitivity, budget, n_items, times)
+            mechanism = exponential_mechanism(sensitivity, budget, n_items, times, query.options(n_items))
             return _Price(query, sensitivity, mechanism, times, budget / times)
         if self.noise == "exponential":
             refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")

@@ -17,6 +17,10 @@ class OrderUtility(Query):
     def vector(self, profile, coins):
         return profile.margins.ravel()
 
+    def options(self, n_items):
+        """Return among how many options one choice of the sampler is, at most."""
+        return n_items
+
 
 @dataclass(frozen=True)
 class KemenyUtility(OrderUtility):
@@ -85,6 +89,10 @@ class MaxViolatedMargin(OrderUtility):
                 raise ValueError("anchor does nothing without a window; set window=7.")
             if sorted(self.anchor) != list(range(n_items)):
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
+
+    def options(self, n_items):
+        near = n_items if self.window is None else min(int(self.window), n_items)
+        return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
 
     def sensitivity(self, n_items, neighboring):
         loss = 2 * moves(neighboring)
