@@ -50,7 +50,7 @@ VARIANTS = {
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_refused_", "local_epsilon_"}
+FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
