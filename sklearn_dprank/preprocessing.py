@@ -7,7 +7,7 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .rankings import ballots_unquoted, check_ballots
+from .rankings import ballots_unquoted, check_ballots, unmasked
 
 
 def orders_to_positions(orders, n_items=None, *, item_names=None):
@@ -245,7 +245,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _ratings(self, X, reset):
         with ballots_unquoted():
             # Floats, because minus an unsigned rating wraps round.
-            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+            return validate_data(self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
