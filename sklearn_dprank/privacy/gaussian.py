@@ -36,9 +36,9 @@ def rounded_gaussian(values, sigma, bits):
     Returns
     -------
     ndarray of the shape of `values`
-        The noisy statistics: int64 or object, or float64 for a sigma of 2**58 and more. For a sigma above 2**30 they are
-        multiples of the power of two `grid_of(sigma)`, some 2**-29 sigma: rounding to any public grid is
-        post-processing.
+        The noisy statistics: int64 or object, or float64 for a sigma of 2**58 and more. For a sigma above 2**30
+        they are multiples of the power of two `grid_of(sigma)`, some 2**-29 sigma: rounding to any public
+        grid is post-processing.
 
     Raises
     ------
