@@ -272,9 +272,10 @@ def test_any_rule_reads_the_margins(rule):
 def test_forty_five_items_drowned_in_noise():
     """Hard margins for Kemeny: the work limit, a count, ends the search, and the certified gap is published."""
     profile = Profile.from_rankings(make_mallows(300, 45, 0.9, random_state=0))
-    fitted = DPPairwise(epsilon=0.1, random_state=0).fit(profile)
+    with pytest.warns(ConvergenceWarning, match="work_limit"):
+        fitted = DPPairwise(epsilon=0.1, rule=KemenyRule(work_limit=800), random_state=0).fit(profile)
     assert sorted(fitted.ranks_) == list(range(45))
-    assert 0 <= fitted.optimal_gap_ < 0.05
+    assert 0 < fitted.optimal_gap_ < 0.05
 
 
 # Orders drawn
@@ -295,7 +296,7 @@ def test_rates_of_orders(neighboring):
 
 @pytest.mark.parametrize("sampler", ["auto", "insertion", "blocks"])
 def test_samplers_of_the_estimator(sampler):
-    centre, profile = unanimous(24, 50_000)
+    centre, profile = unanimous(18, 50_000)
     fitted = DPKemenySampler(epsilon=1.0, sampler=sampler, random_state=0).fit(profile)
     np.testing.assert_array_equal(fitted.ranks_, centre)
 
@@ -370,7 +371,7 @@ def test_mallows_ten_items(mallows10, estimator, epsilon, measured):
         (P_BORDA, 0.1, 2.0),
         (K_NORM, 0.1, 0.40),
         (GAUSSIAN, 0.1, 0.15),
-        (DPKemenySampler(), 0.1, 4.3),
+        (DPKemenySampler(sampler="insertion"), 0.1, 4.3),
         (DPPrudentOrder(window=9), 0.1, 0.06),
         (DPPrudentOrder(window=7), 0.1, 0.30),
         (DPPrudentOrder(window=7), 0.03, 8.9),
