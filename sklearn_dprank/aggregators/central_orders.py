@@ -1,5 +1,7 @@
 """Aggregators for a trusted curator that compare or draw orders."""
 
+import math
+import warnings
 from numbers import Integral
 
 from ..base import (
@@ -254,8 +256,10 @@ class DPPrudentOrder(RankAggregator):
     New here. It wins where margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
     it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
     m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
-    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items. The mechanism never reads n:
-    the choice is yours, from a public estimate. On cyclic majorities it minimises the worst overruled
+    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails below a tenth of
+    that. Under "replace" all of this takes twice as many voters; their number is public there, and `fit` warns where
+    they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads it: the choice is
+    yours, from a public estimate. On cyclic majorities it minimises the worst overruled
     majority, not the number of disagreements.
 
     References
@@ -287,3 +291,20 @@ class DPPrudentOrder(RankAggregator):
         if self.window is None:
             return Central(self.epsilon, noise="exponential", neighboring=self.neighboring), Choose(MaxViolatedMargin())
         return Central(self.epsilon, noise="knorm", neighboring=self.neighboring), ChooseNearAnchor(self.window)
+
+    def _plan(self, n_items, n_voters=None, voter_epsilon=None):
+        planned = super()._plan(n_items, n_voters, voter_epsilon)
+        if self.neighboring == "replace" and n_voters is not None:
+            self._warn_of_few(n_items, n_voters)
+        return planned
+
+    def _warn_of_few(self, n_items, n_voters):
+        """Warn far below the range where drawing pays, from public numbers only."""
+        least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 5, "m^2 / 5")
+        if n_voters * self.epsilon / 2 < least:
+            warnings.warn(
+                f"DPPrudentOrder fails below n_voters * epsilon / 2 = {what} = {least:.3g}, and here it is "
+                f"{n_voters * self.epsilon / 2:.3g}: use DPBorda(noise='knorm'), or a larger epsilon.",
+                UserWarning,
+                stacklevel=5,
+            )

@@ -47,8 +47,8 @@ class KemenyUtility(OrderUtility):
             raise ValueError(
                 f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
                 "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
-                "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' (above) if "
-                "you insist."
+                "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
+                "(above) if you insist."
             )
 
     def sensitivity(self, n_items, neighboring):

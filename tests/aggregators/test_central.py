@@ -1,3 +1,4 @@
+import math
 import os
 from collections import Counter
 from fractions import Fraction
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder, Kemeny
 from sklearn_dprank.datasets import make_mallows, read_preflib
@@ -16,7 +18,7 @@ from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.rules import SortByScore
+from sklearn_dprank.rules import KemenyRule, SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
@@ -299,6 +301,18 @@ def test_samplers_of_the_estimator(sampler):
     centre, profile = unanimous(18, 50_000)
     fitted = DPKemenySampler(epsilon=1.0, sampler=sampler, random_state=0).fit(profile)
     np.testing.assert_array_equal(fitted.ranks_, centre)
+
+
+@pytest.mark.parametrize(("window", "n_items", "least"), [(None, 6, 2 * 6.58), (3, 20, 2 * 80)])
+def test_too_few_public_voters_for_prudent_orders(window, n_items, least):
+    """Their number is public under replace only: under add_remove nothing may be said."""
+    ballots = make_mallows(math.ceil(least / 0.5), n_items, 0.5, random_state=0)
+    estimator = DPPrudentOrder(epsilon=0.5, window=window, neighboring="replace", random_state=0)
+    estimator.fit(ballots)
+    few = ballots[: int(least)]
+    with pytest.warns(UserWarning, match=r"DPPrudentOrder fails below n_voters \* epsilon / 2 = "):
+        estimator.fit(few)
+    estimator.set_params(neighboring="add_remove").fit(few)
 
 
 def test_prudent_order_repairs_its_anchor():
