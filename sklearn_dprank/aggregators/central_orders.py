@@ -1,7 +1,5 @@
 """Aggregators for a trusted curator that compare or draw orders."""
 
-import math
-import warnings
 from numbers import Integral
 
 from ..base import (
@@ -291,20 +289,3 @@ class DPPrudentOrder(RankAggregator):
         if self.window is None:
             return Central(self.epsilon, noise="exponential", neighboring=self.neighboring), Choose(MaxViolatedMargin())
         return Central(self.epsilon, noise="knorm", neighboring=self.neighboring), ChooseNearAnchor(self.window)
-
-    def _plan(self, n_items, n_voters=None, voter_epsilon=None):
-        planned = super()._plan(n_items, n_voters, voter_epsilon)
-        if self.neighboring == "replace" and n_voters is not None:
-            self._warn_of_few(n_items, n_voters)
-        return planned
-
-    def _warn_of_few(self, n_items, n_voters):
-        """Warn far below the range where drawing pays, from public numbers only."""
-        least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 5, "m^2 / 5")
-        if n_voters * self.epsilon / 2 < least:
-            warnings.warn(
-                f"DPPrudentOrder fails below n_voters * epsilon / 2 = {what} = {least:.3g}, and here it is "
-                f"{n_voters * self.epsilon / 2:.3g}: use DPBorda(noise='knorm'), or a larger epsilon.",
-                UserWarning,
-                stacklevel=5,
-            )

@@ -1,5 +1,7 @@
 """Costs of orders, answered with an order."""
 
+import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
@@ -86,6 +88,16 @@ class MaxViolatedMargin(OrderUtility):
                 raise ValueError("anchor does nothing without a window; set window=7.")
             if sorted(self.anchor) != list(range(n_items)):
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
+
+    def warn_of_few(self, n_items, said):
+        least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
+        if said / 2 < least:
+            warnings.warn(
+                f"prudent orders fail where half of n_voters * epsilon is below {what} = {least:.3g}, and here it is "
+                f"{said / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def sensitivity(self, n_items, neighboring):
         loss = 2 * moves(neighboring)

@@ -310,7 +310,7 @@ def test_too_few_public_voters_for_prudent_orders(window, n_items, least):
     estimator = DPPrudentOrder(epsilon=0.5, window=window, neighboring="replace", random_state=0)
     estimator.fit(ballots)
     few = ballots[: int(least)]
-    with pytest.warns(UserWarning, match=r"DPPrudentOrder fails below n_voters \* epsilon / 2 = "):
+    with pytest.warns(UserWarning, match=r"prudent orders fail where half of n_voters \* epsilon is below"):
         estimator.fit(few)
     estimator.set_params(neighboring="add_remove").fit(few)
 
