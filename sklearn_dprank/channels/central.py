@@ -68,7 +68,7 @@ class Central(BaseEstimator):
         self.calibration = calibration
 
     def plan(self, asks, n_items, n_voters=None):
-        """Price the asks; the number of voters is private here and is not read.
+        """Price the asks; the number of voters is not read, but where it is public ("replace") it may be warned of.
 
         Raises
         ------
@@ -78,6 +78,8 @@ class Central(BaseEstimator):
         self._check()
         for ask in asks:
             ask.query.check(n_items)
+            if n_voters is not None and self.neighboring == "replace":
+                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
         release = None
         if self.release is not None:
             asks, release = self._released(asks, n_items)

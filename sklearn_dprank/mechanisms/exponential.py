@@ -15,8 +15,6 @@ from ..orders.partition import PartitionTable, log_rounding_error
 from ..orders.windowed import sample_windowed_order
 from ..queries import MaxViolatedMargin
 
-_TABLE = 22  # items: 1/4 s and 43 MB
-_PLAIN = 50  # items up to which inserting one at a time loses less than blocks cost
 _MOST_VOTERS = 2**31  # for whom rounding is bounded
 
 
@@ -47,17 +45,14 @@ class ExponentialMechanism:
                 return MinimaxMarginSampler(margins, self.rate).draw
             anchor = np.array(query.anchor)
             return lambda bits: sample_windowed_order(margins, anchor, self.rate, bits, query.window)
-        return self._kemeny(query, margins, n_items)
+        return self._kemeny(query, margins)
 
-    def _kemeny(self, query, margins, n_items):
-        sampler = query.sampler
-        if sampler == "auto":
-            sampler = "table" if n_items <= _TABLE else "insertion" if n_items <= _PLAIN else "blocks"
-        if sampler == "table":
+    def _kemeny(self, query, margins):
+        if query.sampler in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), self.rate).draw
-        if sampler == "pair_by_pair":
+        if query.sampler == "pair_by_pair":
             return lambda bits: sample_pair_by_pair(margins, self.rate, bits)
-        draw = sample_by_insertion if sampler == "insertion" else sample_by_blocks
+        draw = sample_by_insertion if query.sampler == "insertion" else sample_by_blocks
         return lambda bits: draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
 
 

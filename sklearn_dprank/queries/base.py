@@ -60,6 +60,17 @@ class Query:
             If there are too many items.
         """
 
+    def warn_of_few(self, n_items, said):
+        """Warn where too few voters make the answer useless; for where their number is public.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+        said : float
+            Number of voters times the epsilon of the answers.
+        """
+
     def vector(self, profile, coins):
         """Return the exact integer statistic, int64, shape (k,).
 

@@ -1,10 +1,14 @@
 """Costs of orders, answered with an order."""
 
+import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 
 from .base import Query, Sensitivity, moves, n_pairs
+
+_MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class KemenyUtility(OrderUtility):
     Parameters
     ----------
     sampler : {"auto", "table", "insertion", "blocks", "pair_by_pair"}, default="auto"
-        How the same law is drawn: from a table of all subsets up to 22 items (25 by name), by rejection beyond.
+        How the same law is drawn: from a table of all subsets up to 25 items ("auto", "table"), or by rejection, which
+        may not end, where it is named.
     verbose : bool, default=False
         Whether rejection prints the time elapsed.
     """
@@ -44,10 +49,12 @@ class KemenyUtility(OrderUtility):
         samplers = ("auto", "table", "insertion", "blocks", "pair_by_pair")
         if self.sampler not in samplers:
             raise ValueError(f"sampler must be one of {sorted(samplers)}, got {self.sampler!r}.")
-        if self.sampler == "table" and n_items > 25:
+        if self.sampler in ("auto", "table") and n_items > _MOST_IN_TABLE:
             raise ValueError(
-                f"sampler='table' takes 8 * 2**n_items bytes and goes up to 25 items, got {n_items}; "
-                "use sampler='auto'."
+                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
+                "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
+                "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
+                "(above) if you insist."
             )
 
     def sensitivity(self, n_items, neighboring):
@@ -93,6 +100,16 @@ class MaxViolatedMargin(OrderUtility):
     def options(self, n_items):
         near = n_items if self.window is None else min(int(self.window), n_items)
         return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
+
+    def warn_of_few(self, n_items, said):
+        least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
+        if said / 2 < least:
+            warnings.warn(
+                f"prudent orders fail where half of n_voters * epsilon is below {what} = {least:.3g}, and here it is "
+                f"{said / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def sensitivity(self, n_items, neighboring):
         loss = 2 * moves(neighboring)

@@ -249,8 +249,8 @@ def _streams():
     return Bits.from_random_state(0)
 
 
-def test_sizes_choose_the_sampler(monkeypatch):
-    """By the number of items alone: table to 22, one by one to 50, blocks beyond."""
+def test_rejection_is_never_chosen_for_you(monkeypatch):
+    """It may not end: a table of up to 25 items, or what was named."""
     from sklearn_dprank.mechanisms import exponential
 
     class Chosen(Exception):
@@ -265,10 +265,16 @@ def test_sizes_choose_the_sampler(monkeypatch):
     monkeypatch.setattr(exponential, "PartitionTable", marks("table"))
     monkeypatch.setattr(exponential, "sample_by_insertion", marks("insertion"))
     monkeypatch.setattr(exponential, "sample_by_blocks", marks("blocks"))
-    for m, name in [(2, "table"), (22, "table"), (23, "insertion"), (50, "insertion"), (51, "blocks"), (90, "blocks")]:
+    for m in (2, 23, 25):
         for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
-            with pytest.raises(Chosen, match=name):
-                ExponentialMechanism(0.1).release(KemenyUtility(), margins.ravel(), seeded(0))
+            for sampler in SAMPLERS[:4]:
+                with pytest.raises(Chosen, match="table" if sampler == "auto" else sampler):
+                    ExponentialMechanism(0.1).release(KemenyUtility(sampler), margins.ravel(), seeded(0))
+    for sampler in ("auto", "table"):
+        with pytest.raises(ValueError, match=r"up to 25 items, got 26.*sampler='insertion'"):
+            KemenyUtility(sampler).check(26)
+    for sampler in ("insertion", "blocks", "pair_by_pair"):
+        KemenyUtility(sampler).check(200)
 
 
 def test_the_clock_counts_seconds_not_tries(capsys):
@@ -281,14 +287,14 @@ def test_the_clock_counts_seconds_not_tries(capsys):
     assert capsys.readouterr().err == "".join(f"\rdrawing an order: {s} s" for s in (1, 2, 3))
     X = make_mallows(100, 24, 0.7, random_state=0)
     for verbose in (False, True):
-        DPKemenySampler(verbose=verbose, random_state=0).fit(X)
+        DPKemenySampler(verbose=verbose, sampler="insertion", random_state=0).fit(X)
         printed = capsys.readouterr()
         assert printed.out == "" and ("tr" not in printed.err) and (verbose or not printed.err)
 
 
 def test_huge_crowds_do_not_overflow():
     margins = 2**31 * np.sign(np.subtract.outer(np.arange(24), np.arange(24))).T
-    for query in (KemenyUtility(), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
+    for query in (KemenyUtility("insertion"), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
         order = ExponentialMechanism(5.0).release(query, margins.ravel(), seeded(12))
         assert order.tolist() == list(range(24))
     assert exponential_mechanism(KemenyUtility().sensitivity(24, "replace"), Fraction(2**31 - 1), 24).rate < inf

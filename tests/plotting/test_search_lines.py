@@ -39,6 +39,10 @@ def test_ballots_give_floor_and_ceiling(searched):
         display = PrivacyUtilityDisplay.from_search(search, ballots)
         assert display.floor == average_kendall_tau(kemeny_positions(X), X)
         assert display.ceiling == 0.5
+        for floor in (None, 0.1):
+            display = PrivacyUtilityDisplay.from_search(search, ballots, floor=floor)
+            assert (display.floor, display.ceiling) == (floor, 0.5)
+    assert PrivacyUtilityDisplay.from_search(search, floor=0.1).floor == 0.1
 
 
 def test_a_line_for_each_combination_of_the_others(searched):

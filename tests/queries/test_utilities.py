@@ -140,7 +140,8 @@ def test_margins_say_it_all():
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
-        (KemenyUtility("table"), 26, r"'table' takes 8 \* 2\*\*n_items bytes and goes up to 25 items, got 26"),
+        (KemenyUtility("table"), 26, "goes up to 25 items, got 26"),
+        (KemenyUtility(), 26, r"goes up to 25 items, got 26.* name sampler='insertion'"),
         (KemenyUtility("mcmc"), 5, r"sampler must be one of \['auto', .*got 'mcmc'"),
         (MaxViolatedMargin(), 17, r"17 items needs a window \(without one at most 16 items\); set window=7"),
         (MaxViolatedMargin(window=1), 5, "window must be None or an integer from 2 to 12, got 1"),
