@@ -12,6 +12,7 @@ from itertools import combinations, permutations, product
 
 import pytest
 import wire_vectors
+from sklearn.base import clone
 
 from sklearn_dprank.devices import Device, RefusedProtocol
 
@@ -147,7 +148,8 @@ def honest(kind, rng):
         stated = {"delta": "1e-06", "local_epsilon": "1", "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
         made = {**common, **stated, "min_reports": rng.choice([1, 10**9]), "flip": [flip, GRID]}
         return {**made, "local_epsilon": above(spent_by_law(made), rng)}
-    made = wire_vectors.RANDOMIZERS[kind].set_params(**({"n_queries": k} if kind in FEW else {})).protocol(epsilon, m)
+    randomizer = clone(wire_vectors.RANDOMIZERS[kind]).set_params(**({"n_queries": k} if kind in FEW else {}))
+    made = randomizer.protocol(epsilon, m)
     return {**made, "epsilon": above(spent_by_law(made), rng)} if rng.random() < 0.5 else made
 
 
@@ -182,7 +184,7 @@ def mutated(protocol, rng):
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         path = rng.choice([path for path in places(out) if path] or [()])
         if not path:
-            return rng.choice(NASTY)
+            return copy.deepcopy(rng.choice(NASTY))
         holder = out
         for step in path[:-1]:
             holder = holder[step]
@@ -278,7 +280,7 @@ def test_every_field_at_every_nasty_value(kind):
                 holder = changed
                 for step in path[:-1]:
                     holder = holder[step]
-                holder[path[-1]] = value
+                holder[path[-1]] = copy.deepcopy(value)
             followed[path] += verdict(changed) == "followed"
     assert not followed[()]
     assert followed[("version",)] == NASTY.count(2)
