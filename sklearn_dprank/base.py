@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .devices import Device
 from .metrics import average_kendall_tau
+from .names import checked_names, column_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .privacy.bits import Bits
 from .profile import Profile
@@ -94,16 +95,19 @@ class RankAggregator(BaseEstimator):
         profile = self._read_ballots(X, reset=True)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
-        return self._release(profile, profile.n_items, profile.n_voters, _own_epsilons(profile))
+        return self._release(
+            profile, profile.n_items, profile.n_voters, _own_epsilons(profile), names=profile.item_names
+        )
 
-    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None, names=None):
+    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None, *, names=None):
         """Plan from public inputs, open a session on the voters, and keep only what may be published."""
-        rule, plan = self._plan(n_items, n_voters, voter_epsilon, names)
+        agreed = None if isinstance(voters, Profile) else names  # with devices elsewhere
+        rule, plan = self._plan(n_items, n_voters, voter_epsilon, agreed)
         bits = Bits.from_random_state(getattr(self, "random_state", None))
         session = plan.open(voters, bits)
         consensus = rule.aggregate(session)
         session.close()
-        return self._publish(consensus, session, plan.guarantee.simulated(bits.certified))
+        return self._publish(consensus, session, plan.guarantee.simulated(bits.certified), names)
 
     def _releases(self, profile, rule, plan, seeds):
         """Yield this aggregator, fitted on the same voters with one seed after another, as `_checked_plan` said.
@@ -122,19 +126,19 @@ class RankAggregator(BaseEstimator):
                 session.close()
                 if hasattr(self, "random_state"):
                     self.random_state = seed
-                yield self._publish(consensus, session, guarantee)
+                yield self._publish(consensus, session, guarantee, profile.item_names)
 
     def _checked_plan(self, profile):
         """Return (rule, plan) for a profile's numbers of items and voters; its ballots are not read."""
         self._validate_params()
         return self._plan(profile.n_items, profile.n_voters, _own_epsilons(profile))
 
-    def _publish(self, consensus, session, guarantee):
+    def _publish(self, consensus, session, guarantee, names):
         order, facts = consensus
         for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
             delattr(self, name)  # facts of an earlier fit
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        self.consensus_ = names[order]
+        items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
+        self.consensus_ = items[order]
         self.ranks_ = order_to_positions(order)
         self.privacy_ = guarantee
         for name, value in {**facts, **session.facts}.items():
@@ -180,7 +184,7 @@ class RankAggregator(BaseEstimator):
 
         Parameters
         ----------
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items in the order of a ballot's columns, or how many there are.
         random_state : None, int, Generator or RandomState, default=None
             The voter's own randomness; anything but None is for simulation only.
@@ -203,7 +207,7 @@ class RankAggregator(BaseEstimator):
 
         Parameters
         ----------
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items, or how many there are.
         epsilon : float or None, default=None
             Of voters with this epsilon of their own; None is the estimator's.
@@ -228,7 +232,7 @@ class RankAggregator(BaseEstimator):
             One report a voter: a JSON object, parsed or not; an open file has one a line. Read once, as a
             stream. Those that do not follow this estimator's protocol for these items are left out and counted in
             ``reports_refused_``.
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items in the order that devices used, or how many there are.
         epsilons : sequence of float or None, default=None
             The public grid of epsilons, where voters have their own; None is the estimator's for all.
@@ -245,7 +249,7 @@ class RankAggregator(BaseEstimator):
         """
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(reports, n_items, None, epsilons, names)
+        return self._release(reports, n_items, None, epsilons, names=names)
 
     @available_if(_channel_can("asks_questions"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -257,7 +261,7 @@ class RankAggregator(BaseEstimator):
         ask : callable
             ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
             - 1) and returns an iterable of their reports, in any order.
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items in the order that devices use, or how many there are.
         n_voters : int
             How many voters take part; public.
@@ -278,28 +282,35 @@ class RankAggregator(BaseEstimator):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(ask, n_items, int(n_voters), None, names)
+        return self._release(ask, n_items, int(n_voters), names=names)
 
     def _read_ballots(self, X, reset):
+        """Return ballots as a profile that knows the names of its items, which are those of `fit`."""
         if not isinstance(X, Profile):
-            # One item only is an error of `fit`; later the number of items decides.
-            checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
-            with ballots_unquoted():
-                return Profile._from_valid(validate_data(self, as_array(X), reset=reset, **checks))
-        if reset:
+            X = self._read_table(X, reset)
+        elif reset:
             self._set_items(X.item_names, X.n_items)
         elif X.n_items != self.n_features_in_:
             raise ValueError(
                 f"X has {X.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} items as input."
             )
-        elif X.item_names is not None and hasattr(self, "feature_names_in_"):
-            if not np.array_equal(X.item_names, self.feature_names_in_):
-                raise ValueError("The item names should match those that were passed during fit, in the same order.")
+        if not reset and names_differ(names_of(self), X.item_names):
+            raise ValueError("The item names should match those that were passed during fit, in the same order.")
         return X
+
+    def _read_table(self, X, reset):
+        # One item only is an error of `fit`; later the number of items decides.
+        checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
+        names = column_names(X)
+        with ballots_unquoted():
+            array = validate_data(self, as_array(X), reset=reset, **checks)
+        if reset and names is None:  # other tables whose columns scikit-learn can name
+            names = getattr(self, "feature_names_in_", None)
+        return Profile._from_valid(array, names)
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items
-        if names is not None:
+        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute has strings only
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -317,10 +328,8 @@ def _own_epsilons(profile):
 
 def _named(items):
     """Return (names or None, number of items)."""
-    names = None if isinstance(items, Integral) else list(items)
+    names = None if isinstance(items, Integral) else checked_names(items, "items")
     n_items = int(items) if names is None else len(names)
     if n_items < 2:
         raise ValueError(f"items must name at least two items, got {n_items}.")
-    if names is not None and len(set(names)) < n_items:
-        raise ValueError("items must be distinct names.")
     return names, n_items

@@ -1,10 +1,8 @@
 """How far a ranking is from ballots; every ranking is given by positions (``ranks_``, not ``consensus_``)."""
 
-import math
-
 import numpy as np
 
-from .orders.kemeny import minimum_order
+from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import order_to_positions
 from .profile import as_profile
 from .queries import n_pairs
@@ -96,14 +94,15 @@ def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots.
     optimum : array-like of shape (n_items,) or None, default=None
-        Positions of the optimum, where known; found otherwise.
+        Positions of the optimum, where known; found otherwise, or the best order that about ten seconds find, with a
+        `ConvergenceWarning`.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
     Returns
     -------
     float
-        At least 0.
+        At least 0; below 0 only if what was taken for the optimum is none.
 
     References
     ----------
@@ -133,9 +132,12 @@ def kemeny_positions(X):
     Returns
     -------
     ndarray of int64, shape (n_items,)
-        Positions of an order with the fewest disagreements; the first by item index among several.
+        Positions of an order with the fewest disagreements; the first by item index among several. Where some ten
+        seconds do not prove one, the best that was found, with a `ConvergenceWarning`.
     """
-    return order_to_positions(minimum_order(as_profile(X).pairwise_counts.T, work_limit=math.inf).order)
+    found = minimum_order(as_profile(X).pairwise_counts.T)
+    warn_of_gap(found)
+    return order_to_positions(found.order)
 
 
 def pairwise_error_rate(positions, X):

@@ -1,5 +1,6 @@
 """What a set of ballots says together."""
 
+from collections.abc import Iterator
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -8,7 +9,9 @@ import numpy as np
 
 from .chunks import is_lazy, reduce_partitions
 from .counting import all_strict, count_pairs, count_placements, merge_placements
+from .names import checked_names, column_names, is_frame, names_differ
 from .rankings import Positions, check_ballots, compact_positions
+from .tables import refuse_no_table
 
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
 
@@ -69,8 +72,9 @@ class Profile:
         X : array-like of shape (n_voters, n_items)
             ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN is no
             opinion. A DataFrame's columns name the items.
-        item_names : sequence of str or None, default=None
-            Names of the items; by default the columns of a DataFrame.
+        item_names : sequence of str, sequence of int, or None, default=None
+            Names of the items, distinct; by default the columns of a DataFrame, unless they are just
+            numbered 0, 1, 2, ...
         keep : {"positions", "counts"}, default="positions"
             Whether to keep the ballots (one or two bytes an entry), which local mechanisms and
             histograms need, or only the counts.
@@ -86,11 +90,11 @@ class Profile:
         ------
         ValueError
             If X is not a two-dimensional, non-empty array of numbers with at least two items, or
-            `item_names` has another length, or `keep` is unknown.
+            `item_names` are not one distinct name an item, or `keep` is unknown.
         """
         _check_keep(keep)
-        array = check_ballots(X)
         item_names = _names(X, item_names)
+        array = check_ballots(X)
         if item_names is not None and len(item_names) != array.shape[1]:
             raise ValueError(
                 f"item_names has {len(item_names)} names for {array.shape[1]} items; give one name an item."
@@ -118,7 +122,7 @@ class Profile:
             name the items) or a list of ``dask.delayed`` chunks (say, one a file) is read by dask's
             active scheduler, partition by partition, where the partitions lie. A chunk without rows
             counts nobody.
-        item_names : sequence of str or None, default=None
+        item_names : sequence of str, sequence of int, or None, default=None
             As in `from_rankings`; chunks' own names are then not compared.
         keep : {"counts", "positions"}, default="counts"
             As in `from_rankings`. With "counts", nothing but counts leaves a worker of dask; with
@@ -132,8 +136,8 @@ class Profile:
         Raises
         ------
         ValueError
-            If there is no chunk or no ballot, chunks disagree on the items or on their names, or a
-            dask collection is not two-dimensional.
+            If there is no chunk or no ballot, chunks disagree on the items or on their names, a dask
+            collection is not two-dimensional, or `chunks` is a path or one table.
 
         Examples
         --------
@@ -148,6 +152,7 @@ class Profile:
         if is_lazy(chunks):
             total = reduce_partitions(chunks, read, cls._sum)
         else:
+            _check_chunks(chunks)
             parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
             first = next(parts, None)
             if first is None:
@@ -172,11 +177,11 @@ class Profile:
         for profile in profiles:
             if profile.n_items != first.n_items:
                 raise ValueError(f"profiles over {first.n_items} and {profile.n_items} items do not add up.")
-            names = profile.item_names if names is None else names
-            if profile.item_names is not None and not np.array_equal(names, profile.item_names):
+            if names_differ(names, profile.item_names):
                 raise ValueError(
                     "profiles with different item names, or the same names in another order, do not add up."
                 )
+            names = profile.item_names if names is None else names
         n_voters = sum(profile.n_voters for profile in profiles)
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
@@ -289,12 +294,17 @@ def _check_keep(keep):
         raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
 
 
+def _check_chunks(chunks):
+    """Refuse what may be iterated over, but not chunk by chunk."""
+    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
+    if not isinstance(chunks, (Iterator, list, tuple)):
+        refuse_no_table(chunks, "chunks")
+
+
 def _names(X, item_names):
-    """Return the names of the items: those given, else the columns of a DataFrame if they are strings, else None."""
-    if item_names is not None or not hasattr(X, "columns"):
-        return item_names
-    columns = list(X.columns)
-    return columns if all(isinstance(name, str) for name in columns) else None  # as scikit-learn has it
+    """Return the names of the items, those given or those of the columns, or None."""
+    return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 
 
 def _is_empty(chunk):

@@ -9,8 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .tables import as_numbers, refuse_no_table
+
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
+MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and no opinion in two bytes
 _BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
 
 
@@ -58,19 +61,20 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return lists as an array, so that None counts as a missing number; leave anything else in memory alone.
+    """Return lists as an array and objects as numbers, so that None and pandas' NA are NaN.
 
     Raises
     ------
     ValueError
-        If X is a dask collection: nothing fetches ballots by accident.
+        If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
     """
     if hasattr(type(X), "__dask_graph__"):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
-    return np.asarray(X) if isinstance(X, (list, tuple)) else X
+    refuse_no_table(X)
+    return as_numbers(np.asarray(X) if isinstance(X, (list, tuple)) else X)
 
 
 def check_ballots(X):
@@ -106,8 +110,8 @@ def compact_positions(X):
         If there are more than 65,534 items.
     """
     n_voters, n_items = X.shape
-    if n_items > np.iinfo(np.uint16).max - 1:
-        raise ValueError(f"X has {n_items} items; at most {np.iinfo(np.uint16).max - 1} are supported.")
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
     dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
     table = np.empty((n_items, n_voters), dtype=dtype)
     unranked = np.zeros(n_items, dtype=bool)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,20 @@ class Interactive(BaseEstimator):
             n_items if items is None else items,
             as_text(self.epsilon),
             answers=int(terms.answers),
-            flips=_flips(terms),
+            flips=_flips(as_text(self.epsilon), terms),
             flip_grid=FLIP_GRID,
         )
         guarantee = PrivacyGuarantee(float(self.epsilon), 0.0, "local", "replace", terms.how)
         return Plan(guarantee, _Opener(terms, protocol, n_voters), protocol, reads_ballots=True)
 
 
-def _flips(terms):
-    """Return the flips over 2^52 of the answers, and of the last report, where one is kept back."""
-    last = flip_within(as_text(terms.reserve)) if terms.reserve else None
-    return {"each": flip_within(as_text(terms.epsilon)), "last": last}
+def _flips(epsilon, terms):
+    """Return the flips over 2^52 of all answers together, and of the last report, where a reserve is kept back."""
+    reserve = Decimal(terms.reserve)
+    with localcontext(prec=800):  # every digit of a double: the shares add up to no more than the whole
+        share = Decimal(epsilon) - reserve
+    each = flip_within(share, terms.answers)
+    return {"each": each, "last": flip_within(reserve) if reserve else None}
 
 
 @dataclass(frozen=True)
@@ -146,8 +150,8 @@ class _Simulated:
     def ask(self, kind, number, pairs, voters):
         ballots = self._positions._replace(table=self._positions.table[:, voters])
         self.inbox.accepted += len(voters)
-        drawn = voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
-        return counted_wins(*drawn, len(self._protocol["items"]))
+        first, second, answers = voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
+        return counted_wins(first, second, answers, len(self._protocol["items"]))
 
 
 class _Field:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -143,6 +145,31 @@ class Plan:
         """
         prepare = getattr(self.open, "sessions", None)
         return partial(self.open, voters) if prepare is None else prepare(voters)
+
+
+def check_asks(channel, asks):
+    """Raise unless asks have whole numbers of answers and positive shares of at most the budget, one ask a kind.
+
+    Raises
+    ------
+    ValueError
+        If they do not.
+    """
+    name = type(channel).__name__
+    for ask in asks:
+        if not isinstance(ask.times, Integral) or ask.times < 1:
+            raise ValueError(f"{name} cannot give {ask.times!r} answers to {ask.query}; times must be at least 1.")
+        if not ask.share > 0:
+            raise ValueError(f"{name} cannot answer {ask.query} for {ask.share!s} of the budget; use a positive share.")
+    shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
+    if shares > 1:
+        raise ValueError(f"{name} has one budget, but the rule's asks claim {shares} of it; let shares add up to 1.")
+    kinds = [ask.query.kind for ask in asks]
+    for ask, kind in zip(asks, kinds, strict=True):
+        if kinds.count(kind) > 1:
+            raise ValueError(
+                f"the rule asks for {ask.query} twice; declare it once, with the total of times and share."
+            )
 
 
 def refuse(channel, query, remedy):

@@ -100,7 +100,7 @@ class Shuffle(BaseEstimator):
         else:
             epsilon = self.epsilon
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
-        flip = flip_within(as_text(each), name="epsilon of a message")
+        flip = flip_within(as_text(each)) if amplified else flip_within(as_text(epsilon), rounds)
         protocol = drafted(
             "rr-shuffled",
             n_items if items is None else items,
@@ -195,7 +195,8 @@ class _Opener:
         m, inbox = len(self.protocol["items"]), Inbox()
         wins = np.zeros((m, m), dtype=np.int64)
         if isinstance(voters, Profile):
-            wins += counted_wins(*self._simulated(ballots_of(voters), bits), m)
+            first, second, answers = self._simulated(ballots_of(voters), bits)
+            wins += counted_wins(first, second, answers, m)
             inbox.accepted = voters.n_voters * self.protocol["n_queries"]
         else:
             self._count(as_reports(voters), inbox, wins)

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import threading
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
@@ -107,16 +108,15 @@ class Device:
     """
 
     def __init__(self, protocol, *, max_epsilon=None, random_state=None):
-        if max_epsilon is not None and (isinstance(max_epsilon, bool) or not isinstance(max_epsilon, Real)):
-            raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
-        if max_epsilon is not None and not max_epsilon > 0:
+        limit = math.inf if max_epsilon is None else max_epsilon
+        if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
             raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
         self._protocol = checked(protocol)
         self._half = voter_half(self._protocol)
         spent = self._half.spent(self._protocol)
         self.epsilon = _as_float_above(spent)
-        self._max_epsilon = None if max_epsilon is None else float(max_epsilon)
-        if max_epsilon is not None and spent > Decimal(self._max_epsilon):
+        self._max_epsilon = None if max_epsilon is None else float(limit)
+        if spent > Decimal(float(limit)):
             raise RefusedProtocol(
                 f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r} "
                 "of this device's owner."
@@ -124,7 +124,9 @@ class Device:
         self._random_state = random_state
         self._bits = None
         self._ballot = None  # SHA-256 of what the ballot says
-        self._said = MappingProxyType({})  # replaced as a whole, so that a fork never sees half of it
+        self._said: Mapping[str, str] = MappingProxyType(
+            {}
+        )  # replaced as a whole, so that a fork never sees half of it
         self._home = os.getpid()
         self._lock = threading.Lock()
 

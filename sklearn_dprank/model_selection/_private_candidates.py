@@ -76,8 +76,6 @@ def counted_once(candidates, X):
     if reader is None:
         return None
     profile = reader._read_ballots(X, reset=True)
-    if profile is not X:
-        profile.item_names = getattr(reader, "feature_names_in_", None)
     profile.pairwise_counts  # noqa: B018
     return profile
 

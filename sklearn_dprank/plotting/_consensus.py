@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..names import names_of
 from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
 from ._words import text_of
 
@@ -109,7 +110,7 @@ class ConsensusDisplay:
             raise ValueError(
                 f"left and right must rank the same items, got {len(left.ranks_)} and {len(right.ranks_)} items."
             )
-        own, other = (getattr(estimator, "feature_names_in_", None) for estimator in (left, right))
+        own, other = (names_of(estimator) for estimator in (left, right))
         moved = right.ranks_
         if own is not None and other is not None:
             column = {name: k for k, name in enumerate(other)}

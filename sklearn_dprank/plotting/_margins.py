@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import kemeny_positions
+from ..names import names_of
 from ..profile import as_profile
 from ._style import axes, fitting, names_of_items, read_positions, shortened
 from ._words import text_of
@@ -136,7 +137,7 @@ class PairwiseMarginDisplay:
         """
         check_is_fitted(estimator, "ranks_")
         profile = as_profile(X)
-        names = getattr(estimator, "feature_names_in_", None)
+        names = names_of(estimator)
         if profile.n_items != len(estimator.ranks_):
             raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(estimator.ranks_)}.")
         if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):

@@ -50,6 +50,10 @@ class PairTallies(Query):
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
 
+    @property
+    def kind(self):
+        return PairTallies
+
     def vector(self, profile, coins):
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
@@ -115,6 +119,10 @@ class PairMargin(Query):
     i: int = 0
     j: int = 1
     steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
+
+    @property
+    def kind(self):
+        return PairMargin
 
     def vector(self, profile, coins):
         return profile.margins[self.i, self.j : self.j + 1]

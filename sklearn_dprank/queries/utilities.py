@@ -69,6 +69,10 @@ class MaxViolatedMargin(OrderUtility):
     anchor: tuple[int, ...] | None = None
     window: int | None = None
 
+    @property
+    def kind(self):
+        return MaxViolatedMargin
+
     def check(self, n_items):
         if self.window is None and n_items > 16:
             raise ValueError(

@@ -96,17 +96,15 @@ def as_text(number):
     return repr(float(number))
 
 
-def flip_within(epsilon, times=1, name="epsilon"):
+def flip_within(epsilon, times=1):
     """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
 
     Parameters
     ----------
-    epsilon : str
+    epsilon : str or Decimal
         As the protocol states it.
     times : int, default=1
         How many answers share it.
-    name : str, default="epsilon"
-        The parameter that an error names.
 
     Raises
     ------
@@ -116,7 +114,7 @@ def flip_within(epsilon, times=1, name="epsilon"):
     Examples
     --------
     >>> flip_within("1.0") / 2**52
-    0.2689414213699951
+    0.2689414213699952
     """
     budget = Decimal(epsilon)
     with localcontext() as context:
@@ -127,7 +125,7 @@ def flip_within(epsilon, times=1, name="epsilon"):
         flip += 1
     if flip >= FLIP_GRID // 2:
         raise ValueError(
-            f"{name}={epsilon} is too small for {times} answer(s): each would be a fair coin; it must be above "
+            f"epsilon={float(epsilon)} is too small for {times} answer(s): each would be a fair coin; it must be above "
             f"{times * 1e-15:g}."
         )
     return flip

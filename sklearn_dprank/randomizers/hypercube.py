@@ -43,7 +43,7 @@ class HypercubeSampling(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import HypercubeSampling
-    >>> protocol = HypercubeSampling().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = HypercubeSampling().protocol(epsilon=1.0, items=10)
     >>> round(HypercubeSampling.variance(protocol) ** 0.5, 1)
     16.9
     """

@@ -44,7 +44,7 @@ class MallowsRandomizer(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import MallowsRandomizer
-    >>> protocol = MallowsRandomizer().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = MallowsRandomizer().protocol(epsilon=1.0, items=10)
     >>> round(MallowsRandomizer.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     71.4
     """

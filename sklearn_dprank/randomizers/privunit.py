@@ -42,7 +42,7 @@ class PrivUnitG(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import PrivUnitG
-    >>> protocol = PrivUnitG().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = PrivUnitG().protocol(epsilon=1.0, items=10)
     >>> round(PrivUnitG.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     21.9
     """
@@ -90,7 +90,8 @@ class PrivUnitG(Randomizer):
             the variance of the unbiased estimate from one report, averaged over the items.
         """
         m = len(protocol["items"])
-        return (m * m - 1) / 3 * float(_relative_square(*_shape(protocol), m))
+        gamma, epsilon = _shape(protocol)
+        return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
 
 class _VectorCounter:

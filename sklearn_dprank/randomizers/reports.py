@@ -28,7 +28,7 @@ class Inbox:
 
     def __init__(self):
         self.accepted = 0
-        self.refused = Counter()
+        self.refused: Counter[str] = Counter()
 
     def read(self, reports, take):
         """Hand each report, as an object, to `take`, which counts it or raises `RefusedReport`.

@@ -117,7 +117,7 @@ class RandomizedResponse(PairFlips):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import RandomizedResponse
-    >>> RandomizedResponse().protocol(epsilon=1.0, n_items=4)["randomizer"]
+    >>> RandomizedResponse().protocol(epsilon=1.0, items=4)["randomizer"]
     'rr'
     """
 
@@ -150,7 +150,8 @@ class _TallyCounter:
 
     def add(self, drawn):
         """Count what many devices drew together."""
-        self._wins += counted_wins(*drawn, self._m)
+        first, second, answers = drawn
+        self._wins += counted_wins(first, second, answers, self._m)
 
     def answer(self):
         """Return the tallies."""

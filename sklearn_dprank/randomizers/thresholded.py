@@ -59,7 +59,7 @@ class ThresholdedLaplace(_Thresholded):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import ThresholdedLaplace
-    >>> round(ThresholdedLaplace(calibration="published").spent(epsilon=1.0, n_items=4), 3)
+    >>> round(ThresholdedLaplace(calibration="published").spent(epsilon=1.0, items=4), 3)
     0.832
     """
 
@@ -103,7 +103,7 @@ class ThresholdedGaussian(_Thresholded):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import ThresholdedGaussian
-    >>> round(ThresholdedGaussian(delta=1e-4, calibration="published").spent(epsilon=1.0, n_items=4), 4)
+    >>> round(ThresholdedGaussian(delta=1e-4, calibration="published").spent(epsilon=1.0, items=4), 4)
     0.1838
     """
 

@@ -362,6 +362,8 @@ def test_names_profiles_and_fitting_again():
     assert named.score(frame) == expected.score(X)
     numbered = clone(search).fit(pd.DataFrame(X))  # no names, as everywhere in scikit-learn
     assert not hasattr(numbered, "feature_names_in_")
+    ids = pd.DataFrame(X, columns=[40, 10, 30, 20])
+    assert clone(search).fit(ids).consensus_.tolist() == [[40, 10, 30, 20][i] for i in expected.consensus_]
     assert named.fit(X) is named
     assert not hasattr(named, "feature_names_in_")
     for keep in ("positions", "counts"):

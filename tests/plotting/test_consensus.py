@@ -122,6 +122,10 @@ def test_columns_in_another_order():
     assert display.item_names == NAMES
     unnamed = ConsensusDisplay.from_estimators(Kemeny().fit(X.to_numpy()), Kemeny().fit(X))
     assert unnamed.n_crossings == 0 and unnamed.item_names == NAMES
+    ids = [50, 10, 40, 20, 30]
+    numbered = X.set_axis(ids, axis=1)
+    display = ConsensusDisplay.from_estimators(Kemeny().fit(numbered), Kemeny().fit(numbered[ids[::-1]]))
+    assert display.n_crossings == 0 and display.item_names == [str(name) for name in ids]
 
 
 def test_refusals():

@@ -128,6 +128,9 @@ def test_from_estimator(plt):
         assert [text.get_text() for text in display.ax_.get_yticklabels()] == fitted.consensus_.tolist()
         title = display.ax_.get_title().split("\n")
         assert title[:2] == ["Pairwise margins (not private)", "ordered by DPBorda(epsilon=0.01, noise=knorm)"]
+    numbered = Profile.from_rankings(X, item_names=range(10, 10 + len(NAMES)))
+    display = PairwiseMarginDisplay.from_estimator(Borda().fit(numbered), X)
+    assert display.item_names == [str(10 + k) for k in range(len(NAMES))]
     display = PairwiseMarginDisplay.from_estimator(Borda().fit(X), PROFILE)
     assert display.item_names == NAMES
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from oracles import all_ballots, distinct_ballots, naive_counts, profiles
 from scipy.stats import chisquare
 
+from sklearn_dprank.devices.ballots import net_wins, opinions
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.randomizers.ballots import completed, net_wins, opinions
+from sklearn_dprank.rankings import completed
 
 
 def read(function, X, *rest):
