@@ -15,6 +15,7 @@ import wire_vectors
 from sklearn.base import clone
 
 from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.devices.protocol import is_amount
 
 GRID = 2**52
 DEEP = Context(prec=120)
@@ -170,6 +171,8 @@ def as_amount(cost, digits, rounding):
 def places(value, path=()):
     """Every place inside a protocol, as a path."""
     yield path
+    if len(path) > 3:
+        return
     if isinstance(value, dict):
         for name in value:
             yield from places(value[name], (*path, name))
@@ -215,13 +218,11 @@ def mutated(protocol, rng):
 
 def nearby(text, rng):
     """An amount that is a little less or more, where this is one."""
-    try:
-        amount = Decimal(text)
-    except ArithmeticError:
+    if not is_amount(text):
         return text + rng.choice(["", "x", "\ud800"])
     with localcontext(DEEP):
-        changed = amount * (1 + Decimal(rng.choice(["-1e-40", "-1e-28", "-1e-16", "-0.1", "1e-16", "0.1", "1e9"])))
-    return as_amount(changed, 41, ROUND_FLOOR)
+        change = Decimal(rng.choice(["-1e-40", "-1e-28", "-1e-16", "-0.1", "1e-16", "0.1", "1e9"]))
+        return as_amount(Decimal(text) * (1 + change), 41, ROUND_FLOOR)
 
 
 # --- the test
