@@ -74,8 +74,8 @@ class RankAggregator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN is no
-            opinion. One row is one voter.
+            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
+            no opinion. One row is one voter.
         y : None
             Ignored.
         voter_epsilon : array-like of shape (n_voters,) or None, default=None
@@ -91,6 +91,12 @@ class RankAggregator(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, the parts do not fit together, or X is no set of ballots.
+
+        Warns
+        -----
+        UserWarning
+            If no ballot prefers any item to another, where nothing is private. A private fit neither refuses nor
+            warns by what ballots say: it returns an order drawn by noise and coins, under the same guarantee.
         """
         profile = self._read_ballots(X, reset=True)
         if voter_epsilon is not None:
@@ -177,6 +183,10 @@ class RankAggregator(BaseEstimator):
                 "epsilon for all: leave it out."
             )
         return rule, channel.plan(asks, n_items, n_voters, voter_epsilon, **field)
+
+    def _owed(self, declared):
+        """Return what this fit promises, for `privacy.guarantee_of`."""
+        return self.privacy_
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
     def client(self, items, random_state=None, *, epsilon=None, max_epsilon=None):

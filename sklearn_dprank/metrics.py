@@ -6,12 +6,14 @@ from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import order_to_positions
 from .profile import as_profile
 from .queries import n_pairs
-from .rankings import check_ballots
+from .rankings import check_ballots, compact_positions
 
 
 def _as_positions(positions, n_items, name="positions"):
     try:
-        array = np.asarray(positions, dtype=float)
+        array = np.asarray(positions)
+        if array.dtype.kind not in "iu":  # integers stay: doubles tie them beyond 2^53
+            array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
     if array.shape != (n_items,):
@@ -36,6 +38,11 @@ def kendall_tau_distance(a, b, *, normalize=True):
     float
         Between 0 and 1, or a number of pairs.
 
+    Raises
+    ------
+    ValueError
+        If the rankings are not of the same items, or hold something else than numbers.
+
     References
     ----------
     Hay et al. (2017), Section 2.1. For strict rankings 1 - 2 d is Kendall's tau. Song et al. (2022) print
@@ -47,10 +54,18 @@ def kendall_tau_distance(a, b, *, normalize=True):
     >>> kendall_tau_distance([0, 1, 2], [2, 1, 0]), kendall_tau_distance([0, 1, 2], [1, 0, 2], normalize=False)
     (1.0, 1.0)
     """
-    ballots = check_ballots([a, b]).astype(float)
-    signs = np.sign(ballots[:, :, None] - ballots[:, None, :])
-    opposite = np.count_nonzero(signs[0] * signs[1] < 0) / 2
-    return float(opposite / n_pairs(ballots.shape[1]) if normalize else opposite)
+    first, second = (compact_positions(check_ballots([x])) for x in (a, b))
+    n_items = len(first.table)
+    if len(second.table) != n_items:
+        raise ValueError(f"a and b must rank the same items, got {n_items} and {len(second.table)} positions.")
+    opposite = np.count_nonzero(_preferences(first) & _preferences(second).T)
+    return float(opposite / n_pairs(n_items) if normalize else opposite)
+
+
+def _preferences(ballot):
+    """Return which item one voter puts before which, bool, shape (n_items, n_items)."""
+    places = ballot.table[:, 0]
+    return (places[:, None] < places) & (places != ballot.sentinel)
 
 
 def average_kendall_tau(positions, X, *, normalize=True):

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .names import checked_names, column_names, is_frame
+from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
 from .tables import as_floats, missing, refuse_no_table
 
@@ -181,12 +182,14 @@ def _like(X, positions):
     return type(X)(dict(zip(X.columns, positions.T, strict=True)))
 
 
+@row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn each voter's ratings into positions.
 
     Estimators here read smaller as better, so ratings as they are would give the reverse consensus,
     and with a healthy score. Each row is ranked by itself: nothing is learnt from the data but the
-    number and the names of the items.
+    number and the names of the items. So a pipeline of it and a private estimator keeps the guarantee of
+    the estimator (`~sklearn_dprank.privacy.guarantee_of`); missing ratings stay missing, and need no imputer.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """What a set of ballots says together."""
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -8,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .chunks import is_lazy, reduce_partitions
-from .counting import all_strict, count_pairs, count_placements, merge_placements
+from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
 from .names import checked_names, column_names, is_frame, names_differ
-from .rankings import Positions, check_ballots, compact_positions
+from .rankings import Positions, as_array, check_ballots, compact_positions
 from .tables import refuse_no_table
 
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
@@ -54,9 +55,9 @@ class Profile:
     ):
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
-        self.item_names = None if item_names is None else np.asarray(item_names, dtype=object)
+        self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
-        self.voter_epsilon = voter_epsilon
+        self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         # A cached_property reads the instance's dict first: what is given is never computed again.
         if counts is not None:
             self.__dict__["pairwise_counts"] = _read_only(counts)
@@ -70,8 +71,8 @@ class Profile:
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items)
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN is no
-            opinion. A DataFrame's columns name the items.
+            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
+            no opinion. A DataFrame's columns name the items.
         item_names : sequence of str, sequence of int, or None, default=None
             Names of the items, distinct; by default the columns of a DataFrame, unless they are just
             numbered 0, 1, 2, ...
@@ -183,17 +184,15 @@ class Profile:
                 )
             names = profile.item_names if names is None else names
         n_voters = sum(profile.n_voters for profile in profiles)
+        own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
+        if len(own) not in (0, len(profiles)):
+            raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
+        whole = partial(cls, n_voters, first.n_items, names, voter_epsilon=np.concatenate(own) if own else None)
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
-            positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
-            own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
-            if len(own) not in (0, len(profiles)):
-                raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
-            joint = np.concatenate(own) if own else None
-            return cls(n_voters, first.n_items, names, positions=positions, voter_epsilon=joint)
+            return whole(positions=Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked)))
         counts = sum(profile.pairwise_counts for profile in profiles)
-        placements = merge_placements([profile.placements for profile in profiles])
-        return cls(n_voters, first.n_items, names, counts=counts, placements=placements)
+        return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
     def with_voter_epsilon(self, voter_epsilon):
         """Return this profile with each voter's own, public epsilon.
@@ -203,20 +202,27 @@ class Profile:
         voter_epsilon : array-like of shape (n_voters,)
             Positive and finite, with few distinct values: they are a public grid.
 
+        Returns
+        -------
+        Profile
+            The same ballots or counts, with a copy of the epsilons.
+
         Raises
         ------
         ValueError
             If there is not one positive, finite number for each voter.
         """
         try:
-            own = np.asarray(voter_epsilon, dtype=float)
+            own = np.asarray(as_array(voter_epsilon), dtype=float)
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
         if own.shape != (self.n_voters,):
             raise ValueError(f"voter_epsilon must hold one number for each voter, got shape {own.shape}.")
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
-        return Profile(self.n_voters, self.n_items, self.item_names, positions=self.positions, voter_epsilon=own)
+        profile = copy(self)  # with what is counted already
+        profile.voter_epsilon = _read_only(own.copy())
+        return profile
 
     def counted(self):
         """Return this profile without the ballots themselves, all counts computed."""
@@ -226,6 +232,7 @@ class Profile:
             self.item_names,
             counts=self.pairwise_counts,
             placements=self.placements,
+            voter_epsilon=self.voter_epsilon,
         )
 
     def __add__(self, other):
@@ -235,8 +242,9 @@ class Profile:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        for name in state.keys() & set(_STATISTICS):  # a copy forgets what may not be written to
-            _read_only(state[name])
+        for name in state.keys() & {*_STATISTICS, "voter_epsilon"}:  # a copy forgets what may not be written to
+            if state[name] is not None:
+                _read_only(state[name])
 
     def __sizeof__(self):
         # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
@@ -271,6 +279,13 @@ class Profile:
     def strict(self):
         """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
         return self.positions is not None and all_strict(self.positions)
+
+    @cached_property
+    def silent(self):
+        """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
+        if self.positions is None or "pairwise_counts" in self.__dict__:
+            return not self.pairwise_counts.any()
+        return not any_preference(self.positions)
 
     @property
     def position_counts(self):

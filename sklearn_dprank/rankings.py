@@ -1,7 +1,9 @@
-"""Ballots: what counts as one, and their compact form.
+"""Ballots: what counts as one, their compact form, and how incomplete ones are completed.
 
 ``X[v, i]`` is where voter v puts item i; smaller is better, and only the order within a row matters.
-Equal values are a tie; NaN is "no opinion on any pair with this item".
+Equal values are a tie; NaN, or a masked entry, is "no opinion on any pair with this item".
+
+Voters' devices read ballots too, so nothing but numpy is imported until `check_ballots` needs scikit-learn.
 """
 
 from contextlib import contextmanager
@@ -61,7 +63,9 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return lists as an array and objects as numbers, so that None and pandas' NA are NaN.
+    """Return lists as an array and objects as numbers, so that None, pandas' NA and masked entries are NaN.
+
+    Anything else in memory is left alone.
 
     Raises
     ------
@@ -74,7 +78,19 @@ def as_array(X):
             "Profile.from_chunks(X), or load them with X.compute()."
         )
     refuse_no_table(X)
-    return as_numbers(np.asarray(X) if isinstance(X, (list, tuple)) else X)
+    if isinstance(X, (list, tuple)):
+        X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
+    return as_numbers(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
+
+
+def _unmasked(X):
+    """Return a masked array as an ordinary one: what is masked was not said, so it is NaN."""
+    data, mask = np.ma.getdata(X), np.ma.getmaskarray(X)
+    if not mask.any():
+        return data
+    if data.dtype.kind in "iu" and data.ndim == 2:
+        data = _dense_ranks(data)  # integers of 64 bits lose their order as doubles; ranks do not
+    return np.where(mask, np.nan, data if data.dtype.kind in "fO" else data.astype(np.float64))
 
 
 def check_ballots(X):
@@ -128,6 +144,8 @@ def _compact_block(block, dtype, unranked):
     missing = None
     if block.dtype.kind == "b":
         block = block.view(np.uint8)
+    if block.dtype.itemsize < dtype().itemsize or block.dtype == np.float16:
+        block = block.astype(np.float32 if block.dtype.kind == "f" else np.int32)  # its differences do not fit it
     if block.dtype.kind == "f":
         missing = np.isnan(block)
         if missing.any():
@@ -159,33 +177,62 @@ def _dense_ranks(block):
     return out
 
 
-def completed(ballots, bits):
+def completed(table, sentinel, coins, *, unseen_last=False):
     """Turn every ballot into a complete strict ranking, each by its own fair coins.
 
-    Ties are broken by a uniform order, items without an opinion are put in uniform places: a uniform
-    linear extension of what the ballot says. Voter by voter, so one ballot changes one completed ballot.
+    Tied items go in uniform order. Items without an opinion go, in uniform order, all before or all behind
+    the others, by one coin a ballot: every pair without an opinion is then fair, and expected margins and net
+    wins are those of the ballot. (Uniform places would not do: the best of the ranked items would beat the others
+    more often than not.)
 
     Parameters
     ----------
-    ballots : Positions
-        Any ballots.
-    bits : BitSource
-        The coins.
+    table : ndarray of uint8 or uint16, shape (n_items, n_voters)
+        Positions, as in `Positions`.
+    sentinel : int
+        The position that means no opinion.
+    coins : BitSource
+        The voters' own coins.
+    unseen_last : bool, default=False
+        Whether items without an opinion go behind the others without a coin, as positional scores have it:
+        expected scores are then those of the ballot, where unseen items are tied last.
 
     Returns
     -------
-    ndarray of int64, shape (n_items, n_voters)
+    ndarray of table's dtype, shape (n_items, n_voters)
         Positions 0 to n_items - 1.
+
+    Notes
+    -----
+    The work and the coins depend on the shape of the table only: neither tells whether a ballot was complete.
     """
-    n_items, n_voters = ballots.table.shape
-    place = bits.permutations(n_voters, n_items).T
-    absent = ballots.table == ballots.sentinel
-    # Ranked items share out the places that absent ones leave, by position and then by coin.
-    by_opinion = np.lexsort((place, ballots.table), axis=0)
-    free = np.sort(np.where(absent, n_items, place), axis=0)
-    out = np.empty((n_items, n_voters), dtype=np.int64)
-    np.put_along_axis(out, by_opinion, free, axis=0)
-    return np.where(absent, place, out)
+    n_items, n_voters = table.shape
+    out = np.empty(table.shape, dtype=table.dtype)
+    step = max(1, _BLOCK // n_items)
+    for start in range(0, n_voters, step):
+        block = table[:, start : start + step]
+        width = block.shape[1]
+        first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
+        out[:, start : start + step] = _places(_keys(block, sentinel, first, coins.permutations(width, n_items).T))
+    return out
+
+
+def _keys(block, sentinel, first, chance):
+    """Return numbers that sort as positions do, then as `chance`; unseen items come first where `first` says so."""
+    wide = np.uint16 if block.dtype.itemsize == 1 else np.uint32  # holds (sentinel + 2) n_items
+    place = block.astype(wide) + wide(1)
+    place *= ~((block == sentinel) & first)
+    return place * wide(len(block)) + chance
+
+
+def _places(keys):
+    """Return the place of each key in its column; all keys of a column differ."""
+    out = np.zeros(keys.shape, dtype=np.min_scalar_type(len(keys) - 1))
+    for j in range(1, len(keys)):
+        behind = keys[:j] < keys[j]
+        out[j] = np.add.reduce(behind, axis=0, dtype=out.dtype)
+        out[:j] += ~behind
+    return out
 
 
 def ballot_key(ballot):

@@ -43,8 +43,8 @@ class _Still:
     def coins(self, size):
         return np.zeros(size, dtype=bool)
 
-    def words(self, size):
-        return np.arange(size, dtype=np.uint64) << np.uint64(48)
+    def permutations(self, rows, n):
+        return np.tile(np.arange(n), (rows, 1))
 
 
 def law_of(run, flip=None, coins=True):

@@ -95,6 +95,8 @@ class Central(BaseEstimator):
                 refuse(self, ask.query, f"release={self.release} does not determine it.")
         scores = {ask.query for ask in asks if isinstance(ask.query, (NetWins, PositionalScores))}
         release = self.release
+        if release == Histogram() and all(isinstance(ask.query, PositionalScores) for ask in asks):
+            release = Histogram(unseen_last=True)
         if isinstance(release, Histogram) and n_items > release.largest:
             if self.noise == "gaussian" and len(asks) == len(scores) == 1:
                 release = ScoresByHistogram(scores.pop())
@@ -183,6 +185,8 @@ class _CentralSession(Session):
         self._prices = prices
         self._neighboring = neighboring
         self._noise = bits.noise
+        # A stream of its own: a sweep, which completes strict ballots once, tosses the rule's coins as a fit does.
+        self._completion = bits.assignment
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
         self._answers: dict[Any, Any] = {}
         self._published: Publication | None = None
@@ -220,7 +224,7 @@ class _CentralSession(Session):
         return mechanism.release(query, self._exact(query), self._noise)
 
     def _exact(self, query):
-        return query.vector(self._profile, self.coins)
+        return query.vector(self._profile, self._completion)
 
     def _once(self, key, make):
         """Return what no noise changes; the sessions of one sweep share the last of it (none near random anchors)."""

@@ -55,7 +55,7 @@ def draw(protocol, ballots, bits):
     ndarray of int64, shape (n_voters, n_items)
         Where each report puts each item; 0 is best.
     """
-    places = completed(ballots, bits.coins).T
+    places = completed(ballots.table, ballots.sentinel, bits.coins).T
     n_voters, m = places.shape
     leads = bits.noise.integers(LEAD, m * n_voters).reshape(m, n_voters)
     at = np.empty((m, n_voters), dtype=np.int64)  # where each place of the ballot is put

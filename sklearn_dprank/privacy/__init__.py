@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .calibration import gaussian_sigma
     from .guarantee import PrivacyGuarantee
     from .ledger import BudgetExhausted, Ledger
+    from .owed import guarantee_of
 
 __all__ = [
     "BudgetExhausted",
@@ -16,6 +17,7 @@ __all__ = [
     "PrivacyGuarantee",
     "UnsoundAmplificationWarning",
     "gaussian_sigma",
+    "guarantee_of",
     "shuffle_amplification",
     "shuffle_local_epsilon",
 ]
@@ -29,6 +31,7 @@ __getattr__, __dir__ = lazily(
         "PrivacyGuarantee": "guarantee",
         "UnsoundAmplificationWarning": "amplification",
         "gaussian_sigma": "calibration",
+        "guarantee_of": "owed",
         "shuffle_amplification": "amplification",
         "shuffle_local_epsilon": "amplification",
     },

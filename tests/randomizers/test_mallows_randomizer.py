@@ -64,7 +64,7 @@ def law_of_reports(laws, ballot):
 
 def estimate(protocol, report):
     counter = MallowsRandomizer.counter(protocol)
-    counter.add_report({"version": 1, "randomizer": "mallows", "positions": list(report)})
+    counter.add_report({"protocol": "0" * 16, "positions": list(report)})
     return counter.answer()
 
 
