@@ -114,21 +114,36 @@ def net_wins(ballot):
 
 
 def permutation(n, coins):
-    order = list(range(n))
-    for last in range(1, n):
-        (pick,) = coins.integers(last + 1)
-        order[last], order[pick] = order[pick], order[last]
+    order = []
+    for bounds in runs(n):
+        size = math.prod(bounds)
+        times = 1
+        while size ** (times + 1) <= 2**63:
+            times += 1
+        number = coins.integers(size**times)[0] % size
+        for bound in bounds:
+            number, pick = divmod(number, bound)
+            order = [place + (place >= pick) for place in order] + [pick]
     return order
 
 
+def runs(n):
+    """1, ..., n in runs, each as long as its product is at most 2^63."""
+    run = []
+    for bound in range(1, n + 1):
+        if math.prod(run) * bound > 2**63:
+            yield run
+            run = []
+        run.append(bound)
+    yield run
+
+
 def completed(ballot, coins):
+    (unseen_first,) = coins.coins(1)
     chance = permutation(len(ballot), coins)
-    absent = [place for place, where in zip(chance, ballot, strict=True) if where is None]
-    free = [place for place in range(len(ballot)) if place not in absent]
-    ranked = [item for item, where in enumerate(ballot) if where is not None]
-    ranked.sort(key=lambda item: (ballot[item], chance[item]))
-    places = dict(zip(ranked, free, strict=True))
-    return [places.get(item, chance[item]) for item in range(len(ballot))]
+    end = -math.inf if unseen_first else math.inf
+    keys = [(end if place is None else place, chance[item]) for item, place in enumerate(ballot)]
+    return [sorted(keys).index(key) for key in keys]
 
 
 # --- one report

@@ -130,6 +130,8 @@ def corners():
     yield "hypercube, equal keys", hypercube, {}, {"noise": [edge + 1, 0x0000000700000007, 0x9]}
     mallows = MallowsRandomizer().protocol(1.0, 3)
     one, two, _ = mallows["weights"]
+    many = [None if item % 5 == 4 else item % 7 for item in range(24)]  # 21! is above 2^63: two runs of picks
+    yield "mallows, 24 items", MallowsRandomizer().protocol(20.0, 24), {"ballot": many}, {}
     yield "mallows, a lead on the edge", mallows, {}, {"noise": [1, one * 2**63 // (one + two), 5]}
     steep = {**PrivUnitG().protocol(30.0, 3), "norm": 1000}
     tiny, others, further = 1, range(2**62, 2**62 + 9), [2**20, 2**11]  # the first of ten is about 2^-107

@@ -12,8 +12,10 @@ from itertools import combinations, permutations, product
 
 import pytest
 import wire_vectors
+from sklearn.base import clone
 
 from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.devices.protocol import is_amount
 
 GRID = 2**52
 DEEP = Context(prec=120)
@@ -147,7 +149,8 @@ def honest(kind, rng):
         stated = {"delta": "1e-06", "local_epsilon": "1", "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
         made = {**common, **stated, "min_reports": rng.choice([1, 10**9]), "flip": [flip, GRID]}
         return {**made, "local_epsilon": above(spent_by_law(made), rng)}
-    made = wire_vectors.RANDOMIZERS[kind].set_params(**({"n_queries": k} if kind in FEW else {})).protocol(epsilon, m)
+    randomizer = clone(wire_vectors.RANDOMIZERS[kind]).set_params(**({"n_queries": k} if kind in FEW else {}))
+    made = randomizer.protocol(epsilon, m)
     return {**made, "epsilon": above(spent_by_law(made), rng)} if rng.random() < 0.5 else made
 
 
@@ -168,6 +171,8 @@ def as_amount(cost, digits, rounding):
 def places(value, path=()):
     """Every place inside a protocol, as a path."""
     yield path
+    if len(path) > 3:
+        return
     if isinstance(value, dict):
         for name in value:
             yield from places(value[name], (*path, name))
@@ -182,7 +187,7 @@ def mutated(protocol, rng):
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         path = rng.choice([path for path in places(out) if path] or [()])
         if not path:
-            return rng.choice(NASTY)
+            return copy.deepcopy(rng.choice(NASTY))
         holder = out
         for step in path[:-1]:
             holder = holder[step]
@@ -213,13 +218,11 @@ def mutated(protocol, rng):
 
 def nearby(text, rng):
     """An amount that is a little less or more, where this is one."""
-    try:
-        amount = Decimal(text)
-    except ArithmeticError:
+    if not is_amount(text):
         return text + rng.choice(["", "x", "\ud800"])
     with localcontext(DEEP):
-        changed = amount * (1 + Decimal(rng.choice(["-1e-40", "-1e-28", "-1e-16", "-0.1", "1e-16", "0.1", "1e9"])))
-    return as_amount(changed, 41, ROUND_FLOOR)
+        change = Decimal(rng.choice(["-1e-40", "-1e-28", "-1e-16", "-0.1", "1e-16", "0.1", "1e9"]))
+        return as_amount(Decimal(text) * (1 + change), 41, ROUND_FLOOR)
 
 
 # --- the test
@@ -278,7 +281,7 @@ def test_every_field_at_every_nasty_value(kind):
                 holder = changed
                 for step in path[:-1]:
                     holder = holder[step]
-                holder[path[-1]] = value
+                holder[path[-1]] = copy.deepcopy(value)
             followed[path] += verdict(changed) == "followed"
     assert not followed[()]
     assert followed[("version",)] == NASTY.count(2)
