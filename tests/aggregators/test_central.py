@@ -69,7 +69,7 @@ def test_everything_is_paid_for_and_nothing_more(estimator, neighboring):
         assert (promise.epsilon, promise.delta) == (0.7, estimator.get_params().get("delta", 0.0))
         assert (promise.trust, promise.neighboring, promise.unit) == ("central", neighboring, "one ballot")
         assert not promise.certified  # a seed was given
-        exact = all(isinstance(price.mechanism, LaplaceNoise) for price in paid)
+        exact = all(isinstance(price.mechanism, (LaplaceNoise, GaussianNoise)) for price in paid)
         assert (promise.arithmetic == "exact") == exact
         assert {name for name in vars(fitted) if name.endswith("_")} <= {
             "consensus_",
@@ -292,7 +292,7 @@ def test_rates_of_orders(neighboring):
     prudent = prices(DPPrudentOrder(epsilon=1.0, neighboring=neighboring), 10)["MaxViolatedMargin"]
     assert prudent.mechanism.rate == pytest.approx(1 / (2 * moves), rel=1e-4)
     two = prices(DPPrudentOrder(epsilon=1.0, window=7, neighboring=neighboring), 30)
-    assert two["MaxViolatedMargin"].mechanism.rate == pytest.approx(1 / (4 * moves), rel=1e-4)
+    assert two["MaxViolatedMargin"].mechanism.rate == pytest.approx(1 / (4 * moves), rel=1e-3)
     assert two["NetWins"].mechanism == KNormNoise(2.0 * moves)
 
 
