@@ -150,6 +150,13 @@ def test_the_same_message_again_and_no_other_ballot(kind):
     assert json.dumps(say(device)) == first
 
 
+def test_a_new_question_about_another_ballot():
+    device = Device(ASKED)
+    device.answer(question(1), BALLOT)
+    refused(lambda: device.answer(question(2), BALLOT[::-1]), "another ballot")
+    assert device.answer(question(2), BALLOT)["question"] == 2
+
+
 def test_what_was_said_cannot_be_changed_from_outside():
     device = Device(protocol_of("rr"))
     kept = json.dumps(device.report(BALLOT))

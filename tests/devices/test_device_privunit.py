@@ -145,8 +145,8 @@ def given_gamma(epsilon):
 
 
 def spare():
-    """Words that are neither small nor large, without an end."""
-    return (word for number in range(10**6) for word in [2**62 + 2**58 * (number % 30)])
+    """Words that are neither small nor large, enough for one lean."""
+    return (word for number in range(200) for word in [2**62 + 2**58 * (number % 30)])
 
 
 def words_of(chance_below):
