@@ -234,18 +234,19 @@ def test_fallback_answers_with_the_kemeny_order():
 def test_coins_answer_what_is_not_paid_for():
     """One paid comparison, the rest coins: of three unanimous items, each order with its exact probability.
 
-    The pivot is uniform and the first comparison right.
+    The pivot is uniform, so is the item compared with it first, and that comparison is right.
     """
     profile = Profile.from_rankings([[0, 1, 2]] * 1000)
     sort = DPKwikSort(epsilon=50.0, max_queries=1, on_exhausted="coin")
     draws = np.array([sort.set_params(random_state=k).fit(profile).consensus_ for k in range(2000)])
-    # pivot 0: 1 goes behind; 2 by a coin before 0, or behind it and then by a coin before or behind 1
-    # pivot 1: 0 goes before; 2 by a coin behind 1, or before it and then by a coin before or behind 0
-    # pivot 2: 0 goes before; 1 by a coin behind 2, or before it and then by a coin before or behind 0
-    twelfths = {(2, 0, 1): 2 + 1, (0, 2, 1): 1 + 1 + 2, (0, 1, 2): 1 + 2 + 1, (1, 0, 2): 1}
+    # pivot 0, first 1: 1 goes behind; 2 by a coin before 0, or behind it and then by a coin before or behind 1
+    # pivot 0, first 2: likewise with 1 and 2 exchanged; pivot 2 is pivot 0 reversed
+    # pivot 1, first 0: 0 goes before; 2 by a coin behind 1, or before it and then by a coin before or behind 0
+    # pivot 1, first 2: likewise reversed
+    of_24 = {(0, 1, 2): 8, (0, 2, 1): 5, (1, 0, 2): 5, (2, 0, 1): 3, (1, 2, 0): 3}
     seen = Counter(map(tuple, draws.tolist()))
-    assert set(seen) == set(twelfths)
-    observed, expected = zip(*[(seen[order], 2000 * share / 12) for order, share in twelfths.items()], strict=True)
+    assert set(seen) == set(of_24)
+    observed, expected = zip(*[(seen[order], 2000 * share / 24) for order, share in of_24.items()], strict=True)
     assert chisquare(observed, expected).pvalue > 1e-3
 
 
