@@ -24,6 +24,10 @@ class Histogram(Query):
 
     largest: ClassVar[int] = 10
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
     def check(self, n_items):
         if n_items > self.largest:
             raise ValueError(

@@ -50,6 +50,10 @@ class PairTallies(Query):
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
+
     def vector(self, profile, coins):
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
@@ -84,6 +88,10 @@ class AllMargins(Query):
 
     steps: ClassVar[tuple[Query, ...]] = (PairTallies(), Histogram())
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
     def vector(self, profile, coins):
         return profile.margins[_upper(profile.n_items)]
 
@@ -116,6 +124,10 @@ class PairMargin(Query):
     j: int = 1
     steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(i, j) for i, j in combinations(range(n_items), 2)]
+
     def vector(self, profile, coins):
         return profile.margins[self.i, self.j : self.j + 1]
 
@@ -143,6 +155,10 @@ class NetWins(Query):
     """
 
     steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
+
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
 
     def vector(self, profile, coins):
         return profile.net_wins
