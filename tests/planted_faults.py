@@ -124,7 +124,7 @@ MECHANISMS = [
         "many K-norm answers for the price of one",
         "float(times * sensitivity.gauge / Fraction(epsilon))",
         "float(sensitivity.gauge / Fraction(epsilon))",
-        "tests/mechanisms/test_additive.py::test_knorm_scale_covers_every_neighbour",
+        "tests/mechanisms/test_additive.py::test_several_knorm_answers_share_epsilon",
     ),
     additive(
         "K-norm noise of centred scores on net wins",
@@ -142,7 +142,7 @@ MECHANISMS = [
         "only a first block of a histogram gets noise",
         "for start in range(0, len(out), _BLOCK):",
         "for start in range(0, 1, _BLOCK):",
-        "tests/queries/test_histogram.py::test_explicit_to_ten_items",
+        "tests/mechanisms/test_additive.py::test_every_block_of_a_long_answer_gets_noise",
     ),
     exponential(
         "twice the rate of the exponential mechanism",
@@ -194,7 +194,7 @@ NOISE = [
     noise(
         "epsilon rounded to the nearest fraction",
         "    return Fraction(*low)\n",
-        "    return x.limit_denominator(limit - 1)\n",
+        "    return x.limit_denominator(limit - 1) if x < 1 else Fraction(*low)\n",
         "tests/privacy/test_noise.py::test_round_down_is_below_and_close",
     ),
     noise(
@@ -470,6 +470,22 @@ SELECTION = [
     ),
 ]
 
+accounting = faults("model_selection/_accounting.py")
+SEARCHES = [
+    accounting(
+        "split voters at the price of add_remove",
+        "if split_voters or len(relations) > 1:",
+        "if len(relations) > 1:",
+        "tests/model_selection/test_search.py::test_cost_where_voters_are_split",
+    ),
+    accounting(
+        "private scores of one fit for those of all",
+        "*(scorings * len(scored))",
+        "*scorings",
+        "tests/model_selection/test_search.py::test_private_scoring",
+    ),
+]
+
 interactive = faults("channels/interactive.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
@@ -606,4 +622,4 @@ FIELD = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *FIELD]
+FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD]
