@@ -185,10 +185,8 @@ MECHANISMS = [
 calibration = faults("privacy/calibration.py")
 noise = faults("privacy/noise.py")
 bits = faults("privacy/bits.py")
-SYSTEM = (
-    "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come",
-    "tests/audit/test_system_randomness.py::test_a_whole_fit_has_nothing_but_the_system_s_bytes",
-)
+WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
+FITS = "tests/audit/test_system_randomness.py::test_a_whole_fit_has_nothing_but_the_system_s_bytes"
 _SECURE = "return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)"
 NOISE = [
     noise(
@@ -252,25 +250,25 @@ NOISE = [
         _SECURE,
         'seed = int.from_bytes(os.urandom(4), "big")\n'
         "            return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=True)",
-        *SYSTEM,
+        FITS,
     ),
     bits(
         "a 32-bit seed of numpy's, certified",
         _SECURE,
         "seed = int(np.random.SeedSequence().generate_state(1)[0])\n"
         "            return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=True)",
-        *SYSTEM,
+        FITS,
     ),
     bits(
         "coins and assignment from a seed, certified",
         _SECURE,
         "return cls(SecureBits(), SeededBits(int.from_bytes(os.urandom(4))), SecureBits(), certified=True)",
-        *SYSTEM,
+        WORDS,
     ),
     bits(
         "a copied system source repeats its words",
-        "return SecureBits, ()  # a copy",
-        "return object.__reduce_ex__(self, 2)  # a copy",
+        "def __reduce__(self):",
+        "def read_afresh(self):",
         "tests/privacy/test_bits.py::test_a_copy_of_the_secure_source_never_repeats_its_words",
     ),
     bits(
@@ -448,7 +446,7 @@ SELECTION = [
         "candidates at the price of the cheapest",
         "dearest = max(g.epsilon for g in guarantees)",
         "dearest = min(g.epsilon for g in guarantees)",
-        "tests/model_selection/test_private_selection.py::test_a_published_calibration_counts_what_it_really_costs",
+        "tests/model_selection/test_private_selection.py::test_total_guarantee",
     ),
     selection(
         "a total rounded to the nearest",

@@ -20,7 +20,15 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BROKEN = ("ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError", "UnboundLocalError")
+BROKEN = (
+    "ImportError",
+    "ModuleNotFoundError",
+    "SyntaxError",
+    "IndentationError",
+    "NameError",
+    "UnboundLocalError",
+    "RecursionError",
+)
 LONGEST = 300  # seconds for the tests of one fault
 ALL = 1800  # and for a worker's share of all tests
 _WITHOUT = shutil.ignore_patterns(".pytest_cache", ".hypothesis", ".benchmarks")
