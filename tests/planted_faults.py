@@ -616,7 +616,7 @@ FIELD = [
         "a seeded fit keeps its certificate",
         "plan.guarantee.simulated(bits.certified))",
         "plan.guarantee)",
-        "tests/test_common.py::test_seeds_reproduce",
+        "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
 ]
 

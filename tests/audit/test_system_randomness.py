@@ -84,6 +84,14 @@ def test_a_whole_fit_has_nothing_but_the_system_s_bytes(estimator, monkeypatch):
     check(monkeypatch, run)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", private_estimators(), ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("seed", [0, np.random.default_rng, np.random.RandomState], ids=str)
+def test_a_fit_with_a_seed_is_never_certified(estimator, seed):
+    fitted = clone(estimator).set_params(random_state=seed if seed == 0 else seed(0)).fit(X)
+    assert not fitted.privacy_.certified
+
+
 def test_devices_have_nothing_but_the_system_s_bytes(monkeypatch):
     one = LDPPairwise(epsilon=0.1, n_queries=25)
     check(monkeypatch, lambda: json.dumps(one.client(M).report(list(range(M)))))
