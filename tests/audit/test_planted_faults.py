@@ -46,7 +46,7 @@ def test_a_text_that_is_not_there_once_is_an_error(old, tmp_path):
     ("body", "expected"),
     [
         ("assert True", ""),
-        ("assert 1 + 1 == 3", "caught: "),
+        ("assert 1 + 1 == 3", "caught by test_one: "),
         ("undefined_name", "broken, not wrong: NameError"),
         ("import no_such_module", "broken, not wrong: ModuleNotFoundError"),
     ],
