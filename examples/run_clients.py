@@ -19,8 +19,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_dprank import ShufflePairwise
-from sklearn_dprank.channels import ShuffleClient
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import SecureBits
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
@@ -38,7 +38,7 @@ def run_devices(protocol, ballots, outbox):
     """Run one device for each ballot, in a process of its own; write their messages as JSON lines."""
     with open(outbox, "w") as lines:
         for ballot in ballots:
-            device = ShuffleClient(json.loads(protocol))
+            device = Device(json.loads(protocol))
             for message in device.report(ballot):
                 lines.write(json.dumps(message) + "\n")
 

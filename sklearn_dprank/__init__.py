@@ -3,29 +3,34 @@
 Votes -> a channel answers queries under a trust model -> a rule turns answers into a consensus.
 """
 
-from .aggregators import (
-    Aggregator,
-    Borda,
-    BradleyTerry,
-    DPBorda,
-    DPHistogram,
-    DPKemenySampler,
-    DPKwikSort,
-    DPPairwise,
-    DPPrudentOrder,
-    HierarchicalAggregation,
-    Kemeny,
-    KwikSort,
-    LDPAdaptivePairs,
-    LDPBorda,
-    LDPGroupKwikSort,
-    LDPKwikSort,
-    LDPPairwise,
-    LDPQuickSort,
-    PositionalRule,
-    ShuffleHierarchical,
-    ShufflePairwise,
-)
+from typing import TYPE_CHECKING
+
+from ._lazy import lazily
+
+if TYPE_CHECKING:
+    from .aggregators import (
+        Aggregator,
+        Borda,
+        BradleyTerry,
+        DPBorda,
+        DPHistogram,
+        DPKemenySampler,
+        DPKwikSort,
+        DPPairwise,
+        DPPrudentOrder,
+        HierarchicalAggregation,
+        Kemeny,
+        KwikSort,
+        LDPAdaptivePairs,
+        LDPBorda,
+        LDPGroupKwikSort,
+        LDPKwikSort,
+        LDPPairwise,
+        LDPQuickSort,
+        PositionalRule,
+        ShuffleHierarchical,
+        ShufflePairwise,
+    )
 
 __version__ = "0.1.0"
 
@@ -52,3 +57,6 @@ __all__ = [
     "ShuffleHierarchical",
     "ShufflePairwise",
 ]
+
+# Loaded when first used: a voter's device imports this package too, and has no need of scikit-learn.
+__getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))

@@ -11,7 +11,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .devices import Device
 from .metrics import average_kendall_tau
+from .names import checked_names, column_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .privacy.bits import Bits
 from .profile import Profile
@@ -72,8 +74,8 @@ class RankAggregator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN is no
-            opinion. One row is one voter.
+            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
+            no opinion. One row is one voter.
         y : None
             Ignored.
         voter_epsilon : array-like of shape (n_voters,) or None, default=None
@@ -89,18 +91,29 @@ class RankAggregator(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, the parts do not fit together, or X is no set of ballots.
+
+        Warns
+        -----
+        UserWarning
+            If no ballot prefers any item to another, where nothing is private. A private fit neither refuses nor
+            warns by what ballots say: it returns an order drawn by noise and coins, under the same guarantee.
         """
         profile = self._read_ballots(X, reset=True)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
-        return self._release(profile, profile.n_items, profile.n_voters, _own_epsilons(profile))
+        return self._release(
+            profile, profile.n_items, profile.n_voters, _own_epsilons(profile), names=profile.item_names
+        )
 
-    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None):
+    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None, *, names=None):
         """Plan from public inputs, open a session on the voters, and keep only what may be published."""
-        rule, plan = self._plan(n_items, n_voters, voter_epsilon)
+        agreed = None if isinstance(voters, Profile) else names  # with devices elsewhere
+        rule, plan = self._plan(n_items, n_voters, voter_epsilon, agreed)
         bits = Bits.from_random_state(getattr(self, "random_state", None))
         session = plan.open(voters, bits)
-        return self._publish(rule.aggregate(session), session, plan.guarantee.simulated(bits.certified))
+        consensus = rule.aggregate(session)
+        session.close()
+        return self._publish(consensus, session, plan.guarantee.simulated(bits.certified), names)
 
     def _releases(self, profile, rule, plan, seeds):
         """Yield this aggregator, fitted on the same voters with one seed after another, as `_checked_plan` said.
@@ -116,21 +129,22 @@ class RankAggregator(BaseEstimator):
             sessions = [open_session(Bits.from_random_state(seed)) for seed in block]
             decided = [rule.aggregate(sessions[0])] if together == 1 else rule.aggregate_many(sessions)
             for seed, session, consensus in zip(block, sessions, decided, strict=True):
+                session.close()
                 if hasattr(self, "random_state"):
                     self.random_state = seed
-                yield self._publish(consensus, session, guarantee)
+                yield self._publish(consensus, session, guarantee, profile.item_names)
 
     def _checked_plan(self, profile):
         """Return (rule, plan) for a profile's numbers of items and voters; its ballots are not read."""
         self._validate_params()
         return self._plan(profile.n_items, profile.n_voters, _own_epsilons(profile))
 
-    def _publish(self, consensus, session, guarantee):
+    def _publish(self, consensus, session, guarantee, names):
         order, facts = consensus
         for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
             delattr(self, name)  # facts of an earlier fit
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        self.consensus_ = names[order]
+        items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
+        self.consensus_ = items[order]
         self.ranks_ = order_to_positions(order)
         self.privacy_ = guarantee
         for name, value in {**facts, **session.facts}.items():
@@ -156,53 +170,66 @@ class RankAggregator(BaseEstimator):
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self._read_ballots(X, reset=False))
 
-    def _plan(self, n_items, n_voters=None, voter_epsilon=None):
+    def _plan(self, n_items, n_voters=None, voter_epsilon=None, names=None):
         """Return (rule, plan), from public inputs only."""
         channel, rule = self._compose()
         asks = rule.asks(n_items)
+        field = {} if names is None else {"items": names}  # devices and curator must agree on them
         if voter_epsilon is None:
-            return rule, channel.plan(asks, n_items, n_voters)
+            return rule, channel.plan(asks, n_items, n_voters, **field)
         if not getattr(channel, "personal_budgets", False):
             raise ValueError(
                 f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
                 "epsilon for all: leave it out."
             )
-        return rule, channel.plan(asks, n_items, n_voters, voter_epsilon)
+        return rule, channel.plan(asks, n_items, n_voters, voter_epsilon, **field)
+
+    def _owed(self, declared):
+        """Return what this fit promises, for `privacy.guarantee_of`."""
+        return self.privacy_
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
-    def client(self, items, random_state=None, *, epsilon=None):
+    def client(self, items, random_state=None, *, epsilon=None, max_epsilon=None):
         """Return one voter's device; it reads the public protocol only.
 
         Parameters
         ----------
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items in the order of a ballot's columns, or how many there are.
         random_state : None, int, Generator or RandomState, default=None
             The voter's own randomness; anything but None is for simulation only.
         epsilon : float or None, default=None
             This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
+        max_epsilon : float or None, default=None
+            The most that the voter spends; see `~sklearn_dprank.devices.Device`.
 
         Returns
         -------
-        Client, InteractiveClient or ShuffleClient
-            ``client.report(ballot)`` for one report; ``client.answer(question, ballot)`` where the curator
-            asks.
+        Device
+            ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
+            asks. Elsewhere, ``Device(protocol)`` is the same.
         """
-        self._validate_params()
-        _, n_items = _named(items)
-        return self._plan(n_items, None, None if epsilon is None else [epsilon])[1].client(random_state)
+        return Device(self.protocol(items, epsilon=epsilon), max_epsilon=max_epsilon, random_state=random_state)
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
-    def protocol(self, items):
-        """Return what clients must know, as JSON-able data.
+    def protocol(self, items, *, epsilon=None):
+        """Return what devices must know, as JSON-able data.
 
         Parameters
         ----------
-        items : sequence of str, or int
+        items : sequence of str or of int, or int
             Names of the items, or how many there are.
+        epsilon : float or None, default=None
+            Of voters with this epsilon of their own; None is the estimator's.
+
+        Returns
+        -------
+        dict
+            With the names of the items in order, and the local epsilon of everything that one device says.
         """
         self._validate_params()
-        return self._plan(_named(items)[1])[1].protocol
+        names, n_items = _named(items)
+        return self._plan(n_items, None, None if epsilon is None else [epsilon], names)[1].protocol
 
     @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -212,10 +239,11 @@ class RankAggregator(BaseEstimator):
         Parameters
         ----------
         reports : iterable of dict, str or bytes
-            One report a voter: a JSON object, parsed or not. Read once, as a stream. Those that do
-            not follow the protocol are left out and counted in ``reports_refused_``.
-        items : sequence of str, or int
-            Names of the items in the order that clients used, or how many there are.
+            One report a voter: a JSON object, parsed or not; an open file has one a line. Read once, as a
+            stream. Those that do not follow this estimator's protocol for these items are left out and counted in
+            ``reports_refused_``.
+        items : sequence of str or of int, or int
+            Names of the items in the order that devices used, or how many there are.
         epsilons : sequence of float or None, default=None
             The public grid of epsilons, where voters have their own; None is the estimator's for all.
 
@@ -223,10 +251,15 @@ class RankAggregator(BaseEstimator):
         -------
         self : object
             The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If no report can be used, or fewer than were promised to hide each other.
         """
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(iter(reports), n_items, None, epsilons)
+        return self._release(reports, n_items, None, epsilons, names=names)
 
     @available_if(_channel_can("asks_questions"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -238,8 +271,8 @@ class RankAggregator(BaseEstimator):
         ask : callable
             ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
             - 1) and returns an iterable of their reports, in any order.
-        items : sequence of str, or int
-            Names of the items in the order that clients use, or how many there are.
+        items : sequence of str or of int, or int
+            Names of the items in the order that devices use, or how many there are.
         n_voters : int
             How many voters take part; public.
 
@@ -251,34 +284,43 @@ class RankAggregator(BaseEstimator):
         Raises
         ------
         ValueError
-            If n_voters is no positive integer.
+            If n_voters is no positive integer, or no answer can be used.
         """
-        if not isinstance(n_voters, Integral) or int(n_voters) < 1:
+        if isinstance(n_voters, bool) or not isinstance(n_voters, Integral) or int(n_voters) < 1:
             raise ValueError(f"n_voters must be a positive integer, got {n_voters!r}.")
+        if not callable(ask):
+            raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(ask, n_items, int(n_voters))
+        return self._release(ask, n_items, int(n_voters), names=names)
 
     def _read_ballots(self, X, reset):
+        """Return ballots as a profile that knows the names of its items, which are those of `fit`."""
         if not isinstance(X, Profile):
-            # One item only is an error of `fit`; later the number of items decides.
-            checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
-            with ballots_unquoted():
-                return Profile._from_valid(validate_data(self, as_array(X), reset=reset, **checks))
-        if reset:
+            X = self._read_table(X, reset)
+        elif reset:
             self._set_items(X.item_names, X.n_items)
         elif X.n_items != self.n_features_in_:
             raise ValueError(
                 f"X has {X.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} items as input."
             )
-        elif X.item_names is not None and hasattr(self, "feature_names_in_"):
-            if not np.array_equal(X.item_names, self.feature_names_in_):
-                raise ValueError("The item names should match those that were passed during fit, in the same order.")
+        if not reset and names_differ(names_of(self), X.item_names):
+            raise ValueError("The item names should match those that were passed during fit, in the same order.")
         return X
+
+    def _read_table(self, X, reset):
+        # One item only is an error of `fit`; later the number of items decides.
+        checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
+        names = column_names(X)
+        with ballots_unquoted():
+            array = validate_data(self, as_array(X), reset=reset, **checks)
+        if reset and names is None:  # other tables whose columns scikit-learn can name
+            names = getattr(self, "feature_names_in_", None)
+        return Profile._from_valid(array, names)
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items
-        if names is not None:
+        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute has strings only
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -296,10 +338,8 @@ def _own_epsilons(profile):
 
 def _named(items):
     """Return (names or None, number of items)."""
-    names = None if isinstance(items, Integral) else list(items)
+    names = None if isinstance(items, Integral) else checked_names(items, "items")
     n_items = int(items) if names is None else len(names)
     if n_items < 2:
         raise ValueError(f"items must name at least two items, got {n_items}.")
-    if names is not None and len(set(names)) < n_items:
-        raise ValueError("items must be distinct names.")
     return names, n_items

@@ -3,6 +3,7 @@
 import numpy as np
 
 _PIECE = 1 << 17  # voters counted at a time: one row of a piece is 128 KB
+_FEW = 1 << 10  # voters looked at first where one may settle it
 _TABLE = 1 << 19  # ballot entries compared with each item at a time: they stay in cache
 
 
@@ -119,6 +120,27 @@ def all_strict(positions):
         A wrong "no" is possible, where positions have gaps; it costs time only.
     """
     return all(_all_strict(piece) for piece in _pieces(positions.table, _PIECE))
+
+
+def any_preference(positions):
+    """Tell whether some ballot prefers some item to another; ballots without an opinion, or all tied, do not.
+
+    Parameters
+    ----------
+    positions : Positions
+        Ballots in compact form.
+
+    Returns
+    -------
+    bool
+        Found in the first few ballots as a rule.
+    """
+    for piece in _pieces(positions.table, _FEW):
+        # The sentinel is the largest position: the best of a silent ballot is not below its worst.
+        worst = (piece * (piece != positions.sentinel)).max(axis=0)
+        if (piece.min(axis=0) < worst).any():
+            return True
+    return False
 
 
 def _pieces(table, width):

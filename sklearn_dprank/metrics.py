@@ -1,19 +1,19 @@
 """How far a ranking is from ballots; every ranking is given by positions (``ranks_``, not ``consensus_``)."""
 
-import math
-
 import numpy as np
 
-from .orders.kemeny import minimum_order
+from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import order_to_positions
 from .profile import as_profile
 from .queries import n_pairs
-from .rankings import check_ballots
+from .rankings import check_ballots, compact_positions
 
 
 def _as_positions(positions, n_items, name="positions"):
     try:
-        array = np.asarray(positions, dtype=float)
+        array = np.asarray(positions)
+        if array.dtype.kind not in "iu":  # integers stay: doubles tie them beyond 2^53
+            array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
     if array.shape != (n_items,):
@@ -38,6 +38,11 @@ def kendall_tau_distance(a, b, *, normalize=True):
     float
         Between 0 and 1, or a number of pairs.
 
+    Raises
+    ------
+    ValueError
+        If the rankings are not of the same items, or hold something else than numbers.
+
     References
     ----------
     Hay et al. (2017), Section 2.1. For strict rankings 1 - 2 d is Kendall's tau. Song et al. (2022) print
@@ -49,10 +54,18 @@ def kendall_tau_distance(a, b, *, normalize=True):
     >>> kendall_tau_distance([0, 1, 2], [2, 1, 0]), kendall_tau_distance([0, 1, 2], [1, 0, 2], normalize=False)
     (1.0, 1.0)
     """
-    ballots = check_ballots([a, b]).astype(float)
-    signs = np.sign(ballots[:, :, None] - ballots[:, None, :])
-    opposite = np.count_nonzero(signs[0] * signs[1] < 0) / 2
-    return float(opposite / n_pairs(ballots.shape[1]) if normalize else opposite)
+    first, second = (compact_positions(check_ballots([x])) for x in (a, b))
+    n_items = len(first.table)
+    if len(second.table) != n_items:
+        raise ValueError(f"a and b must rank the same items, got {n_items} and {len(second.table)} positions.")
+    opposite = np.count_nonzero(_preferences(first) & _preferences(second).T)
+    return float(opposite / n_pairs(n_items) if normalize else opposite)
+
+
+def _preferences(ballot):
+    """Return which item one voter puts before which, bool, shape (n_items, n_items)."""
+    places = ballot.table[:, 0]
+    return (places[:, None] < places) & (places != ballot.sentinel)
 
 
 def average_kendall_tau(positions, X, *, normalize=True):
@@ -96,14 +109,15 @@ def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots.
     optimum : array-like of shape (n_items,) or None, default=None
-        Positions of the optimum, where known; found otherwise.
+        Positions of the optimum, where known; found otherwise, or the best order that about ten seconds find, with a
+        `ConvergenceWarning`.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
     Returns
     -------
     float
-        At least 0.
+        At least 0; below 0 only if what was taken for the optimum is none.
 
     References
     ----------
@@ -133,9 +147,12 @@ def kemeny_positions(X):
     Returns
     -------
     ndarray of int64, shape (n_items,)
-        Positions of an order with the fewest disagreements; the first by item index among several.
+        Positions of an order with the fewest disagreements; the first by item index among several. Where some ten
+        seconds do not prove one, the best that was found, with a `ConvergenceWarning`.
     """
-    return order_to_positions(minimum_order(as_profile(X).pairwise_counts.T, work_limit=math.inf).order)
+    found = minimum_order(as_profile(X).pairwise_counts.T)
+    warn_of_gap(found)
+    return order_to_positions(found.order)
 
 
 def pairwise_error_rate(positions, X):

@@ -1,5 +1,7 @@
 """From orders, truncated ballots and ratings to positions, the one form in which ballots are read."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
@@ -7,7 +9,10 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .rankings import ballots_unquoted, check_ballots
+from .names import checked_names, column_names, is_frame
+from .privacy.owed import row_wise
+from .rankings import as_array, ballots_unquoted, check_ballots
+from .tables import as_floats, missing, refuse_no_table
 
 
 def orders_to_positions(orders, n_items=None, *, item_names=None):
@@ -20,11 +25,11 @@ def orders_to_positions(orders, n_items=None, *, item_names=None):
     ----------
     orders : array-like of shape (n_voters, n_listed), or sequence of sequences
         Each voter's items, best first: indices from 0, or names where `item_names` is given. A ballot
-        may list only some of the items: a shorter sequence, or one filled up with NaN or None.
+        may list only some of the items: a shorter sequence, or one filled up with NaN, None or pandas' NA.
     n_items : int, default=None
         Number of items; by default the number of names, else the length of the longest ballot.
-    item_names : sequence of str, default=None
-        All items by name, in the order that the columns of the result are to have.
+    item_names : sequence of str or of int, default=None
+        All items by name, distinct, in the order that the columns of the result are to have.
 
     Returns
     -------
@@ -35,7 +40,8 @@ def orders_to_positions(orders, n_items=None, *, item_names=None):
     Raises
     ------
     ValueError
-        If a ballot lists an item twice, or one that does not exist; the message quotes no ballot.
+        If a ballot lists an item twice, or one that does not exist (the message quotes no ballot), if orders are no
+        table, or names are no list of distinct names.
 
     Examples
     --------
@@ -47,9 +53,9 @@ def orders_to_positions(orders, n_items=None, *, item_names=None):
     array([[nan,  0., nan],
            [ 0.,  1., nan]])
     """
-    table = _order_table(orders)
+    table = _order_table(orders, named=item_names is not None)
     if item_names is not None:
-        item_names = list(item_names)
+        item_names = checked_names(item_names, "item_names")
         if n_items not in (None, len(item_names)):
             raise ValueError(f"n_items={n_items!r}, but item_names has {len(item_names)} names; leave n_items out.")
         n_items = len(item_names)
@@ -72,14 +78,16 @@ def orders_to_positions(orders, n_items=None, *, item_names=None):
     return positions.copy() if listed.all() else np.where(listed, positions, np.nan)
 
 
-def _order_table(orders):
-    """Return orders as one array with a row a voter, shorter ballots filled up with None."""
-    if not hasattr(orders, "shape"):
+def _order_table(orders, named):
+    """Return orders as one array with a row a voter, shorter ballots filled up with None; names stay objects."""
+    refuse_no_table(orders, "orders")
+    kind = object if named else None  # as text, NaN would be an item called 'nan'
+    if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
         rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
         if all(isinstance(row, list) for row in rows):
             longest = max(map(len, rows), default=0)
             orders = [row + [None] * (longest - len(row)) for row in rows]
-    table = np.asarray(orders)
+    table = np.asarray(orders, dtype=kind)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(
             f"orders must be two-dimensional and not empty (one row a voter, best item first), got shape {table.shape}."
@@ -89,13 +97,8 @@ def _order_table(orders):
 
 def _checked_indices(table, n_items):
     """Return item indices as int64, -1 where no item is listed."""
-    try:
-        table = table if table.dtype.kind in "iu" else table.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
-            "for names, pass item_names=[...] with all items in the order of the columns."
-        ) from None
+    if table.dtype.kind not in "iu":
+        table = _numbers(table)
     listed = ~np.isnan(table)
     if not np.all((table >= 0) & (table < n_items) & (table == np.floor(table)) | ~listed):
         raise ValueError(
@@ -105,19 +108,30 @@ def _checked_indices(table, n_items):
     return np.where(listed, table, -1).astype(np.int64)
 
 
+def _numbers(table):
+    """Return a table of item indices and gaps as floats; text is no number, even if it looks like one."""
+    if table.dtype.kind in "bfO" and not any(isinstance(cell, (str, bytes)) for cell in table.ravel().tolist()):
+        with suppress(TypeError, ValueError, OverflowError):
+            return as_floats(table)
+    raise ValueError(
+        "orders must hold item indices (whole numbers from 0; NaN or None for no item), got something else; "
+        "for names, pass item_names=[...] with all items in the order of the columns."
+    )
+
+
 def _indices_of_names(table, item_names):
     """Return the indices of named items, -1 where no item is listed."""
     index = {name: i for i, name in enumerate(item_names)}
-    if len(index) < len(item_names):
-        raise ValueError("item_names must be distinct, and a name stands twice; rename one of the items.")
-    # NaN is the value that differs from itself.
-    flat = [-1 if name is None or name != name else index.get(name) for name in table.ravel().tolist()]
-    if None in flat:
+    flat: list = [None]
+    with suppress(TypeError):  # what cannot be hashed is no name
+        flat = [index.get(name) for name in table.ravel().tolist()]
+    absent = missing(table).ravel()
+    if any(found is None and not gap for found, gap in zip(flat, absent, strict=False)):
         raise ValueError(
             f"orders must hold names out of item_names, and a ballot names something else than these {len(item_names)} "
             "items; add it to item_names, or mend the spelling."
         )
-    return np.array(flat, dtype=np.int64).reshape(table.shape)
+    return np.array([-1 if gap else found for found, gap in zip(flat, absent, strict=True)]).reshape(table.shape)
 
 
 def unranked_last(X):
@@ -149,26 +163,33 @@ def unranked_last(X):
     array([[1, 2, 0, 2],
            [0, 1, 1, 3]])
     """
-    array = check_ballots(X)
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), np.inf, array)
-    positions = _positions(array).astype(np.int64)
-    if hasattr(X, "columns") and hasattr(X, "index"):  # a DataFrame: its columns name the items
-        return type(X)(positions, index=X.index, columns=X.columns)
-    return positions
+    return _like(X, _positions(check_ballots(X)))
 
 
 def _positions(values):
-    """Return how many values of the row are strictly smaller; NaN stays."""
-    return rankdata(values, method="min", axis=1, nan_policy="omit") - 1
+    """Return how many values of the row are strictly smaller, those without a value last: int64."""
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), np.inf, values)
+    return rankdata(values, method="min", axis=1).astype(np.int64) - 1
 
 
+def _like(X, positions):
+    """Return positions as a DataFrame like X, of pandas or polars, where X is one."""
+    if not is_frame(X):
+        return positions
+    if hasattr(X, "index"):
+        return type(X)(positions, index=X.index, columns=X.columns)
+    return type(X)(dict(zip(X.columns, positions.T, strict=True)))
+
+
+@row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn each voter's ratings into positions.
 
     Estimators here read smaller as better, so ratings as they are would give the reverse consensus,
     and with a healthy score. Each row is ranked by itself: nothing is learnt from the data but the
-    number and the names of the items.
+    number and the names of the items. So a pipeline of it and a private estimator keeps the guarantee of
+    the estimator (`~sklearn_dprank.privacy.guarantee_of`); missing ratings stay missing, and need no imputer.
 
     Parameters
     ----------
@@ -229,9 +250,10 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of float64, shape (n_voters, n_items)
+        ndarray or DataFrame of float64, shape (n_voters, n_items)
             Positions: how many items the voter rates strictly better. 0 is best, equal ratings are
-            tied, NaN stays. A DataFrame after ``set_output(transform="pandas")``.
+            tied, NaN stays. A DataFrame where X is one, so that the next step of a pipeline knows the
+            items by name, and after ``set_output(transform="pandas")``.
 
         Raises
         ------
@@ -240,12 +262,14 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         ratings = self._ratings(X, reset=False)
-        return _positions(-ratings if self.higher_is_better else ratings).astype(np.float64)
+        positions = _positions(-ratings if self.higher_is_better else ratings)
+        return _like(X, np.where(np.isnan(ratings), np.nan, positions))
 
     def _ratings(self, X, reset):
+        column_names(X)  # refuses columns that name no items
         with ballots_unquoted():
             # Floats, because minus an unsigned rating wraps round.
-            return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+            return validate_data(self, as_array(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,5 +1,7 @@
 """What a set of ballots says together."""
 
+from collections.abc import Iterator
+from copy import copy
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -7,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .chunks import is_lazy, reduce_partitions
-from .counting import all_strict, count_pairs, count_placements, merge_placements
-from .rankings import Positions, check_ballots, compact_positions
+from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
+from .names import checked_names, column_names, is_frame, names_differ
+from .rankings import Positions, as_array, check_ballots, compact_positions
+from .tables import refuse_no_table
 
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
 
@@ -51,9 +55,9 @@ class Profile:
     ):
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
-        self.item_names = None if item_names is None else np.asarray(item_names, dtype=object)
+        self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
-        self.voter_epsilon = voter_epsilon
+        self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         # A cached_property reads the instance's dict first: what is given is never computed again.
         if counts is not None:
             self.__dict__["pairwise_counts"] = _read_only(counts)
@@ -67,10 +71,11 @@ class Profile:
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items)
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN is no
-            opinion. A DataFrame's columns name the items.
-        item_names : sequence of str or None, default=None
-            Names of the items; by default the columns of a DataFrame.
+            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
+            no opinion. A DataFrame's columns name the items.
+        item_names : sequence of str, sequence of int, or None, default=None
+            Names of the items, distinct; by default the columns of a DataFrame, unless they are just
+            numbered 0, 1, 2, ...
         keep : {"positions", "counts"}, default="positions"
             Whether to keep the ballots (one or two bytes an entry), which local mechanisms and
             histograms need, or only the counts.
@@ -86,11 +91,11 @@ class Profile:
         ------
         ValueError
             If X is not a two-dimensional, non-empty array of numbers with at least two items, or
-            `item_names` has another length, or `keep` is unknown.
+            `item_names` are not one distinct name an item, or `keep` is unknown.
         """
         _check_keep(keep)
-        array = check_ballots(X)
         item_names = _names(X, item_names)
+        array = check_ballots(X)
         if item_names is not None and len(item_names) != array.shape[1]:
             raise ValueError(
                 f"item_names has {len(item_names)} names for {array.shape[1]} items; give one name an item."
@@ -118,7 +123,7 @@ class Profile:
             name the items) or a list of ``dask.delayed`` chunks (say, one a file) is read by dask's
             active scheduler, partition by partition, where the partitions lie. A chunk without rows
             counts nobody.
-        item_names : sequence of str or None, default=None
+        item_names : sequence of str, sequence of int, or None, default=None
             As in `from_rankings`; chunks' own names are then not compared.
         keep : {"counts", "positions"}, default="counts"
             As in `from_rankings`. With "counts", nothing but counts leaves a worker of dask; with
@@ -132,8 +137,8 @@ class Profile:
         Raises
         ------
         ValueError
-            If there is no chunk or no ballot, chunks disagree on the items or on their names, or a
-            dask collection is not two-dimensional.
+            If there is no chunk or no ballot, chunks disagree on the items or on their names, a dask
+            collection is not two-dimensional, or `chunks` is a path or one table.
 
         Examples
         --------
@@ -148,6 +153,7 @@ class Profile:
         if is_lazy(chunks):
             total = reduce_partitions(chunks, read, cls._sum)
         else:
+            _check_chunks(chunks)
             parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
             first = next(parts, None)
             if first is None:
@@ -172,23 +178,21 @@ class Profile:
         for profile in profiles:
             if profile.n_items != first.n_items:
                 raise ValueError(f"profiles over {first.n_items} and {profile.n_items} items do not add up.")
-            names = profile.item_names if names is None else names
-            if profile.item_names is not None and not np.array_equal(names, profile.item_names):
+            if names_differ(names, profile.item_names):
                 raise ValueError(
                     "profiles with different item names, or the same names in another order, do not add up."
                 )
+            names = profile.item_names if names is None else names
         n_voters = sum(profile.n_voters for profile in profiles)
+        own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
+        if len(own) not in (0, len(profiles)):
+            raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
+        whole = partial(cls, n_voters, first.n_items, names, voter_epsilon=np.concatenate(own) if own else None)
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
-            positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
-            own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
-            if len(own) not in (0, len(profiles)):
-                raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
-            joint = np.concatenate(own) if own else None
-            return cls(n_voters, first.n_items, names, positions=positions, voter_epsilon=joint)
+            return whole(positions=Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked)))
         counts = sum(profile.pairwise_counts for profile in profiles)
-        placements = merge_placements([profile.placements for profile in profiles])
-        return cls(n_voters, first.n_items, names, counts=counts, placements=placements)
+        return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
     def with_voter_epsilon(self, voter_epsilon):
         """Return this profile with each voter's own, public epsilon.
@@ -198,20 +202,27 @@ class Profile:
         voter_epsilon : array-like of shape (n_voters,)
             Positive and finite, with few distinct values: they are a public grid.
 
+        Returns
+        -------
+        Profile
+            The same ballots or counts, with a copy of the epsilons.
+
         Raises
         ------
         ValueError
             If there is not one positive, finite number for each voter.
         """
         try:
-            own = np.asarray(voter_epsilon, dtype=float)
+            own = np.asarray(as_array(voter_epsilon), dtype=float)
         except (TypeError, ValueError):
             raise ValueError("voter_epsilon must hold numbers.") from None
         if own.shape != (self.n_voters,):
             raise ValueError(f"voter_epsilon must hold one number for each voter, got shape {own.shape}.")
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
-        return Profile(self.n_voters, self.n_items, self.item_names, positions=self.positions, voter_epsilon=own)
+        profile = copy(self)  # with what is counted already
+        profile.voter_epsilon = _read_only(own.copy())
+        return profile
 
     def counted(self):
         """Return this profile without the ballots themselves, all counts computed."""
@@ -221,6 +232,7 @@ class Profile:
             self.item_names,
             counts=self.pairwise_counts,
             placements=self.placements,
+            voter_epsilon=self.voter_epsilon,
         )
 
     def __add__(self, other):
@@ -230,8 +242,9 @@ class Profile:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        for name in state.keys() & set(_STATISTICS):  # a copy forgets what may not be written to
-            _read_only(state[name])
+        for name in state.keys() & {*_STATISTICS, "voter_epsilon"}:  # a copy forgets what may not be written to
+            if state[name] is not None:
+                _read_only(state[name])
 
     def __sizeof__(self):
         # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
@@ -267,6 +280,13 @@ class Profile:
         """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
         return self.positions is not None and all_strict(self.positions)
 
+    @cached_property
+    def silent(self):
+        """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
+        if self.positions is None or "pairwise_counts" in self.__dict__:
+            return not self.pairwise_counts.any()
+        return not any_preference(self.positions)
+
     @property
     def position_counts(self):
         """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
@@ -289,12 +309,17 @@ def _check_keep(keep):
         raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
 
 
+def _check_chunks(chunks):
+    """Refuse what may be iterated over, but not chunk by chunk."""
+    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
+    if not isinstance(chunks, (Iterator, list, tuple)):
+        refuse_no_table(chunks, "chunks")
+
+
 def _names(X, item_names):
-    """Return the names of the items: those given, else the columns of a DataFrame if they are strings, else None."""
-    if item_names is not None or not hasattr(X, "columns"):
-        return item_names
-    columns = list(X.columns)
-    return columns if all(isinstance(name, str) for name in columns) else None  # as scikit-learn has it
+    """Return the names of the items, those given or those of the columns, or None."""
+    return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 
 
 def _is_empty(chunk):

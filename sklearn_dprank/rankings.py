@@ -1,17 +1,21 @@
-"""Ballots: what counts as one, and their compact form.
+"""Ballots: what counts as one, their compact form, and how incomplete ones are completed.
 
 ``X[v, i]`` is where voter v puts item i; smaller is better, and only the order within a row matters.
-Equal values are a tie; NaN is "no opinion on any pair with this item".
+Equal values are a tie; NaN, or a masked entry, is "no opinion on any pair with this item".
+
+Voters' devices read ballots too, so nothing but numpy is imported until `check_ballots` needs scikit-learn.
 """
 
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array
+
+from .tables import as_numbers, refuse_no_table
 
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
+MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and no opinion in two bytes
 _BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
 
 
@@ -59,19 +63,34 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return lists as an array, so that None counts as a missing number; leave anything else in memory alone.
+    """Return lists as an array and objects as numbers, so that None, pandas' NA and masked entries are NaN.
+
+    Anything else in memory is left alone.
 
     Raises
     ------
     ValueError
-        If X is a dask collection: nothing fetches ballots by accident.
+        If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
     """
     if hasattr(type(X), "__dask_graph__"):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
-    return np.asarray(X) if isinstance(X, (list, tuple)) else X
+    refuse_no_table(X)
+    if isinstance(X, (list, tuple)):
+        X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
+    return as_numbers(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
+
+
+def _unmasked(X):
+    """Return a masked array as an ordinary one: what is masked was not said, so it is NaN."""
+    data, mask = np.ma.getdata(X), np.ma.getmaskarray(X)
+    if not mask.any():
+        return data
+    if data.dtype.kind in "iu" and data.ndim == 2:
+        data = _dense_ranks(data)  # integers of 64 bits lose their order as doubles; ranks do not
+    return np.where(mask, np.nan, data if data.dtype.kind in "fO" else data.astype(np.float64))
 
 
 def check_ballots(X):
@@ -82,6 +101,8 @@ def check_ballots(X):
     ValueError
         If X is not two-dimensional, is empty, has one item, holds text or infinities.
     """
+    from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
+
     with ballots_unquoted():
         return check_array(as_array(X), input_name="X", **BALLOT_CHECKS)
 
@@ -105,8 +126,8 @@ def compact_positions(X):
         If there are more than 65,534 items.
     """
     n_voters, n_items = X.shape
-    if n_items > np.iinfo(np.uint16).max - 1:
-        raise ValueError(f"X has {n_items} items; at most {np.iinfo(np.uint16).max - 1} are supported.")
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
     dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
     table = np.empty((n_items, n_voters), dtype=dtype)
     unranked = np.zeros(n_items, dtype=bool)
@@ -123,6 +144,8 @@ def _compact_block(block, dtype, unranked):
     missing = None
     if block.dtype.kind == "b":
         block = block.view(np.uint8)
+    if block.dtype.itemsize < dtype().itemsize or block.dtype == np.float16:
+        block = block.astype(np.float32 if block.dtype.kind == "f" else np.int32)  # its differences do not fit it
     if block.dtype.kind == "f":
         missing = np.isnan(block)
         if missing.any():
@@ -154,33 +177,62 @@ def _dense_ranks(block):
     return out
 
 
-def completed(ballots, bits):
+def completed(table, sentinel, coins, *, unseen_last=False):
     """Turn every ballot into a complete strict ranking, each by its own fair coins.
 
-    Ties are broken by a uniform order, items without an opinion are put in uniform places: a uniform
-    linear extension of what the ballot says. Voter by voter, so one ballot changes one completed ballot.
+    Tied items go in uniform order. Items without an opinion go, in uniform order, all before or all behind
+    the others, by one coin a ballot: every pair without an opinion is then fair, and expected margins and net
+    wins are those of the ballot. (Uniform places would not do: the best of the ranked items would beat the others
+    more often than not.)
 
     Parameters
     ----------
-    ballots : Positions
-        Any ballots.
-    bits : BitSource
-        The coins.
+    table : ndarray of uint8 or uint16, shape (n_items, n_voters)
+        Positions, as in `Positions`.
+    sentinel : int
+        The position that means no opinion.
+    coins : BitSource
+        The voters' own coins.
+    unseen_last : bool, default=False
+        Whether items without an opinion go behind the others without a coin, as positional scores have it:
+        expected scores are then those of the ballot, where unseen items are tied last.
 
     Returns
     -------
-    ndarray of int64, shape (n_items, n_voters)
+    ndarray of table's dtype, shape (n_items, n_voters)
         Positions 0 to n_items - 1.
+
+    Notes
+    -----
+    The work and the coins depend on the shape of the table only: neither tells whether a ballot was complete.
     """
-    n_items, n_voters = ballots.table.shape
-    place = bits.permutations(n_voters, n_items).T
-    absent = ballots.table == ballots.sentinel
-    # Ranked items share out the places that absent ones leave, by position and then by coin.
-    by_opinion = np.lexsort((place, ballots.table), axis=0)
-    free = np.sort(np.where(absent, n_items, place), axis=0)
-    out = np.empty((n_items, n_voters), dtype=np.int64)
-    np.put_along_axis(out, by_opinion, free, axis=0)
-    return np.where(absent, place, out)
+    n_items, n_voters = table.shape
+    out = np.empty(table.shape, dtype=table.dtype)
+    step = max(1, _BLOCK // n_items)
+    for start in range(0, n_voters, step):
+        block = table[:, start : start + step]
+        width = block.shape[1]
+        first = np.zeros(width, dtype=bool) if unseen_last else coins.coins(width)
+        out[:, start : start + step] = _places(_keys(block, sentinel, first, coins.permutations(width, n_items).T))
+    return out
+
+
+def _keys(block, sentinel, first, chance):
+    """Return numbers that sort as positions do, then as `chance`; unseen items come first where `first` says so."""
+    wide = np.uint16 if block.dtype.itemsize == 1 else np.uint32  # holds (sentinel + 2) n_items
+    place = block.astype(wide) + wide(1)
+    place *= ~((block == sentinel) & first)
+    return place * wide(len(block)) + chance
+
+
+def _places(keys):
+    """Return the place of each key in its column; all keys of a column differ."""
+    out = np.zeros(keys.shape, dtype=np.min_scalar_type(len(keys) - 1))
+    for j in range(1, len(keys)):
+        behind = keys[:j] < keys[j]
+        out[j] = np.add.reduce(behind, axis=0, dtype=out.dtype)
+        out[:j] += ~behind
+    return out
 
 
 def ballot_key(ballot):

@@ -407,13 +407,45 @@ class _Seen(Exception):
 
 
 def _law_of_one_answer(estimator, profile, m, depth):
+    total = 0.0
+    for (mechanism, query, vector), share in _exact_answers(estimator, profile).items():
+        weights, answers = cells(mechanism, query, np.array(vector), depth)
+        kind = type(query).__name__
+        total = total + share * sum(
+            w * decoded(estimator, kind, m, answer) for w, answer in zip(weights, answers, strict=True) if w
+        )
+    return total
+
+
+def _exact_answers(estimator, profile):
+    """{(mechanism, query, exact vector): probability}: voters complete their ballots each by itself, and add up."""
+    whole = _completions(estimator, empty_profile(profile.n_items))
+    for column in profile.positions.table.T:
+        mine = _completions(estimator, _one_voter(column.tobytes(), profile.n_items))
+        added: dict = {}
+        for (mechanism, query, vector), chance in whole.items():
+            for (*_, own), share in mine.items():
+                key = mechanism, query, tuple(a + b for a, b in zip(vector, own, strict=True))
+                added[key] = added.get(key, 0.0) + chance * share
+        whole = added
+    return whole
+
+
+@lru_cache(maxsize=256)
+def _one_voter(column, m):
+    table = np.frombuffer(column, dtype=np.uint8).reshape(m, 1)
+    return Profile(1, m, positions=Positions(table, table[:, 0] == 255))
+
+
+def _completions(estimator, profile):
+    """{(mechanism, query, exact vector): probability}; up to the answer, only coins that complete ballots are drawn."""
+
     def stop(*seen):
         raise _Seen(*seen)
 
     run_once = runner(estimator, profile)
 
     def completed(branch):
-        # Up to the answer, only the coins that complete ballots are drawn.
         try:
             run_once(_ScriptedNoise(stop), ScriptedCoins(branch))
         except _Seen as seen:
@@ -423,14 +455,7 @@ def _law_of_one_answer(estimator, profile, m, depth):
     for share, (mechanism, query, vector) in outcomes(completed):
         key = mechanism, query, tuple(vector.tolist())
         shares[key] = shares.get(key, 0.0) + share
-    total = 0.0
-    for (mechanism, query, vector), share in shares.items():
-        weights, answers = cells(mechanism, query, np.array(vector), depth)
-        kind = type(query).__name__
-        total = total + share * sum(
-            w * decoded(estimator, kind, m, answer) for w, answer in zip(weights, answers, strict=True) if w
-        )
-    return total
+    return shares
 
 
 # --- neighbours

@@ -9,10 +9,10 @@ import numpy as np
 from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
-from sklearn_dprank.channels import InteractiveClient
+from sklearn_dprank.devices import Device, hypercube, weighted
+from sklearn_dprank.devices.device import voter_half
+from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.randomizers import hypercube, weighted
-from sklearn_dprank.randomizers.answers import FLIP_GRID
 
 # --- exact laws
 
@@ -43,8 +43,8 @@ class _Still:
     def coins(self, size):
         return np.zeros(size, dtype=bool)
 
-    def words(self, size):
-        return np.arange(size, dtype=np.uint64) << np.uint64(48)
+    def permutations(self, rows, n):
+        return np.tile(np.arange(n), (rows, 1))
 
 
 def law_of(run, flip=None, coins=True):
@@ -97,6 +97,12 @@ def worst_ratio(laws):
     return float(np.log(table.max(axis=1) / table.min(axis=1)).max()) if table.all() else np.inf
 
 
+def report_of(protocol, positions, bits):
+    """What a device reports of one ballot with these bits."""
+    half = voter_half(protocol)
+    return {"protocol": digest(protocol), **half.message(half.draw(protocol, positions, bits))}
+
+
 # --- a field of devices
 
 
@@ -106,7 +112,7 @@ class Field:
     def __init__(self, protocol, ballots, seed):
         protocol = json.loads(json.dumps(protocol))
         seeds = np.random.default_rng(seed).integers(2**32, size=len(ballots))
-        self.clients = [InteractiveClient(protocol, int(s)) for s in seeds]
+        self.devices = [Device(protocol, random_state=int(s)) for s in seeds]
         self.ballots = ballots
         self.asked = []
 
@@ -114,15 +120,17 @@ class Field:
         question = json.loads(json.dumps(question))
         self.asked.append(question)
         for voter in reversed(question["voters"]):  # in any order
-            yield json.dumps(self.clients[voter].answer(question, self.ballots[voter]))
+            yield json.dumps(self.devices[voter].answer(question, self.ballots[voter]))
 
 
 def reports_of(estimator, ballots, seed, items=None):
     """One report of each voter, as JSON lines, from devices that know the protocol only."""
-    n_items = len(ballots[0]) if items is None else items
-    make = estimator._plan(n_items)[1].client
+    protocol = estimator.protocol(len(ballots[0]) if items is None else items)
     seeds = np.random.default_rng(seed).integers(2**32, size=len(ballots))
-    return [json.dumps(make(int(s)).report(ballot)) for s, ballot in zip(seeds, ballots, strict=True)]
+    return [
+        json.dumps(Device(protocol, random_state=int(s)).report(ballot))
+        for s, ballot in zip(seeds, ballots, strict=True)
+    ]
 
 
 def same_law(first, second):

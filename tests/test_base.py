@@ -1,5 +1,8 @@
 """Bad input: every message names the parameter and the remedy, and none quotes a ballot."""
 
+from io import StringIO
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +25,7 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Histogram
 from sklearn_dprank.rules import KwikSortRule, SortByScore
@@ -53,15 +57,41 @@ def message(call, *arguments, error=ValueError, **named):
         ([0, 1, SECRET], "X must have two dimensions, (n_voters, n_items): one row a voter."),
         (np.full((2, 2, 2), SECRET), "Found array with dim 3"),
         (SECRET, "X must have two dimensions"),
-        ([], "X must have two dimensions"),
+        (
+            [],
+            "X is an empty list and holds no ballot; to read ballots in parts, use Profile.from_chunks; to read a",
+        ),
         ([[]], "0 feature(s) (shape=(1, 0)) while a minimum of 2 is required"),
         (np.empty((0, 3)), "0 sample(s) (shape=(0, 3)) while a minimum of 1 is required"),
         ([[SECRET], [1]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
         ([[SECRET, np.inf]], "contains infinity"),
         ([[SECRET, -np.inf, np.nan]], "contains infinity"),
         ([["first", str(SECRET)]], "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"),
-        (np.array([["first", SECRET]], dtype=object), "X must hold numbers"),
-        (pd.DataFrame({"tea": ["first"], "milk": [str(SECRET)]}), "X must hold numbers"),
+        (np.array([[1, "first", SECRET]], dtype=object), "got text in column 1; turn orders of names into"),
+        (
+            pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}),
+            "got text in column 'milk'; turn orders of names",
+        ),
+        (pd.DataFrame({"tea": [1, 2], 7: [f"{SECRET} n/a", "3"]}).set_axis([3, 7], axis=1), "got text in column 7;"),
+        (pd.DataFrame({"tea": pd.Categorical([f"{SECRET}!"], ordered=True), "milk": [1]}), "got text in column 'tea';"),
+        (pd.DataFrame({"tea": pd.array([f"{SECRET}!"], dtype="string"), "milk": [1]}), "got text in column 'tea';"),
+        (pd.DataFrame({"tea": pd.to_datetime([SECRET]), "milk": [1]}), "got dates in column 'tea';"),
+        (np.array([[SECRET, 1]], dtype="M8[D]"), "got dates in column 0;"),
+        ([[10**400 + SECRET, 1]], "X must hold numbers that floats can hold, and column 0 holds a larger one."),
+        (f"{SECRET}.soc", "X is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),
+        (f"{SECRET}.soc".encode(), "X is a bytes, not ballots; read a PrefLib file with"),
+        (Path(f"{SECRET}.soc"), "sklearn_dprank.datasets.read_preflib, and pass on its `profile`."),
+        (StringIO(f"{SECRET}"), "X is a StringIO, not ballots; read a PrefLib file with"),
+        (
+            ([row] for row in [[SECRET, 1]]),
+            "X is a generator, not ballots; count a stream of tables with Profile.from_chunks",
+        ),
+        (map(list, [[SECRET, 1]]), "X is a map, not ballots; count a stream of tables with Profile.from_chunks"),
+        (
+            {"tea": [SECRET], "milk": [1]},
+            "X is a dict, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame",
+        ),
+        ({SECRET, 1}, "X is a set, not a table"),
         ([[SECRET + 1j, 2]], "Complex data not supported: X must hold real numbers (positions)."),
     ],
 )
@@ -268,6 +298,57 @@ def test_profiles_of_other_items():
     assert fitted.score(Profile.from_rankings(GOOD)) == fitted.score(FRAME)
 
 
+def test_numbered_items_are_names():
+    """Ids that are whole numbers come back as ids, not as indices."""
+    ids = [30, 10, 20]
+    frame = pd.DataFrame(GOOD, columns=ids)
+    for ballots in (frame, Profile.from_rankings(frame), Profile.from_rankings(GOOD, item_names=np.array(ids))):
+        fitted = Kemeny().fit(ballots)
+        assert fitted.consensus_.tolist() == [[30, 10, 20], [10, 30, 20]][fitted.ranks_[0]]
+        assert fitted.consensus_.dtype == object  # as an index it is an error, not another item
+        assert not hasattr(fitted, "feature_names_in_")
+        assert fitted.score(frame) == fitted.score(GOOD) == fitted.score(Profile.from_rankings(frame))
+        for other in (
+            frame[[10, 30, 20]],
+            Profile.from_rankings(frame[[10, 30, 20]]),
+            frame.set_axis([1, 2, 3], axis=1),
+        ):
+            text = message(fitted.score, other)
+            assert text == "The item names should match those that were passed during fit, in the same order."
+    assert Kemeny().fit(pd.DataFrame(GOOD)).consensus_.dtype == np.int64  # just numbered
+    shuffled = pd.DataFrame(GOOD)[[2, 0, 1]]
+    assert Borda().fit(shuffled).consensus_[-1] == 2
+    assert "item names should match" in message(Borda().fit(GOOD).score, shuffled)
+    assert not hasattr(Borda().fit(FRAME).fit(frame), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["tea", "tea", "milk"], "distinct, and 'tea' stands twice; rename one of the items."),
+        ([1, 2, 1], "distinct, and 1 stands twice; rename one of the items."),
+        (["tea", 1, 2], "all strings or all whole numbers, got int and str; rename the items."),
+        ([1.0, 2.0, 3.0], "all strings or all whole numbers, got float; rename the items."),
+        ([("a", 1), ("a", 2), ("b", 1)], "all strings or all whole numbers, got tuple; rename the items."),
+    ],
+)
+def test_columns_that_name_no_items(columns, expected):
+    frame = pd.DataFrame(GOOD, columns=columns)
+    for read in (Borda().fit, Profile.from_rankings, RatingsToRankings().fit):
+        assert message(read, frame) == f"the columns of X must be {expected}"
+
+
+def test_missing_values_of_pandas_are_no_opinion():
+    plain = Borda().fit([[0, 1, np.nan], [np.nan, 1, 0]])
+    objects = [[0, 1, pd.NA], [None, 1, 0]]
+    cells = {"a": [0, pd.NA], "b": [1, 1], "c": [pd.NA, 0]}
+    for ballots in (objects, np.array(objects, dtype=object), pd.DataFrame(cells), pd.DataFrame(cells, dtype="Int64")):
+        fitted = Borda().fit(ballots)
+        assert fitted.ranks_.tolist() == plain.ranks_.tolist()
+        assert fitted.score(ballots) == plain.score([[0, 1, np.nan], [np.nan, 1, 0]])
+    assert Borda().fit(pd.DataFrame(cells)).feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 def test_score_before_fit():
     assert "This DPBorda instance is not fitted yet" in message(DPBorda().score, GOOD, error=NotFittedError)
 
@@ -303,7 +384,15 @@ def test_methods_that_do_not_apply_are_hidden():
     [
         (1, "items must name at least two items, got 1."),
         ([], "items must name at least two items, got 0."),
-        (["tea", "tea"], "items must be distinct names."),
+        (["tea", "tea"], "items must be distinct, and 'tea' stands twice; rename one of the items."),
+        ([7, 8, 7], "items must be distinct, and 7 stands twice; rename one of the items."),
+        ("tea", "items must list one name an item, got the one text 'tea'; pass a list of names."),
+        (2.0, "items must list one name an item, got 2.0; pass a list of names."),
+        ({"tea", "milk"}, "items must be in the order of the columns, and a set has no order; pass a list of names."),
+        ([("tea", 1), ("tea", 2)], "items must be all strings or all whole numbers, got tuple; rename the items."),
+        (["tea", 2], "items must be all strings or all whole numbers, got int and str; rename the items."),
+        ([1.0, 2.0], "items must be all strings or all whole numbers, got float; rename the items."),
+        ([True, False], "items must be all strings or all whole numbers, got bool; rename the items."),
     ],
 )
 def test_bad_items(items, expected):
@@ -320,6 +409,6 @@ def test_client_checks_parameters_first():
 
 def test_bad_ballot_of_a_client():
     client = LDPPairwise().client(3, random_state=0)
-    assert message(client.report, [0, SECRET]) == "ballot must have one position for each of the 3 items."
-    assert "contains infinity" in message(client.report, [0, np.inf, SECRET])
-    assert "X must hold numbers" in message(client.report, ["a", "b", str(SECRET)])
+    expected = "ballot must have one position (a finite number, or NaN) for each of the 3 items."
+    for bad in ([0, SECRET], [0, np.inf, SECRET], ["a", "b", str(SECRET)], [[0, 1, SECRET]], None):
+        assert message(client.report, bad) == expected

@@ -157,6 +157,19 @@ def test_names_of_a_frame(estimator):
 
 
 @every
+def test_whole_numbers_are_names_too(estimator):
+    ids = [50, 10, 40, 20, 30]
+    frame = pd.DataFrame(X, columns=ids)
+    plain, numbered = seeded(estimator).fit(X), seeded(estimator).fit(frame)
+    assert numbered.consensus_.tolist() == [ids[i] for i in plain.consensus_]
+    assert not hasattr(numbered, "feature_names_in_")
+    assert numbered.score(frame) == plain.score(X)
+    pipeline = make_pipeline(RatingsToRankings(), seeded(estimator)).fit(-frame)
+    assert pipeline[-1].consensus_.tolist() == numbered.consensus_.tolist()
+    assert clone(numbered).fit(X).consensus_.dtype == np.int64
+
+
+@every
 @pytest.mark.parametrize("container", ["pandas", "default"])
 def test_pipeline_from_ratings(estimator, container):
     ratings = pd.DataFrame(X.max() - X, columns=NAMES)
@@ -164,8 +177,7 @@ def test_pipeline_from_ratings(estimator, container):
     straight = seeded(estimator).fit(pd.DataFrame(X, columns=NAMES))
     np.testing.assert_array_equal(pipeline[-1].ranks_, straight.ranks_)
     assert pipeline.score(ratings) == straight.score(pd.DataFrame(X, columns=NAMES))
-    if container == "pandas":
-        assert pipeline[-1].consensus_.tolist() == straight.consensus_.tolist()
+    assert pipeline[-1].consensus_.tolist() == straight.consensus_.tolist()
 
 
 @every
@@ -399,9 +411,9 @@ def check_pickle(fitted):
 
 
 @pytest.mark.parametrize("estimator", PRIVATE, ids=repr)
-@pytest.mark.parametrize("named", [False, True], ids=["plain", "named"])
-def test_only_what_may_be_published_survives_a_fit(estimator, named):
-    ballots = pd.DataFrame(X, columns=NAMES) if named else X
+@pytest.mark.parametrize("names", [None, NAMES, [50, 10, 40, 20, 30]], ids=["plain", "named", "numbered"])
+def test_only_what_may_be_published_survives_a_fit(estimator, names):
+    ballots = X if names is None else pd.DataFrame(X, columns=names)
     fitted = clone(estimator).fit(ballots)
     fitted.score(ballots)
     check_what_is_left(fitted)

@@ -133,8 +133,18 @@ def test_consensus_of_names_is_refused():
         kendall_tau_distance(borda.consensus_, borda.consensus_)
 
 
+def test_positions_beyond_doubles():
+    """2^53 + 1 is no double: neighbours must not tie."""
+    big = 2**53
+    assert kendall_tau_distance([0, 1, 2], [big + 2, big + 1, big], normalize=False) == 3
+    assert kendall_tau_distance([big, big + 1], [2.5, np.nan]) == 0  # nor the other ranking make them doubles
+    assert kendall_tau_distance([big, big + 1], [2.5, 1.5]) == 1
+    assert average_kendall_tau([big + 1, big], [[0, 1]]) == 1
+    assert pairwise_error_rate([big + 1, big], [[0, 1]]) == 1
+
+
 def test_distance_of_different_lengths():
-    with pytest.raises(ValueError, match="inhomogeneous"):
+    with pytest.raises(ValueError, match="must rank the same items, got 3 and 2 positions"):
         kendall_tau_distance([0, 1, 2], [0, 1])
 
 

@@ -1,5 +1,6 @@
 import pickle
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from sklearn_dprank import Borda
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 
 NAMES = ["milk", "tea", "water", "wine", "juice", "beer"]
@@ -73,7 +75,10 @@ UNKNOWN = (
     "orders must hold names out of item_names, and a ballot names something else than these 2 items; "
     "add it to item_names, or mend the spelling."
 )
-SAME = "item_names must be distinct, and a name stands twice; rename one of the items."
+SAME = "item_names must be distinct, and 'tea' stands twice; rename one of the items."
+ONE_TEXT = "item_names must list one name an item, got the one text 'abc'; pass a list of names."
+NO_ORDER = "item_names must be in the order of the columns, and a set has no order; pass a list of names."
+NO_NAMES = "item_names must be all strings or all whole numbers, got tuple; rename the items."
 CLASH = "n_items=3, but item_names has 2 names; leave n_items out."
 SIZE = "n_items must be a whole number of at least 1, or None, got {!r}."
 
@@ -97,7 +102,13 @@ SIZE = "n_items must be a whole number of at least 1, or None, got {!r}."
         ([[0, 1]], {"n_items": "two"}, SIZE.format("two")),
         ([0, 1], {}, SHAPE.format((2,))),
         (["tea", "milk"], {"item_names": ["tea", "milk"]}, SHAPE.format((2,))),
-        ([], {}, SHAPE.format((0,))),
+        ([["a"]], {"item_names": "abc"}, ONE_TEXT),
+        ([["a"]], {"item_names": {"a", "b"}}, NO_ORDER),
+        ([["a"]], {"item_names": [("a", 1), ("b", 2)]}, NO_NAMES),
+        ([["1", "0"]], {}, TEXT),
+        (np.array([["1", None]], dtype=object), {}, TEXT),
+        ([["tea", ["milk"]]], {"item_names": ["tea", "milk"]}, UNKNOWN),
+        (None, {}, SHAPE.format(())),
         ([[]], {}, SHAPE.format((1, 0))),
     ],
 )
@@ -105,6 +116,30 @@ def test_bad_orders(orders, arguments, message):
     with pytest.raises(ValueError) as error:
         orders_to_positions(orders, **arguments)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    "orders",
+    ["votes.soc", Path("votes.soc"), {"ann": [0, 1]}, (row for row in [[0, 1]]), []],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_is_no_table_of_orders(orders):
+    with pytest.raises(ValueError, match=r"^orders is an? .*(read_preflib|from_chunks)"):
+        orders_to_positions(orders)
+
+
+def test_gaps_are_no_items():
+    """NaN among names is a gap, also where an item is called so."""
+    names = ["tea", "nan", "None", "<NA>"]
+    for gap in (np.nan, None, pd.NA, np.float32("nan")):
+        orders = [["tea", gap, gap, gap], ["nan", "tea", gap, gap]]
+        for table in (orders, np.array(orders, dtype=object), pd.DataFrame(orders)):
+            out = orders_to_positions(table, item_names=names)
+            np.testing.assert_array_equal(out, [[0, np.nan, np.nan, np.nan], [1, 0, np.nan, np.nan]])
+        ids = orders_to_positions([[20, gap], [10, 20]], item_names=[10, 20])
+        np.testing.assert_array_equal(ids, [[np.nan, 0], [0, 1]])
+        np.testing.assert_array_equal(orders_to_positions([[1, gap], [0, 1]]), [[np.nan, 0], [0, 1]])
+    assert orders_to_positions(np.array([["nan", "tea"]]), item_names=["tea", "nan"]).tolist() == [[1, 0]]
 
 
 cells = st.one_of(st.floats(-1e308, 1e308), st.integers(-3, 3).map(float))
@@ -200,10 +235,33 @@ def test_names_survive_a_pipeline(container):
         assert list(out.index) == ["ann", "bob"]
 
 
+@pytest.mark.parametrize("columns", [["tea", "milk", "wine"], [30, 10, 20]])
+def test_a_pipeline_from_a_frame_knows_the_items_by_name(columns):
+    ratings = pd.DataFrame([[5, 4, np.nan], [1, 1, 2]], columns=columns, index=["ann", "bob"])
+    out = RatingsToRankings().fit_transform(ratings)
+    expected = pd.DataFrame([[0.0, 1.0, np.nan], [1.0, 1.0, 0.0]], columns=columns, index=["ann", "bob"])
+    pd.testing.assert_frame_equal(out, expected)
+    pipeline = make_pipeline(RatingsToRankings(), Borda()).fit(ratings)
+    assert pipeline[-1].consensus_.tolist() == [columns[2], columns[0], columns[1]]
+    assert pipeline.score(ratings) == Borda().fit(out).score(out)
+    assert isinstance(RatingsToRankings().fit(ratings.to_numpy()).transform(ratings.to_numpy()), np.ndarray)
+
+
+def test_missing_ratings_after_a_complete_first_row():
+    """No opinion stays no opinion, whichever row has it first."""
+    ratings = [[5, 4, 3], [np.nan, 2, 1], [1, np.nan, 2]]
+    np.testing.assert_array_equal(
+        RatingsToRankings().fit_transform(ratings), [[0, 1, 2], [np.nan, 0, 1], [1, np.nan, 0]]
+    )
+    objects = pd.DataFrame(ratings, columns=["a", "b", "c"]).astype(object).replace(np.nan, pd.NA)
+    np.testing.assert_array_equal(RatingsToRankings().fit_transform(objects)["a"], [0, np.nan, 1])
+
+
 def test_clone_pickle_and_other_names():
     ranker = RatingsToRankings(higher_is_better=False).fit(pd.DataFrame({"tea": [1], "milk": [2]}))
     assert clone(ranker).get_params() == {"higher_is_better": False}
-    assert pickle.loads(pickle.dumps(ranker)).transform(pd.DataFrame({"tea": [1], "milk": [2]})).tolist() == [[0, 1]]
+    copied = pickle.loads(pickle.dumps(ranker))
+    assert copied.transform(pd.DataFrame({"tea": [1], "milk": [2]})).to_numpy().tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="feature names should match"):
         ranker.transform(pd.DataFrame({"tea": [1], "wine": [2]}))
 

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
 from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins, PairMargin
@@ -230,8 +231,8 @@ def test_kwiksort_with_a_reserved_half_from_end_to_end(max_queries, runs_out):
     prices = plan.open.prices
     if runs_out:
         assert prices[PairMargin].epsilon == Fraction(1, 2 * max_queries)
-        assert prices[AllMargins].epsilon == Fraction(1, 2)
-        assert prices[AllMargins].mechanism.rate == Fraction(1, 20)
+        assert prices[AllMargins()].epsilon == Fraction(1, 2)
+        assert prices[AllMargins()].mechanism.rate == Fraction(1, 20)
         assert plan.guarantee.how == (
             "discrete Laplace noise on 3 x PairMargin, then discrete Laplace noise on 1 x AllMargins"
         )
@@ -256,17 +257,18 @@ def test_kwiksort_with_a_reserved_half_from_end_to_end(max_queries, runs_out):
         assert min(spent) < 1
 
 
-def reports(estimator, ballots, seed):
+def reports(estimator, ballots, seed, items=None):
     """One JSON report of each voter, from devices that know the public protocol only."""
     seeds = np.random.default_rng(seed).integers(2**32, size=len(ballots))
-    return [json.dumps(estimator.client(M, int(s)).report(b)) for s, b in zip(seeds, ballots, strict=True)]
+    protocol = estimator.protocol(M if items is None else items)
+    return [json.dumps(Device(protocol, random_state=int(s)).report(b)) for s, b in zip(seeds, ballots, strict=True)]
 
 
 def test_one_pair_from_end_to_end():
     """The same reports, decoded twice: by sorting net wins, and by Bradley-Terry."""
     ballots = make_mallows(3000, M, 0.4, center=[2, 0, 1, 4, 3], random_state=1)
     names = ["tea", "milk", "water", "wine", "juice"]
-    collected = reports(LDPPairwise(epsilon=2.0), ballots, seed=0)
+    collected = reports(LDPPairwise(epsilon=2.0), ballots, 0, names)
     assert len({len(r) for r in collected}) == 1
     for rule in ("borda", "bradley_terry"):
         fitted = LDPPairwise(epsilon=2.0, rule=rule).fit_reports(collected, items=names)

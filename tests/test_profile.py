@@ -140,6 +140,66 @@ def test_names():
     assert (Profile.from_rankings(frame) + nameless).item_names.tolist() == ["tea", "milk"]
 
 
+def test_whole_numbers_are_names():
+    pd = pytest.importorskip("pandas")
+    X, ids = [[0, 1, 2], [1, 0, 2]], [30, 10, 20]
+    frame = pd.DataFrame(X, columns=ids)
+    for profile in (
+        Profile.from_rankings(frame),
+        Profile.from_rankings(X, item_names=ids),
+        Profile.from_chunks([X, frame]),
+        Profile.from_chunks([X], item_names=np.array(ids)),
+        Profile.from_rankings(frame, keep="counts") + Profile.from_rankings(X),
+    ):
+        assert profile.item_names.tolist() == ids
+        assert [type(name) for name in profile.item_names] == [int] * 3
+    assert Profile.from_rankings(pd.DataFrame(X)).item_names is None  # just numbered
+    moved = pd.DataFrame(X)[[2, 0, 1]]
+    assert Profile.from_rankings(moved).item_names.tolist() == [2, 0, 1]
+    for other in (X, pd.DataFrame(X), frame, frame[[10, 20, 30]]):
+        with pytest.raises(ValueError, match="the same names in another order, do not add up"):
+            Profile.from_chunks([moved, other])
+
+
+BAD_NAMES = [
+    ("ab", "item_names must list one name an item, got the one text 'ab'; pass a list of names."),
+    ({"a", "b"}, "item_names must be in the order of the columns, and a set has no order; pass a list of names."),
+    (5, "item_names must list one name an item, got 5; pass a list of names."),
+    ([("a", 1), ("b", 1)], "item_names must be all strings or all whole numbers, got tuple; rename the items."),
+    (["a", None], "item_names must be all strings or all whole numbers, got NoneType and str; rename the items."),
+    (["a", "a"], "item_names must be distinct, and 'a' stands twice; rename one of the items."),
+    ([7, 7], "item_names must be distinct, and 7 stands twice; rename one of the items."),
+]
+
+
+@pytest.mark.parametrize(("names", "expected"), BAD_NAMES, ids=lambda x: repr(x)[:20])
+def test_bad_names(names, expected):
+    for read in (Profile.from_rankings, lambda X, item_names: Profile.from_chunks([X], item_names=item_names)):
+        with pytest.raises(ValueError) as error:
+            read([[0, 1]], item_names=names)
+        assert str(error.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        ("votes.soc", "chunks is a str, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib"),
+        ({"monday": [[0, 1]]}, "chunks is a dict, not a table"),
+        (np.array([[0, 1], [1, 0]]), "chunks is one table of ballots; read it with Profile.from_rankings, or pass"),
+    ],
+    ids=["path", "dict", "table"],
+)
+def test_what_is_no_chunks(chunks, expected):
+    with pytest.raises(ValueError, match=f"^{expected}"):
+        Profile.from_chunks(chunks)
+
+
+def test_one_frame_is_no_chunks():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="chunks is one table of ballots"):
+        Profile.from_chunks(pd.DataFrame([[0, 1]]))
+
+
 def test_nullable_dataframe():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [0, None], "b": [1, 0]}, dtype="Int64")

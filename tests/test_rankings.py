@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -93,6 +95,20 @@ def test_wide_ballots_take_two_bytes(n_items, dtype):
     positions = check_compact(X)
     assert positions.table.dtype == dtype
     assert positions.sentinel == np.iinfo(dtype).max
+
+
+def test_it_needs_numpy_only():
+    """A voter's device reads ballots with it: scikit-learn comes with `check_ballots`, not before."""
+    code = (
+        "import importlib.util, sys; import numpy; before = set(sys.modules)\n"
+        f"spec = importlib.util.spec_from_file_location('rankings', {rankings.__file__!r})\n"
+        "module = importlib.util.module_from_spec(spec); sys.modules['rankings'] = module\n"
+        "spec.loader.exec_module(module); module.compact_positions(numpy.array([[0, 2, 1]]))\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(new - set(sys.stdlib_module_names) - {'numpy', 'rankings'}))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.split() == []
 
 
 def test_too_many_items():

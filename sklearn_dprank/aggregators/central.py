@@ -216,9 +216,11 @@ class DPHistogram(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
-    "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that. May
-    be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under
-    "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
+    "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that: every
+    pair without an opinion is fair; where the rule asks for positional scores, unseen items go last. Complete
+    ballots cost the same work. May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the
+    number of voters (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and
+    adds up.
 
     .. rubric:: Remarks
 

@@ -4,6 +4,7 @@ from numbers import Real
 
 from ..base import COUNT, RANDOM_STATE, Interval, RankAggregator
 from ..channels import Exact
+from ..orders.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 
 
@@ -134,9 +135,11 @@ class Kemeny(RankAggregator):
     tolerance : float, default=0.0
         Stop at an order certified to have at most (1 + tolerance) times the fewest disagreements; 0 is
         exact.
-    work_limit : int or None, default=None
-        Most simplex iterations where majorities form cycles of more than 18 items; None is no limit.
-        At the limit the best order found is returned, and ``optimal_gap_`` says what is certified of it.
+    work_limit : int or None, default=10000
+        Most work, in units of about a millisecond: about ten seconds at any number of items. Work is counted and not
+        timed, so that results do not depend on the machine; much is needed only where majorities form cycles of
+        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and
+        ``optimal_gap_`` says what is certified of it. None is no limit.
     time_limit : float or None, default=None
         Most seconds; opt-in, because results then depend on the machine.
 
@@ -150,7 +153,7 @@ class Kemeny(RankAggregator):
         Not private.
     optimal_gap_ : float
         Certified bound on the disagreements that could be saved, relative to the optimum's overruled
-        margins; 0.0 is proved optimal.
+        margins; 0.0 is proved optimal. Always finite.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -173,7 +176,7 @@ class Kemeny(RankAggregator):
         "time_limit": [None, Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, tolerance=0.0, work_limit=None, time_limit=None):
+    def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
         self.tolerance = tolerance
         self.work_limit = work_limit
         self.time_limit = time_limit

@@ -44,7 +44,7 @@ class Aggregator(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"])], **RULE, **RANDOM_STATE}
+    _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"]), type], **RULE, **RANDOM_STATE}
 
     def __init__(self, channel=None, rule=None, random_state=None):
         self.channel = channel
@@ -52,4 +52,7 @@ class Aggregator(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
+        if isinstance(self.channel, type):
+            name = self.channel.__name__
+            raise ValueError(f"channel must be a channel object, got the class {name}; use channel={name}().")
         return Exact() if self.channel is None else self.channel, resolve_rule(self.rule, SortByScore())

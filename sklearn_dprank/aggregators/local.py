@@ -51,6 +51,8 @@ class LDPPairwise(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What each report promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     n_features_in_ : int
@@ -143,6 +145,8 @@ class LDPKwikSort(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What each report promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     n_features_in_ : int
@@ -214,6 +218,8 @@ class LDPBorda(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What each report promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     n_features_in_ : int

@@ -26,6 +26,8 @@ class LDPQuickSort(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What all answers of one voter together promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     n_features_in_ : int
@@ -82,6 +84,8 @@ class LDPGroupKwikSort(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What all answers of one voter together promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     optimal_gap_ : float
@@ -146,6 +150,8 @@ class LDPAdaptivePairs(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What each answer promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     n_features_in_ : int

@@ -41,6 +41,8 @@ class ShufflePairwise(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What the shuffled release promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
@@ -140,6 +142,8 @@ class ShuffleHierarchical(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What the shuffled release promises.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float

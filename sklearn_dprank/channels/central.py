@@ -1,6 +1,5 @@
 """A trusted curator: noise is added to what the ballots say together."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -11,17 +10,20 @@ from sklearn.base import BaseEstimator
 from ..mechanisms import ExponentialMechanism, additive_noise, exponential_mechanism
 from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
-from ..queries import Ask, Histogram, NetWins, OrderUtility, PositionalScores, ScoresByHistogram
-from .plan import Plan, Publication, Session, refuse
+from ..privacy.rounding import exact, rounded_up
+from ..queries import Ask, Histogram, NetWins, OrderUtility, PositionalScores, Query, ScoresByHistogram, Sensitivity
+from .plan import Plan, Publication, Session, check_asks, refuse
 
 _NOISES = ("laplace", "gaussian", "knorm", "exponential")
 
 
 class _Price(NamedTuple):
-    """What one kind of query gets: a calibrated mechanism, how often, and what one answer costs."""
+    """What one kind of query gets: a mechanism calibrated to its sensitivity, how often, and one answer's cost."""
 
+    query: Query
+    sensitivity: Sensitivity
     mechanism: Any
     times: int
     epsilon: Fraction
@@ -79,16 +81,12 @@ class Central(BaseEstimator):
         release = None
         if self.release is not None:
             asks, release = self._released(asks, n_items)
+        check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {}
-        loss = Fraction(0)
-        for ask in asks:
-            price = self._price(ask, epsilon * ask.share, n_items)
-            prices[type(ask.query)] = price
-            loss += price.epsilon * ask.times
-        reads_ballots = any(issubclass(kind, (Histogram, ScoresByHistogram)) for kind in prices)
-        guarantee = self._guarantee(loss / epsilon, prices)
-        return Plan(guarantee, _Opener(prices, release), reads_ballots=reads_ballots)
+        prices = {ask.query.kind: self._price(ask, epsilon * Fraction(ask.share), n_items) for ask in asks}
+        reads_ballots = any(isinstance(price.query, (Histogram, ScoresByHistogram)) for price in prices.values())
+        guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()), epsilon, prices)
+        return Plan(guarantee, _Opener(prices, release, self.neighboring), reads_ballots=reads_ballots)
 
     def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
@@ -97,6 +95,8 @@ class Central(BaseEstimator):
                 refuse(self, ask.query, f"release={self.release} does not determine it.")
         scores = {ask.query for ask in asks if isinstance(ask.query, (NetWins, PositionalScores))}
         release = self.release
+        if release == Histogram() and all(isinstance(ask.query, PositionalScores) for ask in asks):
+            release = Histogram(unseen_last=True)
         if isinstance(release, Histogram) and n_items > release.largest:
             if self.noise == "gaussian" and len(asks) == len(scores) == 1:
                 release = ScoresByHistogram(scores.pop())
@@ -110,25 +110,25 @@ class Central(BaseEstimator):
         if isinstance(query, OrderUtility):
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
-            return _Price(exponential_mechanism(sensitivity, budget, n_items, times), times, budget / times)
+            mechanism = exponential_mechanism(sensitivity, budget, n_items, times)
+            return _Price(query, sensitivity, mechanism, times, budget / times)
         if self.noise == "exponential":
             refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")
         if self.noise == "knorm" and sensitivity.gauge is None:
             refuse(self, query, "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'.")
-        true_l1 = sensitivity.l1
-        if self.calibration == "published":
-            sensitivity = self._published(query, n_items, sensitivity)
-        noise = additive_noise(self.noise, sensitivity, budget, float(self.delta * ask.share), times)
-        return _Price(noise, times, budget * Fraction(true_l1, sensitivity.l1) / times)
+        covered = self._published(query, n_items, sensitivity) if self.calibration == "published" else sensitivity
+        delta = float(exact(self.delta) * Fraction(ask.share))
+        noise = additive_noise(self.noise, covered, budget, delta, times)
+        return _Price(query, sensitivity, noise, times, budget * Fraction(sensitivity.l1, covered.l1) / times)
 
-    def _guarantee(self, excess, prices):
+    def _guarantee(self, loss, epsilon, prices):
         used = [price.mechanism for price in prices.values()]
         return PrivacyGuarantee(
-            epsilon=float(self.epsilon) if excess == 1 else math.nextafter(float(self.epsilon * excess), math.inf),
-            delta=float(self.delta),
+            epsilon=rounded_up(exact(self.epsilon) * loss / epsilon),
+            delta=rounded_up(self.delta),
             trust="central",
             neighboring=self.neighboring,
-            how=", then ".join(f"{p.mechanism.how} on {p.times} x {kind.__name__}" for kind, p in prices.items()),
+            how=", then ".join(f"{p.mechanism.how} on {p.times} x {type(p.query).__name__}" for p in prices.values()),
             arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
         )
 
@@ -139,6 +139,9 @@ class Central(BaseEstimator):
         return sensitivity._replace(l1=l1)
 
     def _check(self):
+        if isinstance(self.release, type):
+            name = self.release.__name__
+            raise ValueError(f"release must be a query object, got the class {name}; use release={name}().")
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighboring(self.neighboring)
@@ -161,25 +164,29 @@ class _Opener:
 
     prices: dict
     release: Any
+    neighboring: str
 
     def sessions(self, profile):
         """Return what opens session after session; they share what costs a pass or a table."""
         return partial(self, profile, shared={})
 
     def __call__(self, profile, bits, shared=None):
-        session = _CentralSession(profile, self.prices, bits, shared)
+        session = _CentralSession(profile, self.prices, self.neighboring, bits, shared)
         if self.release is not None:
             session.publish(self.release)
         return session
 
 
 class _CentralSession(Session):
-    def __init__(self, profile, prices, bits, shared=None):
+    def __init__(self, profile, prices, neighboring, bits, shared=None):
         super().__init__(profile.n_items, bits.coins)
         self._shared = shared
         self._profile = profile
         self._prices = prices
+        self._neighboring = neighboring
         self._noise = bits.noise
+        # A stream of its own: a sweep, which completes strict ballots once, tosses the rule's coins as a fit does.
+        self._completion = bits.assignment
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
         self._answers: dict[Any, Any] = {}
         self._published: Publication | None = None
@@ -193,10 +200,19 @@ class _CentralSession(Session):
             return self._published.derive(query)
         answer = self._answers.get(query)
         if answer is None:  # an answer given again is free
-            self._ledger.charge(type(query))
-            released = self._released(query, self._prices[type(query)].mechanism)
+            self._check_price(query)
+            self._ledger.charge(query.kind)
+            released = self._released(query, self._prices[query.kind].mechanism)
             answer = self._answers[query] = query.read(released, self.n_items)
         return answer
+
+    def _check_price(self, query):
+        """Raise unless the query is no more sensitive than the one of its kind that was priced, if there is one."""
+        price = self._prices.get(query.kind)
+        if price is None or query == price.query:
+            return
+        if not query.sensitivity(self.n_items, self._neighboring).within(price.sensitivity):
+            raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
 
     def _released(self, query, mechanism):
         if self._shared is not None:
@@ -208,7 +224,7 @@ class _CentralSession(Session):
         return mechanism.release(query, self._exact(query), self._noise)
 
     def _exact(self, query):
-        return query.vector(self._profile, self.coins)
+        return query.vector(self._profile, self._completion)
 
     def _once(self, key, make):
         """Return what no noise changes; the sessions of one sweep share the last of it (none near random anchors)."""

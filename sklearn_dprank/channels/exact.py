@@ -1,5 +1,7 @@
 """No privacy: every question gets its exact answer."""
 
+from warnings import warn
+
 from sklearn.base import BaseEstimator
 
 from ..privacy.guarantee import PrivacyGuarantee
@@ -9,6 +11,9 @@ from .plan import Plan, Session, refuse
 
 class Exact(BaseEstimator):
     """The channel of the classic aggregators: exact answers, ties by item index, no promise.
+
+    It alone warns where ballots say nothing: what a private channel accepts, refuses or warns of never depends on
+    what ballots say.
 
     Examples
     --------
@@ -34,6 +39,12 @@ class Exact(BaseEstimator):
 class _ExactSession(Session):
     def __init__(self, profile, bits):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
+        if profile.silent:
+            warn(
+                "no ballot of X prefers any item to another (all is tied or without an opinion), so the consensus is "
+                "the order of the columns; check how X was read.",
+                stacklevel=5,  # where `fit` was called
+            )
         self._profile = profile
 
     def answer(self, query):

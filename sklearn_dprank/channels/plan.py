@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,9 @@ class Session:
             If it was not planned for, or all planned answers are given.
         """
         raise NotImplementedError
+
+    def close(self):
+        """Raise where what was heard carries no consensus; called when the rule has all its answers."""
 
     def tie_break(self):
         """Return distinct priorities of the items, int, shape (n_items,); of tied items the smaller goes first."""
@@ -117,9 +122,7 @@ class Plan:
     open : callable of (voters, bits) -> Session
         Opens the session on a Profile, or on reports from the field.
     protocol : dict or None
-        What clients must know, as JSON-able data; None where voters hand over their ballots.
-    client : callable of (random_state) -> Client, or None
-        Makes one voter's device; None where voters hand over their ballots.
+        What devices must know, as JSON-able data; None where voters hand over their ballots.
     reads_ballots : bool
         Whether a session needs the ballots of a Profile; else its counts will do.
     """
@@ -127,7 +130,6 @@ class Plan:
     guarantee: PrivacyGuarantee
     open: Callable[..., Session]
     protocol: dict | None = None
-    client: Callable[..., Any] | None = None
     reads_ballots: bool = False
 
     @property
@@ -145,6 +147,31 @@ class Plan:
         return partial(self.open, voters) if prepare is None else prepare(voters)
 
 
+def check_asks(channel, asks):
+    """Raise unless asks have whole numbers of answers and positive shares of at most the budget, one ask a kind.
+
+    Raises
+    ------
+    ValueError
+        If they do not.
+    """
+    name = type(channel).__name__
+    for ask in asks:
+        if not isinstance(ask.times, Integral) or ask.times < 1:
+            raise ValueError(f"{name} cannot give {ask.times!r} answers to {ask.query}; times must be at least 1.")
+        if not ask.share > 0:
+            raise ValueError(f"{name} cannot answer {ask.query} for {ask.share!s} of the budget; use a positive share.")
+    shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
+    if shares > 1:
+        raise ValueError(f"{name} has one budget, but the rule's asks claim {shares} of it; let shares add up to 1.")
+    kinds = [ask.query.kind for ask in asks]
+    for ask, kind in zip(asks, kinds, strict=True):
+        if kinds.count(kind) > 1:
+            raise ValueError(
+                f"the rule asks for {ask.query} twice; declare it once, with the total of times and share."
+            )
+
+
 def refuse(channel, query, remedy):
     """Raise the one error of a rule and a channel that do not fit, naming both sides."""
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
@@ -157,3 +184,16 @@ def refuse_underived(channel, asks, released, remedy):
             refuse(channel, ask.query, remedy)
         if ask.times > 1 and isinstance(ask.query, PairTallies):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
+
+
+def ballots_of(profile):
+    """Return the ballots that simulated devices randomise.
+
+    Raises
+    ------
+    ValueError
+        If the profile keeps counts only.
+    """
+    if profile.positions is None:
+        raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
+    return profile.positions

@@ -1,25 +1,32 @@
 """A trusted shuffler between the voters' devices and the curator."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, localcontext
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..privacy.bits import Bits
+from ..devices import shuffled
+from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..privacy.checks import check_delta, check_epsilon
-from ..privacy.flips import flip_probability
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.ledger import BudgetExhausted
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
 from ..queries import PairTallies, Tallies, n_pairs
-from ..randomizers.answers import FLIP_GRID, counted_wins, flipped_answers, is_answer, is_pair, parsed
-from ..randomizers.base import RefusedReport
-from .devices import device_ballot, simulated_ballots
-from .plan import Plan, Publication, PublishedSession, refuse_underived
+from ..randomizers.base import as_text, drafted, flip_within
+from ..randomizers.reports import (
+    Inbox,
+    RefusedReport,
+    as_reports,
+    fields,
+    protocol_of,
+    require_answer,
+    require_pair,
+)
+from ..randomizers.response import counted_wins
+from .plan import Plan, Publication, PublishedSession, ballots_of, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
@@ -74,7 +81,7 @@ class Shuffle(BaseEstimator):
         self.pairs = pairs
         self.min_reports = min_reports
 
-    def plan(self, asks, n_items, n_voters=None):
+    def plan(self, asks, n_items, n_voters=None, items=None):
         """Find the local epsilon; the number of voters is public here.
 
         Raises
@@ -93,15 +100,18 @@ class Shuffle(BaseEstimator):
         else:
             epsilon = self.epsilon
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
-        protocol = {
-            "version": 1,
-            "randomizer": "rr-shuffled",
-            "n_items": int(n_items),
-            "n_queries": rounds,
-            "pairs": self.pairs,
-            "min_reports": int(n_voters),
-            "flip": [int(flip_probability(each) * FLIP_GRID), FLIP_GRID],
-        }
+        flip = flip_within(as_text(each)) if amplified else flip_within(as_text(epsilon), rounds)
+        protocol = drafted(
+            "rr-shuffled",
+            n_items if items is None else items,
+            as_text(epsilon),
+            delta=as_text(self.delta),
+            local_epsilon=_stated(flip, rounds),
+            n_queries=rounds,
+            pairs=self.pairs,
+            min_reports=int(n_voters),
+            flip=[flip, FLIP_GRID],
+        )
         guarantee = PrivacyGuarantee(
             float(epsilon),
             float(self.delta) if amplified else 0.0,
@@ -111,9 +121,7 @@ class Shuffle(BaseEstimator):
             caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
         )
         facts = {"local_epsilon": each * rounds}
-        return Plan(
-            guarantee, _Opener(protocol, crowd, facts), protocol, client=_ClientMaker(protocol), reads_ballots=True
-        )
+        return Plan(guarantee, _Opener(protocol, crowd, facts), protocol, reads_ballots=True)
 
     def _crowd(self, n_voters, n_items):
         """Return among how many messages one hides."""
@@ -169,75 +177,10 @@ def balanced_design(n_voters, n_items, n_queries, bits):
     return slots.reshape(n_voters, n_queries, 2)[bits.permutation(n_voters)]
 
 
-class ShuffleClient:
-    """One voter's device in the shuffle model: holds one report of K messages.
-
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    random_state : None, int, Generator or RandomState
-        None is the operating system's secure source; anything else is for simulation.
-    """
-
-    def __init__(self, protocol, random_state=None):
-        self.protocol = protocol
-        self._bits = Bits.from_random_state(random_state)
-        self._ballot: Any = None
-        self._report: list[dict] = []
-
-    def report(self, ballot, pairs=None):
-        """Randomise the ballot, once.
-
-        Parameters
-        ----------
-        ballot : array-like of shape (n_items,)
-            Where this voter puts each item; smaller is better, equal is tied, NaN is no opinion.
-        pairs : sequence of (int, int) or None, default=None
-            The curator's assignment (a row of `balanced_design`), for assigned pairs only.
-
-        Returns
-        -------
-        list of dict
-            JSON-able messages: version, pair, answer and the number of the shuffle to send it to, nothing
-            else. Assigned pairs all go to shuffle 0, where those with one pair hide each other. Called again with
-            the same ballot, the same messages.
-
-        Raises
-        ------
-        BudgetExhausted
-            If another ballot was reported before.
-        ValueError
-            If the ballot does not have one number an item, or pairs do not fit the protocol.
-        """
-        m, k = self.protocol["n_items"], self.protocol["n_queries"]
-        positions, key = device_ballot(ballot, m)
-        if (pairs is not None) != (self.protocol["pairs"] == "assigned"):
-            raise ValueError("pairs must be given if and only if the protocol assigns them.")
-        if self._ballot not in (None, key):
-            raise BudgetExhausted("this client has reported another ballot; one voter's budget pays for one report.")
-        if self._ballot is None:
-            if pairs is None:
-                drawn = _hidden_pairs(1, k, m, self._bits)[0]
-            else:
-                drawn = _assigned_pairs(pairs, k, m)
-            said = flipped_answers(
-                drawn[None, :, 0], drawn[None, :, 1], self.protocol["flip"][0], positions, self._bits
-            )
-            self._ballot = key
-            self._report = [
-                {"version": 1, "shuffle": number if pairs is None else 0, "pair": pair, "answer": int(answer)}
-                for number, (pair, answer) in enumerate(zip(drawn.tolist(), said[0], strict=True))
-            ]
-        return [dict(message, pair=list(message["pair"])) for message in self._report]
-
-
-@dataclass(frozen=True)
-class _ClientMaker:
-    protocol: dict
-
-    def __call__(self, random_state=None):
-        return ShuffleClient(self.protocol, random_state)
+def _stated(flip, times):
+    """Return what `times` answers with this flip spend, rounded up in the twelfth digit, as text."""
+    with localcontext(prec=12, rounding=ROUND_CEILING):
+        return str(+flips_cost(flip, times)).lower()
 
 
 @dataclass(frozen=True)
@@ -249,42 +192,46 @@ class _Opener:
     facts: dict
 
     def __call__(self, voters, bits):
-        refused: dict[str, int] = {}
+        m, inbox = len(self.protocol["items"]), Inbox()
+        wins = np.zeros((m, m), dtype=np.int64)
         if isinstance(voters, Profile):
-            wins = self._simulated(simulated_ballots(voters), bits)
+            first, second, answers = self._simulated(ballots_of(voters), bits)
+            wins += counted_wins(first, second, answers, m)
+            inbox.accepted = voters.n_voters * self.protocol["n_queries"]
         else:
-            wins = self._counted(voters, refused)
+            self._count(as_reports(voters), inbox, wins)
         flip, grid = self.protocol["flip"]
-        facts = {"reports_refused": refused, **self.facts}
         published = Publication(PairTallies(), (Tallies(flip / grid, wins),))
-        return PublishedSession(self.protocol["n_items"], bits.coins, published, facts)
+        return PublishedSession(m, bits.coins, published, {**inbox.facts, **self.facts})
 
     def _simulated(self, ballots, bits):
-        m, k = self.protocol["n_items"], self.protocol["n_queries"]
-        n_voters = ballots.table.shape[1]
-        if self.protocol["pairs"] == "hidden":
-            drawn = _hidden_pairs(n_voters, k, m, bits)
-        else:
-            drawn = balanced_design(n_voters, m, k, bits.assignment)
-        said = flipped_answers(drawn[..., 0], drawn[..., 1], self.protocol["flip"][0], ballots, bits)
-        return counted_wins(drawn[..., 0], drawn[..., 1], said, m)
+        design = None
+        if self.protocol["pairs"] == "assigned":
+            m, k = len(self.protocol["items"]), self.protocol["n_queries"]
+            design = balanced_design(ballots.table.shape[1], m, k, bits.assignment)
+        return shuffled.draw(self.protocol, ballots, bits, design)
 
-    def _counted(self, messages, refused):
-        m, k, hidden = self.protocol["n_items"], self.protocol["n_queries"], self.protocol["pairs"] == "hidden"
+    def _count(self, messages, inbox, wins):
+        m, k, hidden = len(wins), self.protocol["n_queries"], self.protocol["pairs"] == "hidden"
         heard = np.zeros(k if hidden else 1, dtype=np.int64)  # messages in each shuffle
-        wins = np.zeros((m, m), dtype=np.int64)
-        for message in messages:
-            try:
-                shuffle, (i, j), said = _checked(parsed(message), m, len(heard))
-            except RefusedReport as error:
-                refused[error.reason] = refused.get(error.reason, 0) + 1
-                continue
+        name = digest(self.protocol)
+
+        def take(message):
+            if protocol_of(message) != name:
+                raise RefusedReport("another protocol")
+            shuffle, pair, said = fields(message, "shuffle", "pair", "answer")
+            if type(shuffle) is not int or not 0 <= shuffle < len(heard):
+                raise RefusedReport("shuffle out of range")
+            require_pair(pair, m)
+            require_answer(said)
             heard[shuffle] += 1
-            wins[(i, j) if said else (j, i)] += 1
+            wins[tuple(pair) if said else tuple(reversed(pair))] += 1
+
+        inbox.read(messages, take)
+        inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
         self._check_crowd(heard.min(), self.protocol["min_reports"] * (1 if hidden else k), "in a shuffle")
         if not hidden:
             self._check_crowd((wins + wins.T)[np.triu_indices(m, 1)].min(), self.crowd, "about a pair")
-        return wins
 
     def _check_crowd(self, least, promised, where):
         if least < promised:
@@ -292,36 +239,3 @@ class _Opener:
                 f"only {least} messages {where}, where {promised} were promised to hide each voter "
                 f"(min_reports={self.protocol['min_reports']}); nothing is released."
             )
-
-
-def _hidden_pairs(n_voters, k, n_items, bits):
-    """Return k independent uniform pairs for each voter, with replacement, shape (n_voters, k, 2)."""
-    pairs = np.column_stack(np.triu_indices(n_items, 1))
-    return pairs[bits.assignment.integers(len(pairs), n_voters * k)].reshape(n_voters, k, 2)
-
-
-def _assigned_pairs(pairs, k, n_items):
-    """Return the curator's assignment, shape (k, 2), if it is k distinct pairs: the curator is not trusted."""
-    asked = np.asarray(pairs).tolist()
-    known = isinstance(asked, list) and all(is_pair(pair, n_items) for pair in asked)
-    if not (known and len(asked) == len({tuple(pair) for pair in asked}) == k):
-        raise ValueError(f"pairs must hold {k} distinct pairs (i, j) of items, i < j.")
-    return np.array(asked, dtype=np.int64)
-
-
-def _checked(message, n_items, n_shuffles):
-    """Return (shuffle, pair, answer) of a message that follows the protocol."""
-    if not isinstance(message, dict):
-        raise RefusedReport("not a JSON object")
-    if message.get("version") != 1:
-        raise RefusedReport("wrong version")
-    if set(message) != {"version", "shuffle", "pair", "answer"}:
-        raise RefusedReport("wrong keys")
-    shuffle = message["shuffle"]
-    if type(shuffle) is not int or not 0 <= shuffle < n_shuffles:
-        raise RefusedReport("shuffle out of range")
-    if not is_pair(message["pair"], n_items):
-        raise RefusedReport("pair out of range")
-    if not is_answer(message["answer"]):
-        raise RefusedReport("answer out of range")
-    return shuffle, message["pair"], message["answer"]

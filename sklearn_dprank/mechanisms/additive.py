@@ -11,6 +11,8 @@ from ..privacy.calibration import gaussian_sigma
 from ..privacy.noise import discrete_laplace, round_down, rounded_gaussian
 
 _LARGEST_SIGMA = 2.0**58  # noise of 8 sigma is still a 64-bit integer
+_LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
+_SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
 _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
 
 
@@ -98,7 +100,14 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
         answer of sqrt(times) the sensitivity.
     """
     if noise == "laplace":
-        return LaplaceNoise(round_down(Fraction(epsilon) / times / sensitivity.l1))
+        rate = Fraction(epsilon) / times / sensitivity.l1
+        if rate * (_LIMIT - 1) < 1:
+            least = 1.001 * times * sensitivity.l1 / _LIMIT
+            raise ValueError(
+                f"epsilon={float(epsilon):g} is too small for {times} answers of sensitivity {sensitivity.l1}; "
+                f"use at least {least:.3g}."
+            )
+        return LaplaceNoise(round_down(rate) if rate > _SMALL else round_down(rate, _LIMIT))
     if noise == "knorm":
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
     # Up by one ulp twice: the square root and the fraction's conversion each round.

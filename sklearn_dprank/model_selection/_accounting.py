@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from ..privacy.guarantee import PrivacyGuarantee
-from ._steps import last_step, mixing_step
+from ..privacy.owed import last_step, mixing_step, owed_by
 
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
 _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
@@ -12,15 +12,11 @@ _MIXED = "a transformer before it may mix ballots with each other, which this do
 _DECLARED = "the ballots were declared public, which nothing checks"
 _TIMES = "times are outside the guarantee"
 _SPLITS = "splits must not depend on what the ballots say"
-_UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")
-_MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
 
 
 def promise_of(fitted):
-    """Return what a fitted estimator promises the voters whose ballots it was given."""
-    if mixing_step(fitted) is not None:
-        return _MAY_MIX
-    return getattr(last_step(fitted), "privacy_", _UNSTATED)
+    """Return what a fit promises the voters; what a search in it declares does not bind the one around it."""
+    return owed_by(fitted, declared=False)
 
 
 def total_of(guarantees, split_voters):
@@ -43,27 +39,29 @@ def total_of(guarantees, split_voters):
     return _with(total, _SPLITS) if split_voters else total
 
 
-def promise_of_results(scored, unscored, scorings, split_voters, public_ballots):
-    """Return what publishing all results of a search promises.
+def promise_of_results(scored, unscored, scoring, split_voters):
+    """Return what publishing all results of a search promises, whatever is declared.
 
     Parameters
     ----------
     scored, unscored : list of PrivacyGuarantee
         Of the fits of the trials, and of the refit.
-    scorings : list of PrivacyGuarantee or None
-        Of the scores of one fit; None if one of them is exact.
-    split_voters, public_ballots : bool
-        Whether voters were split, and whether the ballots were declared public.
+    scoring : Scoring
+        What the scores of one fit promise.
+    split_voters : bool
+        Whether voters were split.
     """
-    if public_ballots:
-        relation = total_of([*scored, *unscored], split_voters).neighboring
-        how = "the ballots are declared public: their voters are owed nothing"
-        return PrivacyGuarantee(0.0, 0.0, "central", relation, how, caveats=(_DECLARED,))
-    if scorings is None:
-        return PrivacyGuarantee.nothing("a search by exact scores of the ballots")
-    total = total_of([*scored, *unscored, *(scorings * len(scored))], split_voters)
+    if scoring.promises is None:
+        return _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
+    total = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
     # Recorded seeds let anybody subtract the noise, of fits and scores alike.
     return _with(total, _TIMES).simulated(certified=False)
+
+
+def declared_public(neighboring):
+    """Return what is owed where the ballots are declared public."""
+    how = "the ballots are declared public: their voters are owed nothing"
+    return PrivacyGuarantee(0.0, 0.0, "central", neighboring, how, caveats=(_DECLARED,))
 
 
 def warn_reader(estimator, exact_scores):
@@ -71,7 +69,7 @@ def warn_reader(estimator, exact_scores):
     mixed = mixing_step(estimator) is not None
     estimator = last_step(estimator)
     while estimator is not None:
-        if hasattr(estimator, "privacy_"):
+        if isinstance(getattr(estimator, "privacy_", None), PrivacyGuarantee):
             selected = _ON_EXACT_SCORES if exact_scores else _ON_PRIVATE_SCORES
             estimator.privacy_ = _with(estimator.privacy_, selected, *([_MIXED] if mixed else []))
         inner = getattr(estimator, "best_estimator_", None)

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 
 from ..base import RankAggregator
+from ..privacy.owed import last_step, mixing_step
 from ..profile import Profile
 from ..rankings import as_array
-from ._steps import last_step, mixing_step
+from ._candidates import configured, grid_of
 
 
 class Candidate(NamedTuple):
@@ -34,10 +34,11 @@ def aggregator_of(estimator):
 def pure_guarantee(estimator, n_items, n_voters):
     """Return what one fit of a candidate promises; raises unless it is a pure one."""
     aggregator = aggregator_of(estimator)
-    if (step := mixing_step(estimator)) is not None:
+    if (mixing := mixing_step(estimator)) is not None:
         raise ValueError(
-            f"the candidate {_named(estimator)} has a step {type(step).__name__}, which may mix ballots with each "
-            "other; only RatingsToRankings is known to read each by itself. Transform the ballots beforehand."
+            f"the candidate {_named(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with each "
+            "other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot by "
+            "itself beforehand."
         )
     try:
         aggregator._validate_params()
@@ -76,8 +77,6 @@ def counted_once(candidates, X):
     if reader is None:
         return None
     profile = reader._read_ballots(X, reset=True)
-    if profile is not X:
-        profile.item_names = getattr(reader, "feature_names_in_", None)
     profile.pairwise_counts  # noqa: B018
     return profile
 
@@ -86,13 +85,13 @@ def candidates_of(estimator, param_grid):
     """Return every candidate, configured, with its row of the grid."""
     several = isinstance(estimator, (list, tuple))
     bases = list(estimator) if several else [estimator]
-    grid = ParameterGrid({} if param_grid is None else param_grid)
-    if not bases or not len(grid):
-        raise ValueError(f"{'param_grid' if bases else 'estimator'} is empty; give at least one candidate to choose.")
+    if not bases:
+        raise ValueError("estimator is empty; give at least one candidate to choose.")
+    grid = grid_of({} if param_grid is None else param_grid)
     candidates = []
     for base in bases:
         aggregator_of(base)
         for row in grid:
-            configured = clone(base).set_params(**clone(row, safe=False))
-            candidates.append(Candidate(configured, {"estimator": base, **row} if several else row))
+            params = {"estimator": base, **row} if several else row
+            candidates.append(Candidate(configured(base, row), params))
     return candidates

@@ -23,8 +23,8 @@ class smallest_within(BaseEstimator):
 
     Notes
     -----
-    Candidates without the parameter (a non-private aggregator, say) count for the best score and are never taken,
-    unless there is no other. Of several with the smallest epsilon, the best is taken.
+    Candidates without the parameter, or whose value is None or infinite (a non-private aggregator, say), count for the
+    best score and are never taken. Of several with the smallest epsilon, the best is taken.
 
     Examples
     --------
@@ -58,8 +58,8 @@ class smallest_within(BaseEstimator):
         Raises
         ------
         ValueError
-            If the tolerance is negative, no candidate was scored, or the parameter or metric is not there or not
-            unique.
+            If the tolerance is negative, no candidate was scored, no candidate with the parameter is within the
+            tolerance, or the parameter or metric is not there or not unique.
         """
         names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
         self.check(names)
@@ -69,6 +69,11 @@ class smallest_within(BaseEstimator):
         near = score >= np.nanmax(score) - self.tolerance
         epsilon = self._parameter(cv_results["params"])
         best = np.where(near, epsilon, np.inf).min()
+        if best == np.inf:
+            raise ValueError(
+                f"no candidate with the parameter is within tolerance={self.tolerance!r} of the best score, which only "
+                "candidates without it reach; give larger values of it, or a larger tolerance."
+            )
         return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
 
     def check(self, names):
@@ -98,7 +103,8 @@ class smallest_within(BaseEstimator):
             names = [name for name in candidate if self._is_it(name)]
             if len(names) > 1:
                 raise ValueError(f"several parameters {names}: say which to keep small, parameter={names[0]!r}.")
-            values.append(float(candidate[names[0]]) if names else np.inf)
+            value = candidate[names[0]] if names else None
+            values.append(np.inf if value is None else float(value))
         if not np.isfinite(values).any():
             wanted = "epsilon" if self.parameter is None else self.parameter
             raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")

@@ -1,6 +1,10 @@
 """What a sweep is judged by."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..privacy.guarantee import PrivacyGuarantee
+from .private_scorer import PrivateKendallTau, refuse_mixing
 
 
 def metrics_of(scoring):
@@ -26,7 +30,30 @@ def metrics_of(scoring):
     )
 
 
-def scoring_guarantees(metrics):
-    """Return what each scorer promises, or None if one of them is exact."""
-    promises = [getattr(scorer, "guarantee", None) for scorer in metrics.values()]
-    return None if None in promises else promises
+class Scoring(NamedTuple):
+    """What the scores of one fit promise: a guarantee for each, or None if one is exact; and who only claims one."""
+
+    promises: list[PrivacyGuarantee] | None
+    claims: tuple[str, ...]
+
+
+def scoring_of(metrics):
+    """Return what scores by these metrics promise.
+
+    Only `PrivateKendallTau` itself is known to keep a promise: a guarantee that another scorer states is a claim.
+    """
+    known = {name: scorer for name, scorer in metrics.items() if type(scorer) is PrivateKendallTau}
+    claims = tuple(
+        f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
+        for name, scorer in metrics.items()
+        if name not in known and hasattr(scorer, "guarantee")
+    )
+    promises = [scorer.guarantee for scorer in known.values()]
+    return Scoring(promises if len(known) == len(metrics) else None, claims)
+
+
+def refuse_mixed(metrics, estimators):
+    """Refuse, before any fit, a private score of what a transformer may have mixed."""
+    if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
+        for estimator in estimators:
+            refuse_mixing(estimator)

@@ -4,15 +4,15 @@ import time
 from collections.abc import Mapping
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._accounting import promise_of, promise_of_results, total_of, warn_reader
+from ._accounting import declared_public, promise_of, promise_of_results, total_of, warn_reader
+from ._candidates import check_one_estimator, configured, grid_of, refuse_seeds
 from ._results import Results
-from ._scoring import metrics_of, scoring_guarantees
-from ._subjects import Splits, is_seed
+from ._scoring import metrics_of, refuse_mixed, scoring_of
+from ._subjects import Splits
 from ._trials import check_n_trials, child_seeds, jobs_of, run
 
 
@@ -41,7 +41,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
         their number, and so how much the noise matters). Anything else means what it means in scikit-learn; of a
-        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``.
+        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
         average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
@@ -86,7 +86,10 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         Those of the best estimator.
     privacy_ : PrivacyGuarantee
         What publishing the results of the search promises the voters: nothing (epsilon is infinite), unless the
-        scoring is private or the ballots are public.
+        scoring is private or the ballots are declared public.
+    results_cost_ : PrivacyGuarantee
+        The same, whatever was declared. A search around this one counts it: ``public_ballots`` binds only the search
+        that says it.
     fits_cost_ : PrivacyGuarantee
         What it would cost to publish every fit of the search, without scores (basic composition). Fits under
         different neighbouring relations are added up under "replace", and so are those of a `cv` that splits the
@@ -111,6 +114,10 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     the guarantee of its one fit, with the caveat that its parameters were selected on exact scores. The same is true
     of scikit-learn's own ``GridSearchCV``, which does not say it. To tune without cost, search on public or simulated
     votes (`~sklearn_dprank.datasets.make_mallows`); to tune on private ballots, use `PrivateSelection`.
+
+    Scores of `PrivateKendallTau` are private. A ``guarantee`` that another scorer states is a claim: it shows in the
+    caveats and counts as nothing. A search in this one that declares its ballots public, and an estimator of another
+    package, are not believed either.
 
     .. rubric:: Remarks
 
@@ -176,11 +183,13 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_n_trials(self.n_trials)
         metrics = metrics_of(self.scoring)
-        scorings = scoring_guarantees(metrics)
+        scoring = scoring_of(metrics)
         self._check_refit(metrics)
-        candidates = list(ParameterGrid(self.param_grid))
-        _refuse_seeds(candidates)
-        estimators = [self._candidate(parameters) for parameters in candidates]
+        check_one_estimator(self.estimator)
+        candidates = grid_of(self.param_grid)
+        refuse_seeds(candidates)
+        estimators = [configured(self.estimator, row) for row in candidates]
+        refuse_mixed(metrics, estimators)
         splits = Splits(X, self.cv)
         subjects = {(candidate, 0): splits.subject(estimator, 0) for candidate, estimator in enumerate(estimators)}
         for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("__")]:
@@ -198,30 +207,32 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
             for trial, row in run(jobs_of(seeds, self.n_jobs), subject_of, metrics, self.n_jobs, self.progress):
                 results.add(trial, row)
         except KeyboardInterrupt:
-            self._keep(results, scorings, splits)  # what finished, and what it cost
+            self._keep(results, scoring, splits)  # what finished, and what it cost
             raise
-        self._keep(results, scorings, splits)
+        self._keep(results, scoring, splits)
         self._choose(list(metrics))
         if self.refit is not False:
             start = time.perf_counter()
-            self.best_estimator_ = self._candidate(self.best_params_).fit(X)
+            self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
             self.refit_time_ = time.perf_counter() - start
-            self._account(results.guarantees, [promise_of(self.best_estimator_)], scorings, splits)
+            self._account(results.guarantees, [promise_of(self.best_estimator_)], scoring, splits)
             if not self.public_ballots:
-                warn_reader(self.best_estimator_, exact_scores=scorings is None)
+                warn_reader(self.best_estimator_, exact_scores=scoring.promises is None)
         return self
 
-    def _keep(self, results, scorings, splits):
+    def _keep(self, results, scoring, splits):
         """Keep what was found and what it costs."""
         self.cv_results_ = results.as_dict()
-        self._account(results.guarantees, [], scorings, splits)
+        self._account(results.guarantees, [], scoring, splits)
 
-    def _account(self, scored, unscored, scorings, splits):
+    def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_ = total_of([*scored, *unscored], splits.split_voters)
-        self.privacy_ = promise_of_results(scored, unscored, scorings, splits.split_voters, self.public_ballots)
+        self.results_cost_ = promise_of_results(scored, unscored, scoring, splits.split_voters)
+        self.privacy_ = declared_public(self.fits_cost_.neighboring) if self.public_ballots else self.results_cost_
 
-    def _candidate(self, parameters):
-        return clone(self.estimator).set_params(**clone(parameters, safe=False))
+    def _owed(self, declared):
+        """Return what publishing the results promises, for `privacy.guarantee_of`."""
+        return self.privacy_ if declared else self.results_cost_
 
     def _check_refit(self, metrics):
         several = isinstance(self.scoring, Mapping)
@@ -302,11 +313,3 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _refuse_seeds(candidates):
-    for name in {name for candidate in candidates for name in candidate if is_seed(name)}:
-        raise ValueError(
-            f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
-            "search's random_state."
-        )

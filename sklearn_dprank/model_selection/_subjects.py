@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import joblib
+import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -107,6 +108,11 @@ class Splits:
         The ballots.
     cv : "all", None, int, splitter or iterable
         As in `cross_validate`.
+
+    Raises
+    ------
+    ValueError
+        If a Profile would have to be split, there is no split, or a voter is in a part twice.
     """
 
     def __init__(self, X, cv):
@@ -160,10 +166,24 @@ def _split(X, cv):
     else:
         X = check_ballots(X)
         take = X.__getitem__
-    parts = [(take(train), take(test)) for train, test in check_cv(cv).split(X)]
+    parts = list(check_cv(cv).split(X))
     if not parts:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
-    return parts
+    _refuse_repeats(parts, len(X))
+    return [(take(train), take(test)) for train, test in parts]
+
+
+def _refuse_repeats(parts, n_voters):
+    """Refuse a split with a voter twice in one part: a guarantee is about one ballot, one row."""
+    for split, part in enumerate(parts):
+        for rows, kind in zip(part, ("training", "test"), strict=True):
+            taken = np.arange(n_voters)[rows]  # as X is: masks and negative indices name voters, too
+            if np.unique(taken).size < taken.size:
+                raise ValueError(
+                    f"cv repeats rows in the {kind} part of split {split}: a voter in k rows is owed k times the "
+                    "epsilon that is stated; use splits without repetition (not a bootstrap), or resample public "
+                    "ballots beforehand."
+                )
 
 
 def _is_all(cv):

@@ -1,15 +1,17 @@
 """Fits with fresh noise, again and again: the jobs of a sweep, and running them anywhere."""
 
 import time
+from itertools import islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
 from sklearn.base import BaseEstimator, clone
 
 from ..privacy.bits import seed_sequence
 from ..privacy.guarantee import PrivacyGuarantee
+from ..profile import Profile
 from ._progress import progress_bar
 
 _BLOCK = 30  # most trials in one task: enough to share a sampler's table
@@ -69,7 +71,7 @@ def child_seeds(random_state, shape):
 
 def check_n_trials(n_trials):
     """Refuse what is no number of trials."""
-    if not isinstance(n_trials, Integral) or n_trials < 1:
+    if not isinstance(n_trials, Integral) or isinstance(n_trials, bool) or n_trials < 1:
         raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
 
 
@@ -110,17 +112,32 @@ def run(jobs, subject_of, metrics, n_jobs, progress):
 
 
 def _finished(jobs, subject_of, metrics, n_jobs):
-    if effective_n_jobs(n_jobs) == 1:
+    workers = effective_n_jobs(n_jobs)
+    if workers == 1:
         for job in jobs:  # in this process a row is there as soon as it is made
             yield job, rows_of(subject_of(job.candidate, job.split), job.seeds, metrics)
         return
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    # Profiles are arguments of their own, so that a backend which sends large ones only once can tell them.
     subjects = ((job, subject_of(job.candidate, job.split)) for job in jobs)
-    yield from parallel(delayed(_task)(job, metrics, type(subject), *subject) for job, subject in subjects)
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    except ValueError:  # the backend has no generators: "multiprocessing", whose pickle is the plain one besides
+        tasks = (delayed(_task)(job, type(subject), *map(_portable, (metrics, *subject))) for job, subject in subjects)
+        with Parallel(n_jobs=n_jobs) as parallel:  # round by round: what is finished is kept, and shown
+            while some := list(islice(tasks, workers)):
+                yield from parallel(some)
+    else:
+        # Profiles are arguments of their own, so that a backend which sends large ones only once can tell them.
+        yield from parallel(delayed(_task)(job, type(subject), metrics, *subject) for job, subject in subjects)
 
 
-def _task(job, metrics, kind, *parts):
+def _portable(part):
+    """Return what plain pickle can send: large arrays as they are, anything else by cloudpickle."""
+    if isinstance(part, (np.ndarray, Profile)):
+        return part
+    return wrap_non_picklable_objects(part, keep_wrapper=False)
+
+
+def _task(job, kind, metrics, *parts):
     return job, list(rows_of(kind(*parts), job.seeds, metrics))
 
 

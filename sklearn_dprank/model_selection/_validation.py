@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._candidates import check_one_estimator
 from ._scoring import metrics_of
 from ._subjects import Splits
 from ._trials import check_n_trials, child_seeds, jobs_of, run
@@ -21,7 +22,7 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out
         would change their number, and so how much the noise matters). Anything else means what it
-        means in scikit-learn.
+        means in scikit-learn; no part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
         `~sklearn_dprank.profile.Profile` of the voters, already counted, which every metric takes; for a pipeline
@@ -43,8 +44,8 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     Raises
     ------
     ValueError
-        If `n_trials` is no positive integer, `scoring` is no metric, or a Profile meets a `cv` that would have
-        to split it.
+        If `n_trials` is no positive integer, `scoring` is no metric, `cv` puts a voter into a part twice, or a
+        Profile meets a `cv` that would have to split it.
 
     Notes
     -----
@@ -60,6 +61,7 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     array([0., 0., 0.])
     """
     check_n_trials(n_trials)
+    check_one_estimator(estimator)
     metrics = metrics_of(scoring)
     splits = Splits(X, cv)
     seeds = child_seeds(random_state, (1, len(splits), n_trials))

@@ -13,6 +13,7 @@ from ..privacy.bits import Bits
 from ..privacy.checks import check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.noise import round_down
+from ..privacy.owed import mixing_step
 from ..queries.base import Sensitivity, moves, n_pairs
 
 
@@ -40,9 +41,9 @@ class PrivateKendallTau(BaseEstimator):
     prefer the lower to the upper. It is an integer. A ballot adds to each of the C(m, 2) pairs +1, -1 or, where
     it ties the items or has no opinion, 0; together something from -C(m, 2) (the reversed order) to +C(m, 2)
     (the order itself). One ballot more or less thus moves it by at most C(m, 2), and one ballot replaced by
-    at most 2 C(m, 2). It gets exact discrete Laplace noise of that scale over epsilon. May be published: the
-    score. What it scores is a release with a price of its own: the guarantees add up, or see
-    `PrivateSelection`.
+    at most 2 C(m, 2). It gets exact discrete Laplace noise of that scale over epsilon. A row of X is a ballot: a voter
+    who stands in k rows has k times epsilon. May be published: the score. What it scores is a release with a price of
+    its own: the guarantees add up, or see `PrivateSelection`.
 
     .. rubric:: Remarks
 
@@ -100,7 +101,8 @@ class PrivateKendallTau(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, the estimator is no aggregator, or X is no set of ballots over its items.
+            If a parameter is invalid, the estimator is no aggregator or has a transformer before it that may mix
+            ballots with each other, or X is no set of ballots over its items.
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
         """
@@ -143,8 +145,19 @@ def agreement_sensitivity(n_items, neighboring):
     return Sensitivity(most, Fraction(most**2))
 
 
+def refuse_mixing(estimator):
+    """Refuse a pipeline whose transformers may mix ballots with each other: one voter could move all of them."""
+    if (mixing := mixing_step(estimator)) is not None:
+        name, step = mixing
+        raise ValueError(
+            f"PrivateKendallTau has no noise for the step {name!r} ({type(step).__name__}), which may mix ballots with "
+            "each other; only RatingsToRankings is known to read each by itself."
+        )
+
+
 def _order_and_ballots(estimator, X):
     """Return (ranks, Profile) as the aggregator itself sees them, at the end of a pipeline if there is one."""
+    refuse_mixing(estimator)
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)

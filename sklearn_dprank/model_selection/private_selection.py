@@ -240,6 +240,10 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X)
 
+    def _owed(self, declared):
+        """Return the total, for `privacy.guarantee_of`."""
+        return self.privacy_
+
     def _publish(self, privacy, score, fitted, params):
         """Keep the best draw, and let it state the total."""
         for name in [name for name in vars(self) if name.endswith("_")]:

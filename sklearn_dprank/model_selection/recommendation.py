@@ -23,6 +23,8 @@ _TRUSTS = ["central", "local", "shuffle"]
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # of one voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
 _LARGEST_EPSILON = 500.0  # of the local and the shuffle model, in double precision
+_MOST_ITEMS = 65_534  # as of ballots
+_MOST_VOTERS = 1e15  # beyond, doubles do not tell numbers of voters apart
 _LARGEST_CROWD = 10**6  # beyond, more voters hide a voter still better: a bound
 
 
@@ -147,11 +149,15 @@ def recommend(n_items, n_voters, epsilon, delta=0.0, trust="central", neighborin
         raise ValueError(f"trust must be one of {_TRUSTS}, got {trust!r}.")
     relation = _relation(trust, neighboring)
     m, n = int(n_items), float(n_voters)
-    if trust == "central":
-        return _central(m, n, epsilon, delta, relation)
-    if epsilon > _LARGEST_EPSILON:
+    if trust != "central" and epsilon > _LARGEST_EPSILON:
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
-    return _local(m, n, epsilon) if trust == "local" else _shuffle(m, n, epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)  # single precision would be that of the estimator, too
+    if trust == "central":
+        found = _central(m, n, epsilon, delta, relation)
+    else:
+        found = _local(m, n, epsilon) if trust == "local" else _shuffle(m, n, epsilon, delta)
+    chosen, considered, why = found
+    return _advice(chosen, considered, why, m, max(1, math.floor(n)))
 
 
 def _central(n_items, n_voters, epsilon, delta, neighboring):
@@ -193,7 +199,7 @@ def _central(n_items, n_voters, epsilon, delta, neighboring):
     if not drawn and delta > 0:
         side = "smaller" if borda is not knorm else "no smaller"
         why += f"; with delta = {delta:g} Gaussian noise is {side} than K-norm noise"
-    return _advice(prudent if drawn else borda, considered, why)
+    return prudent if drawn else borda, considered, why
 
 
 def _local(n_items, n_voters, epsilon):
@@ -203,11 +209,11 @@ def _local(n_items, n_voters, epsilon):
     one_pair = Alternative(pair, expected_error("gaussian", n_items, _pair_noise(n_items, answers)))
     vector = _rank_vector(n_items, n_voters, epsilon)
     if n_items == 2:
-        return _advice(one_pair, [one_pair, vector], "there is one pair, and randomized response is optimal for it")
+        return one_pair, [one_pair, vector], "there is one pair, and randomized response is optimal for it"
     whole = epsilon >= LOCAL_BORDA_FROM
     side = "at least" if whole else "below"
     why = f"epsilon = {epsilon:g} is {side} {LOCAL_BORDA_FROM:g}, from which a report of all ranks says most"
-    return _advice(vector if whole else one_pair, [one_pair, vector], why)
+    return vector if whole else one_pair, [one_pair, vector], why
 
 
 def _shuffle(n_items, n_voters, epsilon, delta):
@@ -238,10 +244,10 @@ def _shuffle(n_items, n_voters, epsilon, delta):
     messages = chosen.estimator.n_queries
     if vector.error < chosen.error:
         why = f"among {crowd} reports the shuffler adds too little to epsilon = {epsilon:g}"
-        return _advice(vector, [vector, *considered], why)
+        return vector, [vector, *considered], why
     many = "1 message" if messages == 1 else f"{messages} messages"
     why = f"with {crowd} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
-    return _advice(chosen, [vector, *considered], why)
+    return chosen, [vector, *considered], why
 
 
 def _rank_vector(n_items, n_voters, epsilon):
@@ -269,16 +275,43 @@ def _worth(epsilon, crowd, delta, n_queries):
     return n_queries * math.tanh(composed_local_epsilon(epsilon, crowd, delta, n_queries) / 2) ** 2
 
 
-def _advice(chosen, considered, why):
-    """Return the recommendation of one of those considered, the others by their error."""
+def _advice(chosen, considered, why, n_items, n_voters):
+    """Return the recommendation of the one chosen, or else the best that can be fitted; the others by their error."""
     others = sorted((each for each in considered if each is not chosen), key=lambda each: each.error)
-    runner_up = others[0]
-    name, other = (" ".join(repr(each.estimator).split()) for each in (chosen, runner_up))
-    reason = (
-        f"{name}, because {why}. Runner-up: {other}, whose expected error is {runner_up.error:.2g} against "
-        f"{chosen.error:.2g}."
+    refused = ""
+    while refusal := _refusal(chosen.estimator, n_items, n_voters):
+        refused = refused or refusal
+        if not others:
+            raise ValueError(f"nothing can be recommended, because no estimator takes such parameters: {refused}")
+        chosen, *others = others
+        why = f"what is better by the rules cannot be fitted: {refused}"
+    return Recommendation(chosen.estimator, chosen.error, _reason(chosen, others, why), tuple(others))
+
+
+def _refusal(estimator, n_items, n_voters):
+    """Return why an estimator could not be fitted, or "" if it could."""
+    try:
+        estimator._validate_params()
+        estimator._plan(n_items, n_voters)
+    except (ValueError, ArithmeticError) as error:
+        return f"{_named(estimator)}: {error}"
+    return ""
+
+
+def _reason(chosen, others, why):
+    runner_up = (
+        ""
+        if not others
+        else (
+            f" Runner-up: {_named(others[0].estimator)}, whose expected error is {others[0].error:.2g} against "
+            f"{chosen.error:.2g}."
+        )
     )
-    return Recommendation(chosen.estimator, chosen.error, reason, tuple(others))
+    return f"{_named(chosen.estimator)}, because {why}.{runner_up}"
+
+
+def _named(estimator):
+    return " ".join(repr(estimator).split())
 
 
 def _figure(x):
@@ -288,8 +321,12 @@ def _figure(x):
 def _check(n_items, n_voters, epsilon, delta):
     if not isinstance(n_items, Integral) or int(n_items) < 2:
         raise ValueError(f"n_items must be an integer of at least 2, got {n_items!r}.")
-    if not isinstance(n_voters, Real) or not 0 < float(n_voters) < math.inf:
+    if int(n_items) > _MOST_ITEMS:  # values of any length are not printed
+        raise ValueError(f"n_items must be at most {_MOST_ITEMS}, got more.")
+    if not isinstance(n_voters, Real) or not 0 < n_voters < math.inf:  # type: ignore[operator]
         raise ValueError(f"n_voters must be a positive, finite number; a public estimate will do; got {n_voters!r}.")
+    if n_voters > _MOST_VOTERS:  # type: ignore[operator]
+        raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
     check_epsilon(epsilon)
     check_delta(delta)
 

@@ -1,17 +1,19 @@
 """The Kemeny order: least total disagreement, with a certificate."""
 
 import math
-import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .components import majority_components
 from .few_items import FEW, best_of_few
 from .linear_ordering import LinearOrdering
 from .subset_dp import best_order
+from .work import WORK_LIMIT, Work
 
-WORK_LIMIT = 20_000  # simplex iterations: one to two seconds at m = 45 to 80
+_SET = 20  # steps a subset and an item take in dynamic programming
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     tolerance : float, default=0.0
         Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not
         negative. It is relative to the total of `cost`: pass ``C.T`` rather than margins.
-    work_limit : int, default=20000
-        Limit on the simplex iterations of all linear programs together, one more counted for each program. It
-        is looked at between programs, so that the result does not depend on the machine's speed. Large
-        components alone count; 0 leaves local search and the pairwise bound.
+    work_limit : float, default=10000
+        Limit on the work, in units of about a millisecond. They are counted, from the sizes of what is done and the
+        simplex iterations, so that the result does not depend on the machine's speed. Large components alone can be
+        cut short; 0 leaves the order of net wins and the bound of one circle.
     time_limit : float or None, default=None
         Seconds of wall clock, looked at like `work_limit`; the result then depends on the machine.
     max_dp : int, default=18
@@ -100,7 +102,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     if not 0 <= tolerance < math.inf:
         raise ValueError(f"tolerance must be non-negative and finite, got {tolerance!r}.")
     cost, unit = _integers(cost)
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    work = Work(work_limit, time_limit)
     max_dp = max(max_dp, 2)  # no circle to cut below three items
     order = majority_order(cost.T - cost)
     if order is not None:
@@ -114,6 +116,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     value = bound = _over_pairs(least)
     large = [part for part in parts if len(part) > max_dp]
     # what lies outside the large components is tolerance to share out
+    waiting = len(large)
     outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
         part = parts[index]
@@ -123,15 +126,36 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
         if len(part) <= max_dp:
             order, total = _first_optimum(inside)
             proved = total
+            work.spend(_SET * len(part) << len(part) - 1)
         else:
             elsewhere = outside // len(large) + _over_pairs(_within(least, part))
-            search = LinearOrdering(inside, tolerance, elsewhere, work_limit, deadline, bits)
-            work_limit -= search.work
+            search = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), bits)
+            waiting -= 1
             order, total, proved = search.order, search.value, search.bound
         parts[index] = part[order]
         value, bound = value + total, bound + proved
     order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
+
+
+def warn_of_gap(found, tolerance=0.0):
+    """Warn where a limit ended the search before the order was proved to be as good as was asked.
+
+    Parameters
+    ----------
+    found : MinimumOrder
+        What `minimum_order` returned.
+    tolerance : float, default=0.0
+        What it was asked for.
+    """
+    if found.gap > tolerance * found.bound * (1 + 1e-9):
+        warnings.warn(
+            "the Kemeny order is not proved to be optimal: the search reached its limit. optimal_gap, a fact of the "
+            "rule and optimal_gap_ of an estimator, says how far from the optimum it is at most. Raise work_limit, or "
+            "allow a gap with tolerance.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def majority_order(margins):

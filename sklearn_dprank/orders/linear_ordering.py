@@ -22,14 +22,15 @@ Programming 99.
 
 import heapq
 import math
-import time
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
+from .circles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, perturbed_search, total_cost
+from .work import Work, most_iterations, program_steps
 
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
@@ -37,34 +38,8 @@ _PROGRESS = 0.05  # the part of the gap that a round should close
 _KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
-
-
-def violated_circles(before, limit):
-    """Return the triples (i, j, k), i < j and i < k, most above x_ij + x_jk + x_ki = 2.
-
-    Parameters
-    ----------
-    before : array, shape (m, m)
-        ``before[i, j]`` in [0, 1] is x_ij, and ``before[j, i]`` is one minus it.
-    limit : int
-        At most so many, the most violated first.
-
-    Returns
-    -------
-    array of int, shape (count, 3)
-    """
-    found, excess = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
-    for i in range(len(before) - 2):
-        above = before[i, i + 1 :, None] + before[i + 1 :, i + 1 :] + before[i + 1 :, i] - (2 + 1e-6)
-        np.fill_diagonal(above, -1)
-        j, k = np.nonzero(above > 0)
-        amount = above[j, k]
-        if len(j) > limit:
-            most = np.argsort(-amount, kind="stable")[:limit]
-            j, k, amount = j[most], k[most], amount[most]
-        found.append(np.stack([np.full(len(j), i), j + i + 1, k + i + 1], axis=1))
-        excess.append(amount)
-    return np.concatenate(found)[np.argsort(-np.concatenate(excess), kind="stable")[:limit]]
+_ROOT = 0.75  # of the work: the linear programs before the search is kicked again
+_PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
 def dual_bound(weights, rows, right, multipliers, low, high):
@@ -110,11 +85,8 @@ class LinearOrdering:
         Stop once `value` + `elsewhere` is proved to be at most 1 + tolerance times its optimum.
     elsewhere : int
         Cost outside this problem that counts when the tolerance is applied.
-    work_limit : float
-        Simplex iterations, counting one more for each linear program. It is looked at between
-        linear programs.
-    deadline : float
-        A `time.monotonic` reading to stop at; may be infinite.
+    work : Work or None, default=None
+        What may be spent, looked at inside every loop and by the solver; None is no limit.
     bits : BitSource or None
         For the kicks of the local search.
 
@@ -124,26 +96,31 @@ class LinearOrdering:
         The best order found.
     value, bound : int
         Its total cost, and a proved lower bound on every order's.
-    work : int
-        What was spent of `work_limit`.
     """
 
-    def __init__(self, cost, tolerance=0.0, elsewhere=0, work_limit=math.inf, deadline=math.inf, bits=None):
-        m = len(cost)
-        self._cost, self._bits, self._deadline, self._work_limit = cost, bits, deadline, work_limit
+    def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, bits=None):
+        m, work = len(cost), work or Work()
+        kept = min(packing_steps(m) / work.left, _PACKING) if work.left > 0 else 0
+        self._work = work.part(1 - kept)
+        self._cost, self._bits = cost, bits
         self._i, self._j = np.triu_indices(m, 1)
         self._pair = np.zeros((m, m), dtype=np.int64)
         self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
         self._w = (cost - cost.T)[self._i, self._j]
         self._constant = int(np.tril(cost, -1).sum())
+        self._scale = float(np.abs(self._w).max(initial=0)) or 1.0
         self._grid = int(np.gcd.reduce(self._w)) or 1  # totals differ by multiples of it
         self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
         self._rows: Any = csr_array((0, len(self._w)), dtype=np.int64)
         self._right: Any = np.empty(0, dtype=np.int64)
-        self.work, self._failed = 0, False
+        self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
-        self._offer(perturbed_search(cost, np.argsort((cost - cost.T).sum(axis=1), kind="stable"), bits=bits))
+        start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        self._offer(perturbed_search(cost, start, bits=bits, work=self._work))
         bound = self._search()
+        if bound < self._best and self._stopped:
+            overruled = packed_circles(cost - cost.T, work)
+            bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
 
@@ -163,23 +140,24 @@ class LinearOrdering:
         """Return the least possible total that is at least bound / 2**shift."""
         return -(-bound // (self._grid << shift)) * self._grid
 
+    @property
     def _stopped(self):
-        return self._failed or self.work >= self._work_limit or time.monotonic() >= self._deadline
+        return self._failed or self._work.over
 
     def _search(self):
         """Branch, the lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS)))
+        for_root = self._work.part(_ROOT)
+        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, for_root)))
         nothing = np.zeros(majority.shape, dtype=bool)
-        root = self._solve(root_bound, nothing, _ROOT_PATIENCE, root=True)
+        root = self._solve(root_bound, nothing, _ROOT_PATIENCE, for_root, root=True)
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            if time.monotonic() < self._deadline:
-                self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits))
+            self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits, work=self._work))
             heap = [(root[0], 0, root[1], root[2])]
-        while heap and not self._stopped():
+        while heap and not self._stopped:
             bound, _, order, x = heapq.heappop(heap)
             free = ~(order | order.T)[self._i, self._j]
             if bound > self._goal:
@@ -191,49 +169,68 @@ class LinearOrdering:
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
                 child = order.copy()
                 child[first, then] = True
-                node = self._solve(bound, _closure(child), _NODE_PATIENCE)
+                node = self._solve(bound, _closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
                     count += 1
                     heapq.heappush(heap, (node[0], count, node[1], node[2]))
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
-    def _solve(self, bound, order, patience, root=False):
+    def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
         if bound > self._goal:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
-        scale = float(np.abs(self._w).max())
-        while patience and not self._stopped():
+        while patience and not (self._failed or work.over):
             low, high = order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
-            box: Any = np.stack([low, high], axis=1)
-            result: Any = linprog(self._w / scale, self._rows, self._right, bounds=box, method="highs-ds")
+            x, result = self._program(low, high, work)
             if result.status != 0:
                 self._failed = True
                 break
-            self.work += result.nit + 1
-            x = np.clip(result.x, 0, 1)
-            multipliers = np.maximum(-result.ineqlin.marginals, 0)
-            proved, reduced, shift = dual_bound(self._w, self._rows, self._right, multipliers * scale, low, high)
+            multipliers = np.maximum(-result.ineqlin.marginals, 0) * self._scale
+            proved, reduced, shift = dual_bound(self._w, self._rows, self._right, multipliers, low, high)
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
-            self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable")))
+            self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
             if bound > self._goal:
                 return None
-            order = self._fix(order, reduced, (self._goal << shift) - proved)
+            order = self._fix(order, reduced, (self._goal << shift) - proved, work)
             if (order & order.T).any():  # what a better total implies runs in a circle: there is none
                 return None
             if root and result.fun > objective + 1e-9:  # dropping rows without progress may go in circles
                 self._keep((result.slack < _SLACK) | (multipliers > 0))
                 objective = result.fun
-            circles = violated_circles(before, _CUTS)
+            circles = violated_circles(before, _CUTS, work)
             if not len(circles):
                 break
             self._add(circles)
         return bound, order, x
 
-    def _fix(self, order, reduced, room):
+    def _program(self, low, high, work):
+        """Solve the linear program within the bounds: return (x, what the solver says)."""
+        columns = np.unique(np.append(self._rows.indices, 0))  # the others take what is cheaper; a program needs one
+        size = self._rows.shape[0] + len(columns)
+        limits = {}
+        if work.left < math.inf:
+            limits["maxiter"] = most_iterations(size, work.left)
+        if work.seconds < math.inf:
+            limits["time_limit"] = max(work.seconds, 0.0)
+        result: Any = linprog(
+            self._w[columns] / self._scale,
+            self._rows[:, columns],
+            self._right,
+            bounds=np.stack([low, high], axis=1)[columns],
+            method="highs-ds",
+            options=limits,
+        )
+        work.spend(program_steps(size, result.nit))
+        x = np.clip(np.where(self._w > 0, 0, np.where(self._w < 0, 1, 0.5)), low, high)
+        if result.status == 0:
+            x[columns] = np.clip(result.x, 0, 1)
+        return x, result
+
+    def _fix(self, order, reduced, room, work):
         """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
         free = ~(order | order.T)[self._i, self._j]
         later, sooner = free & (reduced > room), free & (-reduced > room)
@@ -242,7 +239,7 @@ class LinearOrdering:
         order = order.copy()
         order[self._j[later], self._i[later]] = True
         order[self._i[sooner], self._j[sooner]] = True
-        return _closure(order)
+        return _closure(order, work)
 
     def _matrix(self, x):
         before = np.zeros(self._pair.shape)
@@ -268,9 +265,10 @@ class LinearOrdering:
         self._rows, self._right = self._rows[np.flatnonzero(rows)], self._right[rows]
 
 
-def _closure(order):
+def _closure(order, work):
     """Return the transitive closure of a relation."""
     while True:
+        work.spend(len(order) ** 3 // 8)
         wider = order | (order.astype(np.float32) @ order.astype(np.float32) > 0)
         if (wider == order).all():
             return order

@@ -1,7 +1,12 @@
 """Insertion local search for orders of small total cost: fast upper bounds, no certificate."""
 
+from copy import copy
+
 import numpy as np
 
+from .work import Work
+
+_ITEM, _ENTRY = 6000, 4  # steps an item takes, and an entry of its row
 _KICK = 8  # random insertions a kick: enough to leave a local optimum, few enough to stay near it
 _PLASTIC = 1.3247179572447460  # R2 sequence: multiples of (1/g, 1/g**2) mod 1 fill the unit square evenly
 
@@ -31,8 +36,8 @@ def total_cost(cost, order):
     return np.triu(np.asarray(cost)[np.ix_(order, order)], 1).sum().item()
 
 
-def insertion_search(cost, order):
-    """Move single items while that lowers the total cost, the best move first.
+def insertion_search(cost, order, work=None):
+    """Move single items to where they cost least, one after the other, while that lowers the total cost.
 
     Parameters
     ----------
@@ -40,11 +45,14 @@ def insertion_search(cost, order):
         Cost of placing i before j.
     order : array of int, shape (m,)
         Items, best first: where to start.
+    work : Work or None, default=None
+        What may be spent, looked at before each item; None is no limit.
 
     Returns
     -------
     array of int, shape (m,)
-        An order that no move of one item improves (for floats: by more than rounding).
+        An order that no move of one item improves (for floats: by more than rounding), or the one reached when the
+        work was over.
 
     Examples
     --------
@@ -55,37 +63,80 @@ def insertion_search(cost, order):
     array([3, 2, 1, 0])
     """
     cost = np.asarray(cost)
-    return _descend(cost - cost.T, np.array(order, dtype=np.int64))
+    found = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
+    found.run(work or Work())
+    return found.order
 
 
-def _descend(excess, order):
-    """Run the search; ``excess[i, j]`` is the cost of i before j minus that of j before i."""
-    m = len(order)
-    every = np.arange(m)
-    excess = excess[np.ix_(order, order)]
-    scale = np.abs(excess).sum() if excess.dtype.kind == "f" else 0
-    before = np.zeros((m, m + 1), dtype=excess.dtype)
-    while m:
-        # before[p, g] - before[p, p]: what is saved when the item in place p moves into gap g
-        np.cumsum(excess, axis=1, out=before[:, 1:])
-        gap = before.argmax(axis=1)
-        saved = before[every, gap] - before[every, every]
-        place = int(saved.argmax())
-        if saved[place] <= 1e-12 * scale:
-            break
-        moved = _insert(every, place, int(gap[place]))
-        order, excess = order[moved], excess[np.ix_(moved, moved)]
-    return order
+class _Descent:
+    """An order that goes down.
+
+    Parameters
+    ----------
+    excess : array, shape (m, m)
+        ``excess[i, j]`` is the cost of i before j minus that of j before i.
+    order : array of int64, shape (m,)
+        Items, best first; changed in place.
+
+    Attributes
+    ----------
+    order : array of int64, shape (m,)
+        The order reached.
+    saved : int or float
+        What it costs less than the first one.
+    """
+
+    def __init__(self, excess, order):
+        self.order, self.saved = order, 0
+        self._excess = excess
+        self._place = np.argsort(order)
+        # before[g]: what the item would cost more ahead of all items than in gap g (0: first; m: last)
+        self._before = np.zeros(len(order) + 1, dtype=excess.dtype)
+        self._noise = 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
+
+    def copy(self):
+        other = copy(self)
+        other.order, other._place = self.order.copy(), self._place.copy()
+        return other
+
+    def run(self, work):
+        """Give each item in turn its best gap, until all have it or the work is over."""
+        m = len(self.order)
+        item = settled = 0
+        while settled < m and not work.over:
+            work.spend(_ITEM + _ENTRY * m)
+            before, place = self._costs(item), self._place[item]
+            gap = before.argmax()
+            if before[gap] - before[place] > self._noise:
+                self._move(item, place, gap)
+                settled = 0
+            settled += 1
+            item = (item + 1) % m
+
+    def move(self, place, gap):
+        """Move the item in `place` into `gap` (0: first; m: last), whatever it costs."""
+        item = self.order[place]
+        self._costs(item)
+        self._move(item, place, gap)
+
+    def _costs(self, item):
+        np.cumsum(self._excess[item].take(self.order), out=self._before[1:])
+        return self._before
+
+    def _move(self, item, place, gap):
+        self.saved += (self._before[gap] - self._before[place]).item()
+        order = self.order
+        if gap > place:
+            gap -= 1
+            order[place:gap] = order[place + 1 : gap + 1].copy()
+        else:
+            order[gap + 1 : place + 1] = order[gap:place].copy()
+        order[gap] = item
+        low, high = min(place, gap), max(place, gap) + 1
+        self._place[order[low:high]] = np.arange(low, high)
 
 
-def _insert(order, place, gap):
-    """Return `order` with the item in `place` moved into `gap` (0: first; m: last)."""
-    item = order[place]
-    rest = np.delete(order, place)
-    return np.insert(rest, gap - (gap > place), item)
-
-
-def perturbed_search(cost, order, kicks=30, bits=None):
+def perturbed_search(cost, order, kicks=30, bits=None, work=None):
     """Iterate insertion search: kick the best order so far, search again, keep what is no worse.
 
     Parameters
@@ -99,11 +150,13 @@ def perturbed_search(cost, order, kicks=30, bits=None):
     bits : BitSource or None, default=None
         Supplies ``integers(bound, size)`` for the kicks. None takes a fixed evenly spread sequence, so that
         the result is a function of `cost` and `order`.
+    work : Work or None, default=None
+        What may be spent; None is no limit.
 
     Returns
     -------
     array of int, shape (m,)
-        An order that no move of one item improves.
+        An order that no move of one item improves, or the best one met when the work was over.
 
     References
     ----------
@@ -118,21 +171,20 @@ def perturbed_search(cost, order, kicks=30, bits=None):
     array([3, 2, 1, 0])
     """
     cost = np.asarray(cost)
-    excess = cost - cost.T
-    m = len(cost)
-    best = _descend(excess, np.array(order, dtype=np.int64))
-    if m < 3:
-        return best
-    least = total_cost(excess, best)
-    for kick in range(kicks):
-        trial = best
+    m, work = len(cost), work or Work()
+    best = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
+    best.run(work)
+    for kick in range(kicks if m >= 3 else 0):
+        if work.over:
+            break
+        trial = best.copy()
         for place, gap in _moves(m, kick, bits):
-            trial = _insert(trial, place, gap)
-        trial = _descend(excess, trial)
-        value = total_cost(excess, trial)
-        if value <= least:
-            best, least = trial, value
-    return best
+            trial.move(place, gap)
+        work.spend(_KICK * (_ITEM + _ENTRY * m))
+        trial.run(work)
+        if trial.saved >= best.saved:
+            best = trial
+    return best.order
 
 
 def _moves(m, kick, bits):

@@ -26,8 +26,8 @@ def permutation_index(positions):
     n_items = len(positions)
     index = np.zeros(positions.shape[1], dtype=np.int64)
     for i in range(n_items - 1):
-        smaller = (positions[i + 1 :] < positions[i]).sum(axis=0)
-        index += smaller * factorial(n_items - 1 - i)
+        smaller = np.add.reduce(positions[i + 1 :] < positions[i], axis=0, dtype=np.uint8)  # 20 items at most
+        index += np.multiply(smaller, factorial(n_items - 1 - i), dtype=np.int64)
     return index
 
 

@@ -4,10 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from ._ranked import ranked
 from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
-from ._words import text_of
 
 _NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 # By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
@@ -87,38 +86,39 @@ class ConsensusDisplay:
 
         Parameters
         ----------
-        left, right : fitted aggregators
-            Over the same items. If both know names of the items, their columns may be in different orders.
+        left, right : fitted estimators
+            Anything that has ``ranks_`` after `fit`, or a Pipeline that ends in it, over the same items. If both know
+            names of the items, their columns may be in different orders.
         names : tuple of (str, str) or None, default=None
             What the two are called; None is their classes and changed parameters.
 
         Returns
         -------
         ConsensusDisplay
-            Not drawn yet. A side whose ``privacy_`` promises nothing is marked "not private", one that was seeded
-            "simulation only".
+            Not drawn yet. A side is marked "not private" where `~sklearn_dprank.privacy.guarantee_of` finds that it
+            promises nothing (which is so for classes of others), and "simulation only" where it was seeded.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If one is not fitted.
         ValueError
-            If the items differ.
+            If one has no ``ranks_``, or the items differ.
         """
-        for estimator in (left, right):
-            check_is_fitted(estimator, "ranks_")
-        if len(left.ranks_) != len(right.ranks_):
+        left, right = ranked(left, "left"), ranked(right, "right")
+        if len(left.positions) != len(right.positions):
             raise ValueError(
-                f"left and right must rank the same items, got {len(left.ranks_)} and {len(right.ranks_)} items."
+                f"left and right must rank the same items, got {len(left.positions)} and {len(right.positions)} items."
             )
-        own, other = (getattr(estimator, "feature_names_in_", None) for estimator in (left, right))
-        moved = right.ranks_
+        own, other, moved = left.item_names, right.item_names, right.positions
         if own is not None and other is not None:
             column = {name: k for k, name in enumerate(other)}
             if set(column) != set(own):
                 raise ValueError("left and right must rank the same items, got different names of items.")
-            moved = right.ranks_[[column[name] for name in own]]
-        names = (text_of(left), text_of(right)) if names is None else names
-        marks = (_mark(left.privacy_), _mark(right.privacy_))
-        return cls(left.ranks_, moved, other if own is None else own, names=names, marks=marks)
+            moved = moved[[column[name] for name in own]]
+        names = (left.text, right.text) if names is None else names
+        marks = (_mark(left.guarantee), _mark(right.guarantee))
+        return cls(left.positions, moved, other if own is None else own, names=names, marks=marks)
 
     @classmethod
     def from_positions(
@@ -245,7 +245,7 @@ def _label(name, positions, item, left):
 
 def _mark(guarantee):
     """Return what keeps a release from being published, if anything does."""
-    if math.isinf(guarantee.epsilon):
+    if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
         return _NOT_PRIVATE
     if not guarantee.certified:
         return _SIMULATED

@@ -1,6 +1,8 @@
 """Error against a parameter, one line a mechanism: what such displays have in common."""
 
 import math
+from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +23,8 @@ class ErrorDisplay:
     """Base of displays of error against a parameter: a subclass says which, and how its axis looks."""
 
     _parameter = ""
+    _argument = ""  # its values, in `from_estimators`
+    _whole = False  # whether they are whole numbers
     _xlabel = ""
 
     def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE):
@@ -32,6 +36,12 @@ class ErrorDisplay:
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, **settings):
         """Measure every estimator at every value of the parameter, each with noise of its own."""
+        if not isinstance(estimators, Mapping) or not estimators:
+            raise ValueError(
+                "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
+                f"{' '.join(repr(estimators).split())}."
+            )
+        values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
@@ -122,6 +132,16 @@ class ErrorDisplay:
     def _scale_x(self, ax, values):
         ax.set_xscale("log")
         number_ticks(ax.xaxis, values.min(), values.max())
+
+
+def _swept(values, argument, whole):
+    """Return the values to sweep; refuse, before any fit, those that have no place on the axis."""
+    values = [values] if isinstance(values, Real) else list(values)
+    fine = [isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf for value in values]
+    if not values or not all(fine) or (whole and any(value != int(value) for value in values)):
+        kind = "whole numbers" if whole else "numbers"
+        raise ValueError(f"{argument} must be a list of positive {kind}, each a place on the axis, got {values}.")
+    return [int(value) for value in values] if whole else values
 
 
 def _checked(values, errors, parameter):

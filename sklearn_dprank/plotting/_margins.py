@@ -1,12 +1,12 @@
 """Pairwise margins as a heat map."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import kemeny_positions
+from ..privacy.owed import last_step
 from ..profile import as_profile
+from ._ranked import ranked
 from ._style import axes, fitting, names_of_items, read_positions, shortened
-from ._words import text_of
 
 _NUMBERS = 12  # up to so many items each cell has its number
 _LONGEST = 24  # characters of a name
@@ -119,8 +119,8 @@ class PairwiseMarginDisplay:
 
         Parameters
         ----------
-        estimator : fitted aggregator
-            ``ranks_`` orders the items; its names of the items are used, or else those of X.
+        estimator : fitted estimator
+            Anything whose ``ranks_`` order the items; its names of the items are used, or else those of X.
         X : array-like of shape (n_voters, n_items) or Profile
             Ballots over the items of the estimator's `fit`.
 
@@ -131,18 +131,22 @@ class PairwiseMarginDisplay:
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
         ValueError
-            If X has other items.
+            If it has no ``ranks_`` or is a Pipeline, or X has other items.
         """
-        check_is_fitted(estimator, "ranks_")
+        shown = ranked(estimator, "estimator")
+        if last_step(estimator) is not estimator:
+            raise ValueError("estimator is a Pipeline; give its last step, and X as positions: what reaches that step.")
         profile = as_profile(X)
-        names = getattr(estimator, "feature_names_in_", None)
-        if profile.n_items != len(estimator.ranks_):
-            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(estimator.ranks_)}.")
+        if profile.n_items != len(shown.positions):
+            raise ValueError(f"X has {profile.n_items} items, but the estimator has ranked {len(shown.positions)}.")
+        names = shown.item_names
         if names is not None and profile.item_names is not None and not np.array_equal(names, profile.item_names):
             raise ValueError("X must have the item names of the estimator's fit, in the same order.")
-        display = cls.from_profile(profile, estimator.ranks_, item_names=names)
-        display.ordered_by = text_of(estimator)
+        display = cls.from_profile(profile, shown.positions, item_names=names)
+        display.ordered_by = shown.text
         return display
 
     def plot(self, ax=None):

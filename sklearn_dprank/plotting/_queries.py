@@ -58,7 +58,7 @@ class QueryCountDisplay(ErrorDisplay):
     (2, 3)
     """
 
-    _parameter = "n_queries"
+    _parameter, _argument, _whole = "n_queries", "n_queries", True
     _xlabel = "K, queries a voter"
 
     def __init__(self, n_queries, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
@@ -99,8 +99,12 @@ class QueryCountDisplay(ErrorDisplay):
         -------
         QueryCountDisplay
             Not drawn yet.
+
+        Raises
+        ------
+        ValueError
+            If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
         """
-        n_queries = [int(count) for count in n_queries]
         return cls._sweep(estimators, X, n_queries, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
 
     @classmethod

@@ -120,7 +120,10 @@ def lines_of(search, parameter, chosen, metric):
     for params, name, scores in zip(candidates, names, trials_of(search, metric), strict=True):
         value = params.get(name, math.nan)
         if name is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
-            raise ValueError(f"{name} must be a positive number to be drawn, got {value!r}.")
+            raise ValueError(
+                f"{name} must be a positive number to be drawn, got {value!r}, which has no place on the axis; leave "
+                "it out of the grid."
+            )
         others = texts_of(params, name)
         line = lines.setdefault((*others.items(), name is None), Line(others, _whole(search, params, name), {}))
         finished = -scores[np.isfinite(scores)]

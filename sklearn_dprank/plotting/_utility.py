@@ -47,7 +47,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     (2, 2)
     """
 
-    _parameter = "epsilon"
+    _parameter, _argument = "epsilon", "epsilons"
     _xlabel = "epsilon of one release"
 
     def __init__(self, epsilons, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
@@ -77,6 +77,11 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         -------
         PrivacyUtilityDisplay
             Not drawn yet.
+
+        Raises
+        ------
+        ValueError
+            If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
         """
         return cls._sweep(estimators, X, epsilons, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
 

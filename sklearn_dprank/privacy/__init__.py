@@ -1,9 +1,15 @@
 """What is promised and what is drawn: guarantees, budgets, bits, noise, calibration."""
 
-from .amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
-from .calibration import gaussian_sigma
-from .guarantee import PrivacyGuarantee
-from .ledger import BudgetExhausted, Ledger
+from typing import TYPE_CHECKING
+
+from .._lazy import lazily
+
+if TYPE_CHECKING:
+    from .amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
+    from .calibration import gaussian_sigma
+    from .guarantee import PrivacyGuarantee
+    from .ledger import BudgetExhausted, Ledger
+    from .owed import guarantee_of
 
 __all__ = [
     "BudgetExhausted",
@@ -11,6 +17,22 @@ __all__ = [
     "PrivacyGuarantee",
     "UnsoundAmplificationWarning",
     "gaussian_sigma",
+    "guarantee_of",
     "shuffle_amplification",
     "shuffle_local_epsilon",
 ]
+
+# Loaded when first used: a voter's device imports `bits` and `ledger`, and has no need of SciPy.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "BudgetExhausted": "ledger",
+        "Ledger": "ledger",
+        "PrivacyGuarantee": "guarantee",
+        "UnsoundAmplificationWarning": "amplification",
+        "gaussian_sigma": "calibration",
+        "guarantee_of": "owed",
+        "shuffle_amplification": "amplification",
+        "shuffle_local_epsilon": "amplification",
+    },
+)

@@ -142,13 +142,42 @@ class BitSource:
                 return order
 
     def permutations(self, rows, n):
-        """Return `rows` independent, exactly uniform permutations, shape (rows, n)."""
-        out = np.tile(np.arange(n), (rows, 1))
-        every = np.arange(rows)
-        for last in range(1, n):
-            pick = self.integers(last + 1, rows)
-            out[every, last], out[every, pick] = out[every, pick], out[:, last].copy()
-        return out
+        """Return `rows` independent, exactly uniform permutations, shape (rows, n), in the smallest unsigned dtype.
+
+        How many words that takes is a matter of chance, and of nothing else.
+        """
+        out = np.empty((n, rows), dtype=np.min_scalar_type(max(n - 1, 0)))
+        for last, pick in enumerate(self._picks(rows, n)):  # each goes to a uniform place among the earlier ones
+            out[last] = pick
+            earlier = out[:last]
+            earlier += earlier >= out[last]
+        return out.T
+
+    def _picks(self, rows, n):
+        """Yield, for bound = 1, ..., n, `rows` integers uniform on 0, ..., bound - 1: many out of one word."""
+        first = 1
+        while first <= n:
+            bounds, size = [], 1
+            while first <= n and size * first <= 2**63:
+                bounds.append(first)
+                size, first = size * first, first + 1
+            together = 1  # so many rows share a word
+            while size > 1 and size ** (together + 1) <= 2**63:
+                together += 1
+            rest = self.integers(size**together, -(-rows // together))
+            table = np.empty((together, len(rest)), dtype=np.min_scalar_type(size))
+            for row in table:
+                rest, row[:] = _split(rest, size)
+            digits = table.ravel()[:rows]
+            for bound in bounds:
+                digits, pick = _split(digits, bound)
+                yield pick
+
+
+def _split(numbers, bound):
+    """Return quotients and remainders, faster than ``divmod``."""
+    whole = numbers // bound
+    return whole, numbers - whole * bound
 
 
 class SecureBits(BitSource):
@@ -212,9 +241,9 @@ class Bits(NamedTuple):
     noise : BitSource
         What protects the voters.
     coins : BitSource
-        What breaks ties, completes ballots and picks pivots.
+        What breaks ties and picks pivots; where voters answer for themselves, it completes their ballots.
     assignment : BitSource
-        Which voter is asked what.
+        What happens voter by voter on the curator's side: who is asked what, and how ballots are completed.
     certified : bool
         Whether the streams come from the operating system; False for any seed.
     """

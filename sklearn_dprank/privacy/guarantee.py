@@ -2,13 +2,29 @@
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
 
+from .rounding import rounded_up, sum_up
+
+
+class Trust(NamedTuple):
+    """A trust model: who must be trusted, and what happens to a ballot."""
+
+    parties: tuple[str, ...]
+    meaning: str
+
+
+#: From the least to the most trusting.
 TRUST = {
-    "none": "no privacy: the release is a function of the ballots",
-    "central": "a trusted curator sees the ballots",
-    "local": "each ballot is randomised before it leaves the voter",
-    "shuffle": "each ballot is randomised by its voter, then a trusted shuffler mixes the reports",
+    "local": Trust((), "each ballot is randomised before it leaves the voter"),
+    "shuffle": Trust(
+        ("the shuffler",), "each ballot is randomised by its voter, then a trusted shuffler mixes the reports"
+    ),
+    "central": Trust(("the curator",), "a trusted curator sees the ballots"),
+    "none": Trust(("everybody",), "no privacy: the release is a function of the ballots"),
 }
+_AND = " + "
 NEIGHBORING = {
     "add_remove": "with and without one ballot",
     "replace": "one ballot replaced by any other; the number of voters is public",
@@ -28,8 +44,9 @@ class PrivacyGuarantee:
         Privacy loss in nats; `inf` is no promise at all.
     delta : float
         Probability mass outside the promise.
-    trust : {"none", "central", "local", "shuffle"}
-        Who must be trusted with the ballots.
+    trust : {"local", "shuffle", "central", "none"}
+        Who must be trusted with the ballots; of several releases it may be a sum, "shuffle + central", and then
+        all of them must be. `parties` says who they are.
     neighboring : {"add_remove", "replace"}
         Which profiles count as neighbours.
     how : str
@@ -42,6 +59,15 @@ class PrivacyGuarantee:
         What else a reader must know.
     unit : str, default="one ballot"
         What is protected.
+
+    Raises
+    ------
+    ValueError
+        If the trust model or the neighbouring relation is unknown, or a number out of bounds.
+
+    Notes
+    -----
+    Epsilon and delta are kept as floats, a fraction that is none rounded up.
 
     Examples
     --------
@@ -64,12 +90,28 @@ class PrivacyGuarantee:
     unit: str = "one ballot"
 
     def __post_init__(self):
-        if self.trust not in TRUST:
-            raise ValueError(f"trust must be one of {sorted(TRUST)}, got {self.trust!r}.")
+        if not isinstance(self.trust, str) or self.trust != _all_of([self.trust]):
+            raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {self.trust!r}.")
         if self.neighboring not in NEIGHBORING:
             raise ValueError(f"neighboring must be one of {sorted(NEIGHBORING)}, got {self.neighboring!r}.")
         if not (self.epsilon >= 0 and 0 <= self.delta <= 1):
             raise ValueError(f"epsilon must be >= 0 and delta in [0, 1], got {self.epsilon!r} and {self.delta!r}.")
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, rounded_up(getattr(self, name)))
+
+    @property
+    def parties(self):
+        """Who must be trusted, as a tuple of str; empty where it is nobody.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyGuarantee
+        >>> shuffled = PrivacyGuarantee(1.0, 1e-6, "shuffle", "replace", "randomized response")
+        >>> noisy = PrivacyGuarantee(1.0, 0.0, "central", "replace", "discrete Laplace noise")
+        >>> PrivacyGuarantee.compose([shuffled, noisy]).parties
+        ('the shuffler', 'the curator')
+        """
+        return tuple(party for name in self.trust.split(_AND) for party in TRUST[name].parties)
 
     @classmethod
     def nothing(cls, how="exact statistics"):
@@ -83,37 +125,44 @@ class PrivacyGuarantee:
         Parameters
         ----------
         guarantees : iterable of PrivacyGuarantee
-            Releases computed from the same voters, under one neighbouring relation.
+            Releases computed from the same voters, under one neighbouring relation and for one unit.
 
         Returns
         -------
         PrivacyGuarantee
-            Epsilons and deltas summed; the weakest trust, arithmetic and certificate of all.
+            Epsilons and deltas summed, and rounded up; everybody whom one of them trusts; the weakest arithmetic
+            and certificate of all.
 
         Raises
         ------
         ValueError
-            If there are none, or their neighbouring relations differ.
+            If there are none, or their neighbouring relations or units differ.
         """
         guarantees = list(guarantees)
         if not guarantees:
             raise ValueError("guarantees must hold at least one guarantee.")
-        relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+        promising = [g for g in guarantees if math.isfinite(g.epsilon)] or guarantees[:1]
+        relations = {g.neighboring for g in promising}
         if len(relations) > 1:
             raise ValueError(
                 f"guarantees under different neighbouring relations do not add up ({sorted(relations)}); "
-                "fit all estimators with one `neighboring`."
+                "compose [g.under_replace() for g in guarantees], or fit all estimators with one `neighboring`."
             )
-        order = list(TRUST)
+        units = {g.unit for g in promising}
+        if len(units) > 1:
+            raise ValueError(
+                f"guarantees for different units do not add up ({sorted(units)}); state all of them for one unit."
+            )
         return cls(
-            epsilon=math.fsum(g.epsilon for g in guarantees),
-            delta=min(1.0, math.fsum(g.delta for g in guarantees)),
-            trust=min((g.trust for g in guarantees), key=order.index),
-            neighboring=relations.pop() if relations else guarantees[0].neighboring,
+            epsilon=sum_up(g.epsilon for g in guarantees),
+            delta=min(1.0, sum_up(g.delta for g in guarantees)),
+            trust=_all_of(g.trust for g in guarantees),
+            neighboring=relations.pop(),
             how=f"{len(guarantees)} releases, basic composition",
             arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
             certified=all(g.certified for g in guarantees),
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
+            unit=units.pop(),
         )
 
     def simulated(self, certified):
@@ -123,7 +172,7 @@ class PrivacyGuarantee:
     def under_replace(self):
         """Return what holds when one ballot is replaced: it is removed, and another is added.
 
-        Group privacy for two steps: 2 epsilon, and delta grows by 1 + e^epsilon.
+        Group privacy for two steps: 2 epsilon, and delta times 1 + e^epsilon, both rounded up.
 
         Examples
         --------
@@ -133,7 +182,10 @@ class PrivacyGuarantee:
         """
         if self.neighboring == "replace":
             return self
-        delta = min(1.0, self.delta * (1 + math.exp(min(self.epsilon, 700.0)))) if self.delta else 0.0
+        delta = 0.0
+        if self.delta:  # math.exp is off by less than an ulp
+            growth = math.nextafter(math.nextafter(math.exp(min(self.epsilon, 700.0)), math.inf), math.inf)
+            delta = min(1.0, rounded_up(Fraction(self.delta) * (1 + Fraction(growth))))
         return replace(self, epsilon=2 * self.epsilon, delta=delta, neighboring="replace")
 
     def __str__(self):
@@ -143,3 +195,12 @@ class PrivacyGuarantee:
         seed = "" if self.certified else "; simulation only: a seed was given"
         but = "; read its caveats" if self.caveats else ""
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
+
+
+def _all_of(trusts):
+    """Return the trust that needs everybody whom one of these needs; an unknown one is left out."""
+    named = {name for trust in trusts for name in trust.split(_AND)}
+    if "none" in named:
+        return "none"
+    needed = [name for name in TRUST if name in named and TRUST[name].parties]
+    return _AND.join(needed) if needed else "local"

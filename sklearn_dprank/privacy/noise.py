@@ -161,7 +161,7 @@ def rounded_gaussian(values, sigma, bits):
     Parameters
     ----------
     values : array of int
-        Integer statistics, of any shape.
+        Integer statistics, of any shape; Python integers (dtype object) where 64 bits do not hold them.
     sigma : float
         Standard deviation, positive and below 2**58.
     bits : BitSource
@@ -169,7 +169,7 @@ def rounded_gaussian(values, sigma, bits):
 
     Returns
     -------
-    ndarray of int64, of the shape of `values`
+    ndarray of int64 or object, of the shape of `values`
         The noisy statistics.
 
     Raises
@@ -191,12 +191,12 @@ def rounded_gaussian(values, sigma, bits):
     (2,)
     """
     values = np.asarray(values)
-    if values.dtype.kind not in "iu":
+    if values.dtype.kind not in "iuO":
         raise ValueError(f"values must be integers, got dtype {values.dtype}.")
     if not 0 < sigma < 2.0**58:
         raise ValueError(f"sigma must be positive and below 2**58, got {sigma!r}.")
-    noise = np.rint(sigma * (1 + 2.0**-50) * bits.normal(values.size))
-    return values.astype(np.int64) + noise.astype(np.int64).reshape(values.shape)
+    noise = np.rint(sigma * (1 + 2.0**-50) * bits.normal(values.size)).astype(np.int64).reshape(values.shape)
+    return (values if values.dtype.kind == "O" else values.astype(np.int64)) + noise
 
 
 def _harmonic_run(size, bits):

@@ -22,9 +22,20 @@ class Sensitivity(NamedTuple):
     l2_squared: Fraction
     gauge: int | None = None
 
+    def within(self, other):
+        """Tell whether noise for a statistic of sensitivity `other` covers one of this sensitivity.
+
+        Examples
+        --------
+        >>> Sensitivity(2, Fraction(4)).within(Sensitivity(3, Fraction(5)))
+        True
+        """
+        gauge_fits = other.gauge is None or (self.gauge is not None and self.gauge <= other.gauge)
+        return self.l1 <= other.l1 and self.l2_squared <= other.l2_squared and gauge_fits
+
 
 class Ask(NamedTuple):
-    """A rule's declaration: `times` queries of the type of `query`, for `share` of the budget."""
+    """A rule's declaration: `times` queries of the kind of `query`, for `share` of the budget."""
 
     query: "Query"
     times: int = 1
@@ -78,6 +89,15 @@ class Query:
             For queries that complete ballots.
         """
         raise NotImplementedError
+
+    @property
+    def kind(self):
+        """What a rule declares when it asks for this query, hashable: the query itself, or its type.
+
+        It is the type where a rule cannot know beforehand which of them it will ask. A query is then answered at
+        the price of the one that was declared, if its own sensitivity is no larger.
+        """
+        return self
 
     @property
     def meaning(self):

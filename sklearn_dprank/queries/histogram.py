@@ -18,10 +18,18 @@ _CELLS = 1 << 16  # cells read at a time
 class Histogram(Query):
     """How many voters gave each of the n_items! complete strict rankings (Shang et al. 2014).
 
-    Tied and partial ballots are first completed by fair coins, voter by voter. Cells are numbered by
+    Tied and partial ballots are first completed by fair coins, voter by voter; see
+    `sklearn_dprank.rankings.completed`. Cells are numbered by
     `sklearn_dprank.orders.permutations.permutation_index`.
+
+    Parameters
+    ----------
+    unseen_last : bool, default=False
+        Whether items without an opinion are completed as positional scores have it, behind all others. False
+        puts them on either side by a coin, as margins and net wins have it.
     """
 
+    unseen_last: bool = False
     largest: ClassVar[int] = 10
 
     @classmethod
@@ -36,7 +44,7 @@ class Histogram(Query):
             )
 
     def vector(self, profile, coins):
-        index = permutation_index(completed_ballots(profile, coins))
+        index = permutation_index(completed_ballots(profile, coins, self.unseen_last))
         return np.bincount(index, minlength=factorial(profile.n_items))
 
     def sensitivity(self, n_items, neighboring):
@@ -46,14 +54,18 @@ class Histogram(Query):
     def published_l1(self, n_items):
         return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
 
+    def __str__(self):
+        return f"Histogram(unseen_last={self.unseen_last})" if self.unseen_last else "Histogram"
 
-def completed_ballots(profile, coins):
-    """Return every ballot as a complete strict ranking, int64, shape (n_items, n_voters)."""
+
+def completed_ballots(profile, coins, unseen_last):
+    """Return every ballot as a complete strict ranking, shape (n_items, n_voters).
+
+    Strict ballots are completed like all others: time must not tell whether one of them was not.
+    """
     if profile.positions is None:
         raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
-    if profile.strict:  # nothing to complete, and no coin is tossed
-        return profile.positions.table.astype(np.int64)
-    return completed(profile.positions, coins)
+    return completed(profile.positions.table, profile.positions.sentinel, coins, unseen_last=unseen_last)
 
 
 def cells(histogram, n_items):

@@ -54,6 +54,10 @@ class PairTallies(Query):
     def examples(cls, n_items):
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
+    @property
+    def kind(self):
+        return PairTallies
+
     def vector(self, profile, coins):
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
@@ -127,6 +131,10 @@ class PairMargin(Query):
     @classmethod
     def examples(cls, n_items):
         return [cls(i, j) for i, j in combinations(range(n_items), 2)]
+
+    @property
+    def kind(self):
+        return PairMargin
 
     def vector(self, profile, coins):
         return profile.margins[self.i, self.j : self.j + 1]

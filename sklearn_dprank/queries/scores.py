@@ -15,6 +15,7 @@ from .pairs import NetWins
 
 #: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
 SCORE_GRID = 720720
+_HALF = 2**31
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class PositionalScores(Query):
     """
 
     scores: tuple[float, ...] = field(default=())
-    steps: ClassVar[tuple[Query, ...]] = (Histogram(),)
+    steps: ClassVar[tuple[Query, ...]] = (Histogram(unseen_last=True), Histogram())
 
     @classmethod
     def examples(cls, n_items):
@@ -58,12 +59,14 @@ class PositionalScores(Query):
         # 2 * sum + size over 2 * size: the mean rounded to the nearest integer, without floats.
         size = last - first + 1
         share = (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
-        out = np.zeros(profile.n_items, dtype=np.int64)
-        np.add.at(out, item, share * voters)
-        return out
+        # In two halves, because large scores of many voters exceed 64 bits together.
+        halves = np.zeros((2, profile.n_items), dtype=np.int64)
+        for half, part in zip(halves, np.divmod(share, _HALF), strict=True):
+            np.add.at(half, item, part * voters)
+        return _joined(*halves)
 
     def read(self, vector, n_items):
-        return vector * self._grid[1]
+        return np.asarray(vector, dtype=float) * self._grid[1]
 
     def sensitivity(self, n_items, neighboring):
         change = sorted(int(s) for s in self._grid[0])
@@ -77,13 +80,21 @@ class PositionalScores(Query):
 
     def step(self, source, answer):
         scores, unit = self._grid
-        total = np.zeros(len(scores), dtype=np.int64)
+        if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
+            answer = answer.astype(float)  # no 64-bit integer holds the totals
+        total = np.zeros(len(scores), dtype=answer.dtype)
         for positions, counts in cells(answer, len(scores)):
-            total += [int(scores[places] @ counts) for places in positions]
+            total += [scores[places] @ counts for places in positions]
         return total * unit
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
+
+
+def _joined(high, low):
+    """Return high 2^31 + low, as int64 where that holds it and as Python integers where it does not."""
+    totals = [a * _HALF + b for a, b in zip(high.tolist(), low.tolist(), strict=True)]
+    return np.array(totals, dtype=np.int64 if max(map(abs, totals)) < 2**62 else object)
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ class ScoresByHistogram(Query):
 
     def vector(self, profile, coins):
         scores, _ = self._whole(profile.n_items)
-        return scores[completed_ballots(profile, coins)].sum(axis=1)
+        return scores[completed_ballots(profile, coins, isinstance(self.scores, PositionalScores))].sum(axis=1)
 
     def read(self, vector, n_items):
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)

@@ -111,6 +111,10 @@ class MaxViolatedMargin(OrderUtility):
             return inf
         return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
 
+    @property
+    def kind(self):
+        return MaxViolatedMargin
+
     def check(self, n_items):
         if self.window is None and n_items > 16:
             raise ValueError(

@@ -1,9 +1,10 @@
-"""The voter's side: one ballot in, one report out, and how a curator counts reports."""
+"""The curator's half of local protocols: what devices are told, and what their reports say together."""
 
-from .base import Randomizer, RefusedReport
+from .base import Randomizer
 from .hypercube import HypercubeSampling
 from .mallows import MallowsRandomizer
 from .privunit import PrivUnitG
+from .reports import RefusedReport
 from .response import RandomizedResponse
 from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 

@@ -1,64 +1,164 @@
-"""What every randomizer is, and how a curator refuses a report."""
+"""What every randomizer is to a curator: a protocol, and how to count the reports."""
+
+import math
+from decimal import Decimal, localcontext
+from numbers import Integral
 
 from sklearn.base import BaseEstimator
 
+from ..devices.device import checked, voter_half
+from ..devices.protocol import FLIP_GRID, VERSION, are_items, flips_cost, log_ratio
+from ..privacy.checks import check_epsilon
 from ..queries import Query
 
 
-class RefusedReport(ValueError):
-    """A report that does not follow the protocol; `reason` echoes nothing of it."""
-
-    def __init__(self, reason):
-        super().__init__(f"report refused: {reason}")
-        self.reason = reason
-
-
 class Randomizer(BaseEstimator):
-    """What a voter's device does to one ballot, and how a curator reads the reports.
+    """The curator's half: what devices are told, and what their reports say together.
 
     A subclass says what its reports determine (``releases``, a Query) and what rounding costs
-    (``arithmetic``), and defines ``protocol(epsilon, n_items)``, ``report(protocol, ballot, bits)``,
-    ``counter(protocol)`` and ``variance(protocol)``. All but the first read the public protocol only.
+    (``arithmetic``), and defines ``protocol(epsilon, items)``, ``counter(protocol)`` and ``variance(protocol)``. A
+    counter has ``add_report(report)``, ``add(drawn)`` for what devices draw together, and ``answer()``. The voter's
+    half, which draws, is a module of `sklearn_dprank.devices`.
     """
 
     releases: Query
     arithmetic = "exact"
 
-    def spent(self, epsilon, n_items):
+    def protocol(self, epsilon, items):
+        """Return what a device must know, as JSON-able data."""
+        raise NotImplementedError
+
+    def spent(self, epsilon, items):
         """Return the true, pure epsilon of one whole report.
 
         Parameters
         ----------
         epsilon : float
             What was asked for.
-        n_items : int
-            Number of items.
+        items : int or list
+            Number or names of the items.
 
         Returns
         -------
         float
             `epsilon`, unless a published calibration spends another.
         """
-        return float(epsilon)
+        return float(self.protocol(epsilon, items)["epsilon"])
 
 
-def fields(report, protocol, *names):
-    """Return the values of `names` in a report that has these and its version, and nothing else.
+def drafted(randomizer, items, epsilon, **fields):
+    """Return a protocol that devices follow: its own device's check has passed it.
+
+    Parameters
+    ----------
+    randomizer : str
+        Its name on the wire.
+    items : int or list
+        Number or names of the items.
+    epsilon : str
+        What is stated, as text.
+    **fields
+        What else the voter's half needs.
 
     Raises
     ------
-    RefusedReport
-        Otherwise.
+    ValueError
+        If the names of the items cannot be written the same way in every language.
     """
-    if not isinstance(report, dict):
-        raise RefusedReport("not a JSON object")
-    if any(report.get(name) != protocol[name] for name in ("version", "randomizer")):
-        raise RefusedReport("wrong version")
-    if set(report) != {"version", "randomizer", *names}:
-        raise RefusedReport("wrong keys")
-    return [report[name] for name in names]
+    names = listed(items)
+    return checked({"version": VERSION, "randomizer": randomizer, "items": names, "epsilon": epsilon, **fields})
 
 
-def stamped(protocol, **values):
-    """Return a report with these values under the version that `fields` asks for."""
-    return {"version": protocol["version"], "randomizer": protocol["randomizer"], **values}
+def listed(items):
+    """Return names as a list of str and int; 0, 1, ... where only their number is given."""
+    if isinstance(items, Integral):
+        return list(range(int(items)))
+    names = [
+        str(item) if isinstance(item, str) else int(item) if isinstance(item, Integral) else item for item in items
+    ]
+    if not are_items(names):
+        raise ValueError(
+            "items must be at least two distinct names that every language reads alike: text of at most 1,000 "
+            f"characters, or integers below 2^53; got {len(names)} of which some are not."
+        )
+    return names
+
+
+def as_text(number):
+    """Return an epsilon as the text that protocols state: what `repr` shows of a float.
+
+    Raises
+    ------
+    ValueError
+        If it is not positive and finite.
+    """
+    check_epsilon(number)
+    return repr(float(number))
+
+
+def flip_within(epsilon, times=1):
+    """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : str or Decimal
+        As the protocol states it.
+    times : int, default=1
+        How many answers share it.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is so small that every answer would be a fair coin.
+
+    Examples
+    --------
+    >>> flip_within("1.0") / 2**52
+    0.2689414213699952
+    """
+    budget = Decimal(epsilon)
+    with localcontext() as context:
+        context.prec = 60
+        # Beyond 36 per answer, one point of the grid is as little as there is.
+        flip = max(1, math.ceil(FLIP_GRID / (1 + min(budget / times, Decimal(64)).exp())))
+    while flip < FLIP_GRID // 2 and flips_cost(flip, times) > budget:
+        flip += 1
+    if flip >= FLIP_GRID // 2:
+        raise ValueError(
+            f"epsilon={float(epsilon)} is too small for {times} answer(s): each would be a fair coin; it must be above "
+            f"{times * 1e-15:g}."
+        )
+    return flip
+
+
+def levels_within(epsilon):
+    """Return [2^52, low]: integer weights whose ratio is the largest that spends at most `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : str
+        As the protocol states it.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is so small that both weights would be equal.
+    """
+    budget = Decimal(epsilon)
+    with localcontext() as context:
+        context.prec = 60
+        low = max(1, math.ceil(FLIP_GRID / min(budget, Decimal(64)).exp()))
+    while low < FLIP_GRID and log_ratio(FLIP_GRID, low) > budget:
+        low += 1
+    if low >= FLIP_GRID:
+        raise ValueError(f"epsilon={epsilon} is too small: reports would say nothing; it must be above 1e-15.")
+    return [FLIP_GRID, low]
+
+
+def simulated(counter, protocol, ballots, bits):
+    """Let a counter count what the devices of these ballots draw, many devices at a time."""
+    half = voter_half(protocol)
+    step = half.block(protocol)
+    for start in range(0, ballots.table.shape[1], step):
+        block = ballots._replace(table=ballots.table[:, start : start + step])
+        counter.add(half.draw(protocol, block, bits))

@@ -1,18 +1,14 @@
-"""A whole ranking as a report: Mallows' model around the voter's own."""
+"""A whole ranking as a report, Mallows' model around the voter's own: the curator's half."""
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
+from ..devices.protocol import FLIP_GRID
 from ..privacy.checks import check_epsilon
 from ..queries import NetWins, n_pairs
-from .ballots import completed
-from .base import Randomizer, RefusedReport, fields, stamped
-from .weighted import LEAD, WeightedLaw
-
-_GRID = 2**52
-_BLOCK = 1 << 20  # positions held at a time while simulating
+from .base import Randomizer, as_text, drafted, listed
+from .reports import RefusedReport, fields
 
 
 class MallowsRandomizer(Randomizer):
@@ -48,52 +44,27 @@ class MallowsRandomizer(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import MallowsRandomizer
-    >>> protocol = MallowsRandomizer().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = MallowsRandomizer().protocol(epsilon=1.0, items=10)
     >>> round(MallowsRandomizer.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     71.4
     """
 
     releases = NetWins()
 
-    def protocol(self, epsilon, n_items):
-        """Return what a client must know, as JSON-able data.
+    def protocol(self, epsilon, items):
+        """Return what a device must know, as JSON-able data.
 
         Raises
         ------
         ValueError
-            If epsilon is invalid.
+            If epsilon is invalid, or there are more than 2,000 items.
         """
         check_epsilon(epsilon)
-        theta = epsilon / n_pairs(n_items)
+        names = listed(items)
+        theta = epsilon / n_pairs(len(names))
         up = 1 + 2.0**-50 * (1 + epsilon)  # more than the rounding of the exponential
-        weights = [min(_GRID, math.ceil(math.exp(-theta * v) * up * _GRID)) for v in range(n_items)]
-        return {
-            "version": 1,
-            "randomizer": "mallows",
-            "n_items": int(n_items),
-            "epsilon": float(epsilon),
-            "weights": [max(1, weight) for weight in weights],
-        }
-
-    @staticmethod
-    def report(protocol, ballot, bits):
-        """Randomise one ballot.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-        ballot : Positions
-            Of one voter.
-        bits : Bits
-            The voter's own randomness.
-
-        Returns
-        -------
-        dict
-            JSON-able: ``positions`` says where the report puts each item; 0 is best.
-        """
-        return stamped(protocol, positions=_answer(protocol, ballot.table, ballot.sentinel, bits)[0].tolist())
+        weights = [min(FLIP_GRID, math.ceil(math.exp(-theta * v) * up * FLIP_GRID)) for v in range(len(names))]
+        return drafted("mallows", names, as_text(epsilon), weights=[max(1, weight) for weight in weights])
 
     @staticmethod
     def counter(protocol):
@@ -123,7 +94,7 @@ class _PlaceCounter:
 
     def __init__(self, protocol):
         self._protocol = protocol
-        self._m = protocol["n_items"]
+        self._m = len(protocol["items"])
         self._n_reports = 0
         self._counts = np.zeros((self._m, self._m), dtype=np.int64)
 
@@ -135,7 +106,7 @@ class _PlaceCounter:
         RefusedReport
             If it does not follow the protocol; nothing is counted then.
         """
-        (positions,) = fields(report, self._protocol, "positions")
+        (positions,) = fields(report, "positions")
         if not isinstance(positions, list) or len(positions) != self._m:
             raise RefusedReport("not one position for each item")
         if not all(type(p) is int for p in positions) or sorted(positions) != list(range(self._m)):
@@ -143,15 +114,11 @@ class _PlaceCounter:
         self._counts[np.arange(self._m), positions] += 1
         self._n_reports += 1
 
-    def add_ballots(self, ballots, bits):
-        """Randomise and count every ballot, as if each voter had sent a report."""
-        table = ballots.table
-        step = max(1, _BLOCK // self._m)
-        for start in range(0, table.shape[1], step):
-            positions = _answer(self._protocol, table[:, start : start + step], ballots.sentinel, bits)
-            cells = np.bincount((np.arange(self._m) * self._m + positions).ravel(), minlength=self._m**2)
-            self._counts += cells.reshape(self._m, self._m)
-        self._n_reports += table.shape[1]
+    def add(self, drawn):
+        """Count what many devices drew together."""
+        cells = np.bincount((np.arange(self._m) * self._m + drawn).ravel(), minlength=self._m**2)
+        self._counts += cells.reshape(self._m, self._m)
+        self._n_reports += len(drawn)
 
     def answer(self):
         """Return the estimated net wins, divided by the number of reports; 0 without reports."""
@@ -160,27 +127,8 @@ class _PlaceCounter:
 
 def _scores(protocol):
     """Return the score of each reported place whose mean is the voter's net wins."""
-    m = protocol["n_items"]
-    theta = protocol["epsilon"] / n_pairs(m)
+    m = len(protocol["items"])
+    theta = float(protocol["epsilon"]) / n_pairs(m)
     q = np.arange(1, m)
     steps = -2 * math.expm1(-theta * m) / (np.expm1(-theta * q) * np.expm1(-theta * (m - q)))
     return steps.sum() / 2 - np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def _answer(protocol, table, sentinel, bits):
-    """Draw a ranking for every column of `table` by repeated insertion: positions, shape (n, n_items)."""
-    places = completed(table, sentinel, bits.coins)
-    m, n_voters = table.shape
-    leads = bits.noise.integers(LEAD, m * n_voters).reshape(m, n_voters)
-    at = np.empty((m, n_voters), dtype=np.int64)  # where each place of the ballot is put
-    for place, law in enumerate(_overtaking(tuple(protocol["weights"]))):
-        earlier = at[:place]
-        at[place] = place - law.pick(leads[place], bits.noise)
-        earlier += earlier >= at[place]
-    return np.take_along_axis(at.T, places, axis=1)
-
-
-@lru_cache(maxsize=16)
-def _overtaking(weights):
-    """Return for each place the law of how many of its predecessors it overtakes."""
-    return [WeightedLaw(weights[: place + 1]) for place in range(len(weights))]

@@ -1,20 +1,17 @@
-"""A noisy direction: the Gaussian form of PrivUnit on centred net wins."""
+"""A noisy direction, the Gaussian form of PrivUnit on centred net wins: the curator's half."""
 
 import math
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 from scipy.stats import chi2
 
-from ..privacy.checks import check_epsilon
+from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
-from .ballots import net_wins
-from .base import Randomizer, RefusedReport, fields, stamped
+from .base import Randomizer, as_text, drafted, levels_within, listed
+from .reports import RefusedReport, fields
 
-_PER_UNIT = 1024  # points of the public grid in one unit
-_LARGEST_EPSILON = 500.0  # beyond, tails of the normal law underflow
 _CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
-_BLOCK = 1 << 20  # coordinates held at a time while simulating
 
 
 class PrivUnitG(Randomizer):
@@ -45,7 +42,7 @@ class PrivUnitG(Randomizer):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import PrivUnitG
-    >>> protocol = PrivUnitG().protocol(epsilon=1.0, n_items=10)
+    >>> protocol = PrivUnitG().protocol(epsilon=1.0, items=10)
     >>> round(PrivUnitG.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     21.9
     """
@@ -53,50 +50,24 @@ class PrivUnitG(Randomizer):
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
-    def protocol(self, epsilon, n_items):
-        """Return what a client must know, as JSON-able data.
+    def protocol(self, epsilon, items):
+        """Return what a device must know, as JSON-able data.
 
         Raises
         ------
         ValueError
-            If epsilon is invalid, or too large for double precision.
+            If epsilon is invalid.
         """
-        check_epsilon(epsilon)
-        if epsilon > _LARGEST_EPSILON:
-            raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for PrivUnitG, got {epsilon!r}.")
-        gamma = _best_gamma(epsilon, n_items)
+        names, stated = listed(items), as_text(epsilon)
+        levels = levels_within(stated)
+        spent = math.log(levels[0] / levels[1])
+        gamma = _best_gamma(spent, len(names))
         # A report's density is at most 1 / `rarest` times the normal one.
-        rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-epsilon))
-        return {
-            "version": 1,
-            "randomizer": "privunit",
-            "n_items": int(n_items),
-            "epsilon": float(epsilon),
-            "gamma": gamma,
-            "norm": math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, n_items - 1))),
-            "points_per_unit": _PER_UNIT,
-        }
-
-    @staticmethod
-    def report(protocol, ballot, bits):
-        """Randomise one ballot.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-        ballot : Positions
-            Of one voter.
-        bits : Bits
-            The voter's own randomness.
-
-        Returns
-        -------
-        dict
-            JSON-able: ``vector`` holds n_items - 1 integers, the report without its last coordinate in
-            points of the public grid.
-        """
-        return stamped(protocol, vector=_answer(protocol, ballot.table, ballot.sentinel, bits)[0, :-1].tolist())
+        rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-spent))
+        norm = math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, len(names) - 1)))
+        return drafted(
+            "privunit", names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
+        )
 
     @staticmethod
     def counter(protocol):
@@ -118,8 +89,9 @@ class PrivUnitG(Randomizer):
             Less the mean square of the net wins themselves ((m^2 - 1) / 3 for a complete ranking), it is
             the variance of the unbiased estimate from one report, averaged over the items.
         """
-        m, gamma = protocol["n_items"], protocol["gamma"]
-        return (m * m - 1) / 3 * float(_relative_square(gamma, protocol["epsilon"], m))
+        m = len(protocol["items"])
+        gamma, epsilon = _shape(protocol)
+        return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
 
 class _VectorCounter:
@@ -127,7 +99,7 @@ class _VectorCounter:
 
     def __init__(self, protocol):
         self._protocol = protocol
-        self._m = protocol["n_items"]
+        self._m = len(protocol["items"])
         self._largest = protocol["norm"] * protocol["points_per_unit"] + 1  # of a coordinate, rounded
         self._n_reports = 0
         self._sum = np.zeros(self._m, dtype=np.int64)
@@ -140,69 +112,28 @@ class _VectorCounter:
         RefusedReport
             If it does not follow the protocol; nothing is counted then.
         """
-        (vector,) = fields(report, self._protocol, "vector")
+        (vector,) = fields(report, "vector")
         if not isinstance(vector, list) or len(vector) != self._m - 1:
             raise RefusedReport("not the right number of coordinates")
         if not all(type(x) is int and -self._largest <= x <= self._largest for x in vector):
             raise RefusedReport("coordinate out of range")
-        self._sum += _clipped(np.array([[*vector, -sum(vector)]], dtype=float), self._largest)[0]
-        self._n_reports += 1
+        self.add(np.array([[*vector, -sum(vector)]], dtype=float))
 
-    def add_ballots(self, ballots, bits):
-        """Randomise and count every ballot, as if each voter had sent a report."""
-        table = ballots.table
-        step = max(1, _BLOCK // self._m)
-        for start in range(0, table.shape[1], step):
-            vectors = _answer(self._protocol, table[:, start : start + step], ballots.sentinel, bits)
-            self._sum += _clipped(vectors, self._largest).sum(axis=0)
-        self._n_reports += table.shape[1]
+    def add(self, drawn):
+        """Count what many devices drew together, clipped at the public norm."""
+        self._sum += np.rint(shortened(drawn, self._largest)).astype(np.int64).sum(axis=0)
+        self._n_reports += len(drawn)
 
     def answer(self):
         """Return the estimated net wins, divided by the number of reports; 0 without reports."""
-        gamma, epsilon = self._protocol["gamma"], self._protocol["epsilon"]
-        scale = math.sqrt(self._m * (self._m**2 - 1) / 3) / float(_lean(gamma, epsilon))
+        scale = math.sqrt(self._m * (self._m**2 - 1) / 3) / float(_lean(*_shape(self._protocol)))
         return scale * self._sum / (self._protocol["points_per_unit"] * max(1, self._n_reports))
 
 
-def _answer(protocol, table, sentinel, bits):
-    """Draw a vector of sum zero for every column of `table`, in points of the grid: int64, (n, n_items)."""
-    gamma, epsilon = protocol["gamma"], protocol["epsilon"]
-    above = float(ndtr(-gamma))
-    direction = _directions(net_wins(table, sentinel), bits.coins)
-    likely = bits.noise.uniform(len(direction)) * (above + ndtr(gamma) * math.exp(-epsilon)) < above
-    tail = bits.noise.uniform(len(direction))
-    lean = np.where(likely, -ndtri(above * tail), ndtri(ndtr(gamma) * tail))
-    noise = _centred_normals(direction.shape, bits.noise)
-    noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
-    points = np.rint(_clipped(noise, protocol["norm"], whole=False) * protocol["points_per_unit"]).astype(np.int64)
-    points[:, -1] = -points[:, :-1].sum(axis=1)
-    return points
-
-
-def _directions(wins, coins):
-    """Return a random unit vector for each row of net wins, whose mean is that row divided by R."""
-    n_voters, m = wins.shape
-    square = np.einsum("vi,vi->v", wins, wins)
-    # |w|^2 is an integer of at most m (m^2 - 1) / 3, so complete rankings never flip.
-    share = np.sqrt(square / (m * (m * m - 1) // 3))
-    flips = 2 * coins.uniform(n_voters) > 1 + share
-    anywhere = _centred_normals(wins.shape, coins)
-    vector = np.where((square == 0)[:, None], anywhere, wins)
-    vector = vector / np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
-    return np.where(flips[:, None], -vector, vector)
-
-
-def _centred_normals(shape, bits):
-    """Return rows of the standard normal law on the vectors of sum zero."""
-    rows = bits.normal(shape[0] * shape[1]).reshape(shape)
-    return rows - rows.mean(axis=1, keepdims=True)
-
-
-def _clipped(vectors, norm, whole=True):
-    """Return each row shortened to `norm` where it is longer; `whole` rounds to integers."""
-    length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors, dtype=float))
-    vectors = vectors * np.minimum(1.0, norm / np.maximum(length, norm))[:, None]
-    return np.rint(vectors).astype(np.int64) if whole else vectors
+def _shape(protocol):
+    """Return gamma, and the epsilon that the levels spend."""
+    high, low = protocol["levels"]
+    return protocol["gamma"] / PER_UNIT, math.log(high / low)
 
 
 def _lean(gamma, epsilon):

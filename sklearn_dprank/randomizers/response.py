@@ -1,16 +1,14 @@
-"""Randomised response on a few pairs that each voter draws."""
+"""Randomised response on a few pairs that each voter draws: the curator's half."""
 
 from numbers import Integral
 
 import numpy as np
 
-from ..privacy.flips import flip_probability
+from ..devices.protocol import FLIP_GRID
 from ..queries import PairTallies, Tallies, n_pairs
 from ..theory.yan import best_query_count
-from .answers import FLIP_GRID, counted_wins, distinct, flipped_answers, is_answer, is_pair
-from .base import Randomizer, RefusedReport, fields, stamped
-
-_BLOCK = 1 << 22  # pair marks held at a time while simulating
+from .base import Randomizer, as_text, drafted, flip_within, listed
+from .reports import RefusedReport, fields, require_answer, require_pair
 
 
 class PairFlips(Randomizer):
@@ -31,7 +29,7 @@ class PairFlips(Randomizer):
         self.n_queries = n_queries
 
     def _flip(self, epsilon, n_queries):
-        """Return the flip probability of one of the answers, and what else the protocol states.
+        """Return the flip of one of the answers, over 2^52, and the epsilon of all, as text.
 
         Parameters
         ----------
@@ -42,61 +40,32 @@ class PairFlips(Randomizer):
         """
         raise NotImplementedError
 
-    def protocol(self, epsilon, n_items):
-        """Return what a client must know, as JSON-able data.
+    def protocol(self, epsilon, items):
+        """Return what a device must know, as JSON-able data.
 
         Parameters
         ----------
         epsilon : float
             Privacy loss of the whole report.
-        n_items : int
-            Number of items.
+        items : int or list
+            Number or names of the items.
 
         Raises
         ------
         ValueError
             If there are fewer pairs than queries, or a parameter is out of bounds.
         """
-        k = self.n_queries
+        names = listed(items)
+        k, most = self.n_queries, n_pairs(len(names))
         if k is None:
-            k = best_query_count(epsilon, n_items, randomizer=self._published_as, variant="published")
-        if not isinstance(k, Integral) or not 1 <= int(k) <= n_pairs(n_items):
+            k = best_query_count(epsilon, len(names), randomizer=self._published_as, variant="published")
+        if not isinstance(k, Integral) or not 1 <= int(k) <= most:
             raise ValueError(
-                f"n_queries must be an integer between 1 and the {n_pairs(n_items)} pairs of {n_items} items, "
+                f"n_queries must be an integer between 1 and the {most} pairs of {len(names)} items, "
                 f"got {self.n_queries!r}."
             )
         flip, stated = self._flip(epsilon, int(k))
-        return {
-            "version": 1,
-            "randomizer": self._name,
-            "n_items": int(n_items),
-            "n_queries": int(k),
-            "epsilon": float(epsilon),
-            "flip": [int(flip * FLIP_GRID), FLIP_GRID],
-            **stated,
-        }
-
-    @staticmethod
-    def report(protocol, ballot, bits):
-        """Randomise one ballot.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-        ballot : Positions
-            Of one voter.
-        bits : Bits
-            The voter's own randomness.
-
-        Returns
-        -------
-        dict
-            JSON-able; its keys and length do not depend on the ballot.
-        """
-        first, second, answers = _answer(protocol, ballot, bits)
-        pairs = np.column_stack([first[0], second[0]]).tolist()
-        return stamped(protocol, pairs=pairs, answers=answers[0].astype(int).tolist())
+        return drafted(self._name, names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @staticmethod
     def counter(protocol):
@@ -119,7 +88,7 @@ class PairFlips(Randomizer):
             complete ranking), it is the variance of the unbiased estimate from one report.
         """
         flip, grid = protocol["flip"]
-        return n_pairs(protocol["n_items"]) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
+        return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
 
 
 class RandomizedResponse(PairFlips):
@@ -148,22 +117,23 @@ class RandomizedResponse(PairFlips):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import RandomizedResponse
-    >>> RandomizedResponse().protocol(epsilon=1.0, n_items=4)["randomizer"]
+    >>> RandomizedResponse().protocol(epsilon=1.0, items=4)["randomizer"]
     'rr'
     """
 
     _name = "rr"
 
     def _flip(self, epsilon, n_queries):
-        return flip_probability(epsilon / n_queries), {}
+        stated = as_text(epsilon)
+        return flip_within(stated, n_queries), stated
 
 
 class _TallyCounter:
-    """Counts answers in O(n_items^2) memory, from reports or from ballots that it randomises itself."""
+    """Counts answers in O(n_items^2) memory."""
 
     def __init__(self, protocol):
         self._protocol = protocol
-        self._m = protocol["n_items"]
+        self._m = len(protocol["items"])
         self._wins = np.zeros((self._m, self._m), dtype=np.int64)
 
     def add_report(self, report):
@@ -178,14 +148,10 @@ class _TallyCounter:
         for (i, j), first_wins in zip(pairs, answers, strict=True):
             self._wins[(i, j) if first_wins else (j, i)] += 1
 
-    def add_ballots(self, ballots, bits):
-        """Randomise and count every ballot, as if each voter had sent a report."""
-        n_voters = ballots.table.shape[1]
-        step = max(1, _BLOCK // (n_pairs(self._m) if self._protocol["n_queries"] > 1 else 1))
-        for start in range(0, n_voters, step):
-            block = ballots._replace(table=ballots.table[:, start : start + step])
-            first, second, answers = _answer(self._protocol, block, bits)
-            self._wins += counted_wins(first, second, answers, self._m)
+    def add(self, drawn):
+        """Count what many devices drew together."""
+        first, second, answers = drawn
+        self._wins += counted_wins(first, second, answers, self._m)
 
     def answer(self):
         """Return the tallies."""
@@ -193,22 +159,20 @@ class _TallyCounter:
         return (Tallies(flip / grid, self._wins),)
 
     def _checked(self, report):
-        pairs, answers = fields(report, self._protocol, "pairs", "answers")
+        pairs, answers = fields(report, "pairs", "answers")
         k = self._protocol["n_queries"]
         if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
             raise RefusedReport("wrong number of answers")
-        if not all(map(is_answer, answers)):
-            raise RefusedReport("answer out of range")
-        if not all(is_pair(pair, self._m) for pair in pairs):
-            raise RefusedReport("pair out of range")
+        for answer in answers:
+            require_answer(answer)
+        for pair in pairs:
+            require_pair(pair, self._m)
         if len({tuple(pair) for pair in pairs}) < k:
             raise RefusedReport("pair asked twice")
         return pairs, answers
 
 
-def _answer(protocol, ballots, bits):
-    """Draw pairs and answer them for every ballot: (first, second, answer), each (n, K)."""
-    rows, columns = np.triu_indices(protocol["n_items"], 1)
-    pair = distinct(ballots.table.shape[1], protocol["n_queries"], len(rows), bits.assignment)
-    first, second = rows[pair], columns[pair]
-    return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)
+def counted_wins(first, second, answers, n_items):
+    """Return how many answers put i before j, int64, shape (n_items, n_items)."""
+    winner, loser = np.where(answers, first, second), np.where(answers, second, first)
+    return np.bincount((winner * n_items + loser).ravel(), minlength=n_items**2).reshape(n_items, n_items)

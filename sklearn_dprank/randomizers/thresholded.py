@@ -1,15 +1,12 @@
 """Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
 
+from decimal import ROUND_CEILING, localcontext
 from numbers import Real
 
+from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.calibration import classical_gaussian_sigma
-from ..privacy.flips import (
-    flip_epsilon,
-    thresholded_gaussian_flip,
-    thresholded_gaussian_sigma,
-    thresholded_laplace_flip,
-    thresholded_laplace_scale,
-)
+from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
+from .base import as_text, flip_within
 from .response import PairFlips
 
 _CALIBRATIONS = ("exact", "published")
@@ -23,27 +20,16 @@ class _Thresholded(PairFlips):
             raise ValueError(f"calibration must be one of {_CALIBRATIONS}, got {self.calibration!r}.")
         return self.calibration
 
-    def _stated(self, epsilon, n_queries, flip, **noise):
-        spent = float(epsilon) if self.calibration == "exact" else n_queries * flip_epsilon(flip)
-        return flip, {"calibration": self.calibration, **noise, "spent_epsilon": spent}
+    def _published(self, flip, n_queries):
+        """Return a flip over 2^52, and what K answers with it spend, rounded up in the twelfth digit."""
+        flip = int(flip * FLIP_GRID)
+        with localcontext(prec=12, rounding=ROUND_CEILING):
+            return flip, str(+flips_cost(flip, n_queries)).lower()
 
-    def spent(self, epsilon, n_items):
-        """Return the true, pure epsilon of one whole report.
-
-        Parameters
-        ----------
-        epsilon : float
-            What was asked for.
-        n_items : int
-            Number of items.
-
-        Returns
-        -------
-        float
-            `epsilon`, or what the published noise spends: K ln((1 - f) / f) for K answers flipped with
-            probability f. Delta is 0 either way.
-        """
-        return self.protocol(epsilon, n_items)["spent_epsilon"]
+    def _exact(self, epsilon, n_queries):
+        """Return the flip that spends all of epsilon, and epsilon: randomised response."""
+        stated = as_text(epsilon)
+        return flip_within(stated, n_queries), stated
 
 
 class ThresholdedLaplace(_Thresholded):
@@ -73,7 +59,7 @@ class ThresholdedLaplace(_Thresholded):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import ThresholdedLaplace
-    >>> round(ThresholdedLaplace(calibration="published").spent(epsilon=1.0, n_items=4), 3)
+    >>> round(ThresholdedLaplace(calibration="published").spent(epsilon=1.0, items=4), 3)
     0.832
     """
 
@@ -85,9 +71,9 @@ class ThresholdedLaplace(_Thresholded):
         self.calibration = calibration
 
     def _flip(self, epsilon, n_queries):
-        published = self._checked_calibration() == "published"
-        scale = n_queries / epsilon if published else thresholded_laplace_scale(epsilon / n_queries)
-        return self._stated(epsilon, n_queries, thresholded_laplace_flip(scale), scale=scale)
+        if self._checked_calibration() == "published":
+            return self._published(thresholded_laplace_flip(n_queries / epsilon), n_queries)
+        return self._exact(epsilon, n_queries)
 
 
 class ThresholdedGaussian(_Thresholded):
@@ -117,7 +103,7 @@ class ThresholdedGaussian(_Thresholded):
     Examples
     --------
     >>> from sklearn_dprank.randomizers import ThresholdedGaussian
-    >>> round(ThresholdedGaussian(delta=1e-4, calibration="published").spent(epsilon=1.0, n_items=4), 4)
+    >>> round(ThresholdedGaussian(delta=1e-4, calibration="published").spent(epsilon=1.0, items=4), 4)
     0.1838
     """
 
@@ -133,8 +119,7 @@ class ThresholdedGaussian(_Thresholded):
             if not isinstance(self.delta, Real):
                 raise ValueError(f"calibration='published' needs a delta between 0 and 1, got {self.delta!r}.")
             sigma = n_queries * classical_gaussian_sigma(epsilon, self.delta)
-            return self._stated(epsilon, n_queries, thresholded_gaussian_flip(sigma), sigma=sigma)
+            return self._published(thresholded_gaussian_flip(sigma), n_queries)
         if self.delta:
             raise ValueError(f"calibration='exact' is pure: delta must be None or 0, got {self.delta!r}.")
-        sigma = thresholded_gaussian_sigma(epsilon / n_queries)
-        return self._stated(epsilon, n_queries, thresholded_gaussian_flip(sigma), sigma=sigma)
+        return self._exact(epsilon, n_queries)

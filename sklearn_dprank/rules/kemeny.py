@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..orders.few_items import FEW, best_of_few_many
-from ..orders.kemeny import WORK_LIMIT, majority_order, minimum_order
+from ..orders.kemeny import majority_order, minimum_order, warn_of_gap
+from ..orders.work import WORK_LIMIT
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
@@ -19,17 +20,18 @@ class KemenyRule(Rule):
     ----------
     tolerance : float, default=0.0
         Stop at an order certified to cost at most (1 + tolerance) times the optimum; 0 is exact.
-    work_limit : int or None, default=20000
-        Most simplex iterations, about two seconds; they are needed only where majorities form cycles of
-        more than 18 items. At the limit the best order found is returned, and the fact `optimal_gap` says
-        what is certified of it. None is no limit.
+    work_limit : int or None, default=10000
+        Most work, in units of about a millisecond: about ten seconds at any number of items. Work is counted and not
+        timed, so that results do not depend on the machine; much is needed only where majorities form cycles of
+        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and the fact
+        `optimal_gap` says what is certified of it. None is no limit.
     time_limit : float or None, default=None
         Most seconds; opt-in, because results then depend on the machine.
 
     Notes
     -----
     Costs are overruled margins: the Kemeny score minus a constant that no order avoids. A bound relative
-    to them holds for the score too.
+    to them holds for the score too. It is finite: each cycle that is met costs every order something.
 
     References
     ----------
@@ -91,7 +93,8 @@ class KemenyRule(Rule):
             work_limit=math.inf if self.work_limit is None else self.work_limit,
             time_limit=self.time_limit,
         )
-        gap = 0.0 if found.optimal else found.gap / found.bound if found.bound > 0 else math.inf
+        warn_of_gap(found, self.tolerance)
+        gap = 0.0 if found.optimal else found.gap / found.bound
         return Consensus(labels[found.order], {"optimal_gap": float(gap)})
 
 

@@ -54,7 +54,9 @@ class KwikSortRule(Rule):
     def aggregate(self, session):
         sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
         try:
-            order = sort(list(range(session.n_items)), lambda i, j: self._before(i, j, session), session.coins)
+            # In random order, so that which pairs the budget leaves unasked has nothing to do with columns.
+            items = session.coins.permutation(session.n_items).tolist()
+            order = sort(items, lambda i, j: self._before(i, j, session))
         except BudgetExhausted:
             return KemenyRule().aggregate(session)
         return Consensus(np.array(order))
@@ -100,8 +102,11 @@ def _margin(i, j):
     return PairMargin(i, j)  # a query is small, but a sweep asks thousands
 
 
-def _quicksort(items, before, coins):
-    """Return the items sorted by comparisons with random pivots, best part first."""
+def _quicksort(items, before):
+    """Return the items sorted by comparisons with the first of each part, best part first.
+
+    Items in random order have random pivots: the parts are in random order again.
+    """
     out: list[int] = []
     parts = [items]
     while parts:
@@ -109,26 +114,25 @@ def _quicksort(items, before, coins):
         if len(part) <= 1:
             out += part
             continue
-        pivot = part[coins.integer(len(part))]
+        pivot, *rest = part
         left: list[int] = []
         right: list[int] = []
-        for item in part:
-            if item != pivot:
-                (left if before(item, pivot) else right).append(item)
+        for item in rest:
+            (left if before(item, pivot) else right).append(item)
         parts += [right, [pivot], left]
     return out
 
 
-def _binary_insertion(items, before, coins):
-    """Return the items sorted by inserting each, in random order, with ceil(log2 k) comparisons."""
+def _binary_insertion(items, before):
+    """Return the items sorted by inserting each, in the order given, with ceil(log2 k) comparisons."""
     out: list[int] = []
-    for pick in coins.permutation(len(items)):
+    for item in items:
         low, high = 0, len(out)
         while low < high:
             middle = (low + high) // 2
-            if before(items[pick], out[middle]):
+            if before(item, out[middle]):
                 high = middle
             else:
                 low = middle + 1
-        out.insert(low, items[pick])
+        out.insert(low, item)
     return out

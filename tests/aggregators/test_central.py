@@ -43,7 +43,7 @@ CENTRAL = [
 def prices(estimator, m):
     """What the plan pays for each kind of query: (mechanism, times, epsilon of one answer)."""
     channel, rule = estimator._compose()
-    return {kind.__name__: price for kind, price in channel.plan(rule.asks(m), m).open.prices.items()}
+    return {type(price.query).__name__: price for price in channel.plan(rule.asks(m), m).open.prices.values()}
 
 
 def unanimous(m, n, seed=0):

@@ -3,6 +3,7 @@
 import itertools
 import json
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPBorda, LDPGroupKwikSort, LDPKwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -69,7 +71,7 @@ def test_what_fit_and_field_count_has_one_law(estimator):
     plan = estimator._plan(4)[1]
     lines = reports_of(estimator, X, seed=1)
     opened = [plan.open(voters, Bits.from_random_state(2)) for voters in (Profile.from_rankings(X), iter(lines))]
-    assert [session.facts for session in opened] == [{"reports_refused": {}}] * 2
+    assert [session.facts for session in opened] == [{"reports_accepted": size, "reports_refused": {}}] * 2
     randomizer = estimator._compose()[0].randomizer
     if randomizer.releases == PairTallies():
         tallies = [session.answer(PairTallies())[0] for session in opened]
@@ -119,10 +121,16 @@ def test_what_does_not_apply_is_hidden():
 
 # --- refusals
 
-RR = {"version": 1, "randomizer": "rr", "pairs": [[0, 1], [0, 2]], "answers": [1, 0]}
-LAPLACE = {**RR, "randomizer": "laplace", "pairs": [[1, 2]], "answers": [1]}
-SIGNS = {"version": 1, "randomizer": "hypercube", "signs": "a0"}
-VECTOR = {"version": 1, "randomizer": "privunit", "vector": [900, -300]}
+TWO, ONE, CORNER, UNIT = (
+    LDPPairwise(n_queries=2, rule="borda"),
+    LDPKwikSort(n_queries=1, randomizer="laplace"),
+    LDPPairwise(randomizer="djw"),
+    LDPBorda(),
+)
+RR = {"protocol": digest(TWO.protocol(3)), "pairs": [[0, 1], [0, 2]], "answers": [1, 0]}
+LAPLACE = {"protocol": digest(ONE.protocol(3)), "pairs": [[1, 2]], "answers": [1]}
+SIGNS = {"protocol": digest(CORNER.protocol(3)), "signs": "a0"}
+VECTOR = {"protocol": digest(UNIT.protocol(3)), "vector": [900, -300]}
 ANY = [
     ("{", "not JSON"),
     (b"\xff\xfe\xfd", "not JSON"),
@@ -132,13 +140,13 @@ ANY = [
     ([], "not a JSON object"),
 ]
 BAD = [
-    (LDPPairwise(n_queries=2, rule="borda"), RR, bad, reason)
+    (TWO, RR, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**RR, "version": 2}, "wrong version"),
-        ({**RR, "version": None}, "wrong version"),
-        ({**RR, "randomizer": "laplace"}, "wrong version"),
-        ({"pairs": [], "answers": []}, "wrong version"),
+        ({**RR, "protocol": "0" * 16}, "another protocol"),
+        ({**RR, "protocol": None}, "another protocol"),
+        ({**RR, "protocol": LAPLACE["protocol"]}, "another protocol"),
+        ({"pairs": [], "answers": []}, "another protocol"),
         ({**RR, "name": "secret-7"}, "wrong keys"),
         ({k: v for k, v in RR.items() if k != "answers"}, "wrong keys"),
         ({**RR, "answers": [1]}, "wrong number of answers"),
@@ -157,23 +165,23 @@ BAD = [
     ]
 ]
 BAD += [
-    (LDPKwikSort(n_queries=1, randomizer="laplace"), LAPLACE, bad, reason)
-    for bad, reason in [*ANY, (RR, "wrong version"), ({**LAPLACE, "answers": [0.7]}, "answer out of range")]
+    (ONE, LAPLACE, bad, reason)
+    for bad, reason in [*ANY, (RR, "another protocol"), ({**LAPLACE, "answers": [0.7]}, "answer out of range")]
 ]
 BAD += [
-    (LDPPairwise(randomizer="djw"), SIGNS, bad, reason)
+    (CORNER, SIGNS, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**SIGNS, "version": 1.5}, "wrong version"),
+        ({**SIGNS, "protocol": 1.5}, "another protocol"),
         ({**SIGNS, "signs": "ff"}, "not the right number of signs"),
         ({**SIGNS, "signs": 10}, "not the right number of signs"),
     ]
 ]
 BAD += [
-    (LDPBorda(), VECTOR, bad, reason)
+    (UNIT, VECTOR, bad, reason)
     for bad, reason in [
         *ANY,
-        ({**VECTOR, "version": 0}, "wrong version"),
+        ({**VECTOR, "protocol": []}, "another protocol"),
         ({**VECTOR, "sum": 0}, "wrong keys"),
         ({**VECTOR, "vector": [1]}, "not the right number of coordinates"),
         ({**VECTOR, "vector": {"0": 1}}, "not the right number of coordinates"),
@@ -182,7 +190,7 @@ BAD += [
         ({**VECTOR, "vector": [1, -np.inf]}, "coordinate out of range"),
         ({**VECTOR, "vector": [1, 10**400]}, "coordinate out of range"),
         ({**VECTOR, "vector": [1, None]}, "coordinate out of range"),
-        ('{"version": 1, "randomizer": "privunit", "vector": [1, 1e999]}', "coordinate out of range"),
+        (json.dumps({**VECTOR, "vector": [1, 77]}).replace("77", "1e999"), "coordinate out of range"),
     ]
 ]
 
@@ -204,10 +212,11 @@ def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(estimator,
 
 def test_a_report_longer_than_the_public_norm_counts_no_more_than_one_at_it():
     plan = LDPBorda(2.0)._plan(4)[1]
+    name = digest(plan.protocol)
     largest = plan.protocol["norm"] * plan.protocol["points_per_unit"]
 
     def estimated(*vectors):
-        reports = [{**VECTOR, "vector": list(vector)} for vector in vectors]
+        reports = [{"protocol": name, "vector": list(vector)} for vector in vectors]
         session = plan.open(iter(reports), Bits.from_random_state(0))
         assert session.facts["reports_refused"] == {}
         return session.answer(NetWins())
@@ -219,9 +228,12 @@ def test_a_report_longer_than_the_public_norm_counts_no_more_than_one_at_it():
 
 
 def test_no_report_at_all():
-    estimator = LDPKwikSort(n_queries=1, random_state=0).fit_reports([], items=4)
-    assert sorted(estimator.consensus_.tolist()) == [0, 1, 2, 3]
-    assert estimator.privacy_.epsilon == 1.0
+    for nothing in ([], iter([]), ["{}", "[", {"protocol": "0" * 16}]):
+        with pytest.raises(ValueError, match="no report could be used"):
+            LDPKwikSort(n_queries=1, random_state=0).fit_reports(nothing, items=4)
+    for no_reports in ("reports.jsonl", b"{}", {"pairs": []}, Path("reports.jsonl"), 7):
+        with pytest.raises(ValueError, match="reports must be an iterable of reports, got"):
+            LDPKwikSort(n_queries=1, random_state=0).fit_reports(no_reports, items=4)
 
 
 # --- streams
@@ -257,16 +269,16 @@ def test_a_stream_of_reports_takes_memory_for_the_items_only(estimator, n_items,
 def test_a_stream_is_read_once_and_in_any_form():
     estimator = LDPPairwise(8.0, random_state=0)
     ballots = make_mallows(300, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
-    lines = reports_of(estimator, ballots, seed=4)
+    lines = reports_of(estimator, ballots, seed=4, items=["a", "b", "c", "d"])
     forms = (json.loads(line) if k % 3 == 0 else line.encode() if k % 3 == 1 else line for k, line in enumerate(lines))
     estimator.fit_reports(forms, items=["a", "b", "c", "d"])
     assert next(forms, None) is None
     assert estimator.consensus_.tolist() == ["b", "d", "a", "c"]
     assert estimator.ranks_.tolist() == [2, 0, 3, 1] and estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     assert estimator.reports_refused_ == {} and not estimator.privacy_.certified
-    again = clone(estimator).fit_reports(lines[::-1], items=4)
+    again = clone(estimator).fit_reports(lines[::-1], items=["a", "b", "c", "d"])
     assert again.ranks_.tolist() == [2, 0, 3, 1]  # in any order
-    assert clone(estimator).set_params(random_state=None).fit_reports(lines, items=4).privacy_.certified
+    assert clone(estimator).set_params(random_state=None).fit_reports(lines, items=list("abcd")).privacy_.certified
 
 
 # --- accuracy, in percent of excess normalised Kendall tau

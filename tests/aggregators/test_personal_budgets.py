@@ -9,6 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn_dprank import DPBorda, LDPAdaptivePairs, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
@@ -77,13 +78,18 @@ def test_from_the_field(ballots, estimator):
     estimator.set_params(random_state=0)
     clients = [estimator.client(6, seed, epsilon=own[seed]) for seed in range(400)]
     reports = [json.dumps(client.report(ballot)) for client, ballot in zip(clients, X, strict=False)]
-    assert {json.loads(report)["epsilon"] for report in reports} == set(GRID)
-    bad = [{"epsilon": 9.0}, {"epsilon": "4"}, json.loads(reports[0]) | {"epsilon": float("nan")}, "[]", {}]
+    names = {digest(estimator.protocol(6, epsilon=epsilon)) for epsilon in GRID}
+    assert {json.loads(report)["protocol"] for report in reports} == names and len(names) == len(GRID)
+    other = {"protocol": digest(estimator.protocol(6, epsilon=9.0))}
+    bad = [other, {"epsilon": "4"}, json.loads(reports[0]) | other, "[]", {}]
     estimator.fit_reports(reports + bad, items=6, epsilons=GRID)
-    assert estimator.reports_refused_ == {"epsilon not on the grid": 4, "not a JSON object": 1}
+    assert estimator.reports_refused_ == {"another protocol": 4, "not a JSON object": 1}
+    assert estimator.reports_accepted_ == 400
     assert sorted(estimator.ranks_) == list(range(6))
     # A report with an epsilon of its own is no report of the common protocol.
-    assert sum(estimator.fit_reports(reports, items=6).reports_refused_.values()) == 400
+    common = estimator.set_params(epsilon=77.0)
+    with pytest.raises(ValueError, match=r"400 'another protocol'.*epsilons="):
+        common.fit_reports(reports, items=6)
 
 
 @pytest.mark.parametrize("estimator", [DPBorda(), ShufflePairwise(), LDPAdaptivePairs()])

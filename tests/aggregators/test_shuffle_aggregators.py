@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
@@ -24,7 +26,7 @@ ESTIMATORS = [
     ShufflePairwise(pairs="assigned", rule="borda"),
     ShuffleHierarchical(n_queries=2),
 ]
-MESSAGE = {"version": 1, "shuffle": 0, "pair": [0, 1], "answer": 1}
+MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +38,9 @@ def one_thread():
 class Shuffler:
     """Devices, and somebody who mixes their messages."""
 
-    def __init__(self, estimator, n_items, n_voters):
-        self._plan = estimator._plan(n_items)[1]
-        self._protocol = json.loads(json.dumps(estimator.protocol(n_items)))
-        self._size = n_voters, n_items, self._protocol["n_queries"]
+    def __init__(self, estimator, items, n_voters):
+        self._protocol = json.loads(json.dumps(estimator.protocol(items)))
+        self._size = n_voters, len(self._protocol["items"]), self._protocol["n_queries"]
 
     def __call__(self, ballots, seed):
         rng = np.random.default_rng(seed)
@@ -47,7 +48,7 @@ class Shuffler:
         design = balanced_design(*self._size, Bits.from_random_state(seed).assignment).tolist()
         lines = []
         for ballot, asked in zip(ballots, design, strict=True):
-            device = self._plan.client(int(rng.integers(2**32)))
+            device = Device(self._protocol, random_state=int(rng.integers(2**32)))
             lines += map(json.dumps, device.report(ballot, asked) if assigned else device.report(ballot))
         rng.shuffle(lines)
         return lines
@@ -74,7 +75,7 @@ def test_fields_find_the_order(estimator):
     names, order = ["w", "x", "y", "z"], [2, 0, 3, 1]
     ballots = make_mallows(500, 4, 0.3, center=np.argsort(order), random_state=0)
     estimator = clone(estimator).set_params(local_epsilon=6.0, min_reports=500, random_state=1)
-    estimator.fit_reports(iter(Shuffler(estimator, 4, 500)(ballots, 0)), items=names)
+    estimator.fit_reports(iter(Shuffler(estimator, names, 500)(ballots, 0)), items=names)
     assert estimator.consensus_.tolist() == [names[item] for item in order]
     assert estimator.reports_refused_ == {} and estimator.local_epsilon_ == 6.0
     assert estimator.privacy_.epsilon < 6.0 and estimator.privacy_.trust == "shuffle"
@@ -135,7 +136,7 @@ def test_more_voters_do_not_change_what_devices_do():
 BAD = [
     ("{", "not JSON"),
     ([MESSAGE], "not a JSON object"),
-    ({**MESSAGE, "version": 3}, "wrong version"),
+    ({**MESSAGE, "protocol": "0" * 16}, "another protocol"),
     ({**MESSAGE, "time": "secret-7"}, "wrong keys"),
     ({**MESSAGE, "shuffle": 4}, "shuffle out of range"),
     ({**MESSAGE, "pair": [0, "secret-7"]}, "pair out of range"),
@@ -148,7 +149,9 @@ def test_bad_messages_are_counted_by_reason_and_change_nothing(estimator):
     estimator = clone(estimator).set_params(min_reports=12, local_epsilon=9.0, random_state=0)
     lines = Shuffler(estimator, 3, 12)([[0, 1, 2]] * 12, 0)
     clean = clone(estimator).fit_reports(lines, items=3)
-    mixed = estimator.fit_reports([*(bad for bad, _ in BAD), *lines, BAD[0][0]], items=3)
+    name = {"protocol": digest(estimator.protocol(3))}
+    bad = [one | name if isinstance(one, dict) and not one["protocol"] else one for one, _ in BAD]
+    mixed = estimator.fit_reports([*bad, *lines, BAD[0][0]], items=3)
     assert mixed.reports_refused_ == {reason: 1 + (k == 0) for k, (_, reason) in enumerate(BAD)}
     assert np.array_equal(mixed.consensus_, clean.consensus_)
     assert "secret-7" not in str(mixed.__dict__)
@@ -156,7 +159,8 @@ def test_bad_messages_are_counted_by_reason_and_change_nothing(estimator):
 
 def test_a_stream_of_messages_takes_memory_for_the_items_only():
     estimator = ShufflePairwise(local_epsilon=1.0, min_reports=15_000, n_queries=2, rule="borda")
-    lines = [json.dumps({**MESSAGE, "pair": [k % 29, 29], "shuffle": k % 2}) for k in range(400)]
+    name = digest(estimator.protocol(30))
+    lines = [json.dumps({**MESSAGE, "protocol": name, "pair": [k % 29, 29], "shuffle": k % 2}) for k in range(400)]
     stream = itertools.islice(itertools.cycle(lines), 30_000)
     estimator._plan(30)
     tracemalloc.start()

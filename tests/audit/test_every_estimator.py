@@ -120,17 +120,18 @@ def test_no_report_tells_two_ballots_further_apart_than_stated(name):
 def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
     """Along the ballot's direction: normal, but for one factor above gamma and another below."""
     protocol = estimator.protocol(3)
-    above, most = stats.norm.sf(protocol["gamma"]), math.exp(stated(estimator))
+    gamma = protocol["gamma"] / protocol["points_per_unit"]
+    above, most = stats.norm.sf(gamma), math.exp(stated(estimator))
     low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart
     counts = naive_counts([ballot])
     direction = (counts - counts.T).sum(axis=1) / math.sqrt(8)
     reports = [estimator.client(3, random_state=seed).report(ballot)["vector"] for seed in range(4000)]
     vectors = np.array([[*vector, -sum(vector)] for vector in reports]) / protocol["points_per_unit"]
-    likely = int(np.count_nonzero(vectors @ direction > protocol["gamma"]))
+    likely = int(np.count_nonzero(vectors @ direction > gamma))
     assert stats.binomtest(likely, 4000, most * low * above).pvalue > 1e-3
 
     def cdf(x):
-        cut = np.minimum(x, protocol["gamma"])
+        cut = np.minimum(x, gamma)
         return low * (stats.norm.cdf(cut) + most * (stats.norm.cdf(x) - stats.norm.cdf(cut)))
 
     assert stats.kstest(vectors @ direction, cdf).pvalue > 1e-3

@@ -88,12 +88,10 @@ def test_loss_never_exceeds_the_promise_of_many_answers(name, neighboring):
     check_pure(under(LARGE[name], neighboring), MORE_BASES["unanimous"], neighboring, CORNERS)
 
 
-# Completing ballots by coins multiplies a histogram's branches: few voters there.
 EVERYWHERE = {
     f"{name}, {where}": (estimator, base)
     for name, estimator in LARGE.items()
     for where, base in {**BASES, **MORE_BASES}.items()
-    if not (name.startswith("histogram") and where == "mixed")
 }
 
 

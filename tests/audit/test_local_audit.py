@@ -12,8 +12,9 @@ from local_tools import Field, law_of, reports_of, worst_ratio
 from oracles import distinct_ballots, rankings
 
 from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPPairwise, LDPQuickSort, ShufflePairwise
-from sklearn_dprank.channels import InteractiveClient, Local, Shuffle, balanced_design
-from sklearn_dprank.channels.local import Client
+from sklearn_dprank.channels import Local, Shuffle, balanced_design
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -25,7 +26,6 @@ from sklearn_dprank.randomizers import (
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
-from sklearn_dprank.randomizers.answers import FLIP_GRID
 
 NAN = np.nan
 FEW = [[0, 1, 2], [2, 1, 0], [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN]]  # every way not to have an opinion
@@ -47,7 +47,7 @@ def report_laws(randomizer, epsilon, m, ballots, coins=True):
     """The law of ``client.report`` on each ballot, and what the guarantee says."""
     plan = Local(epsilon, randomizer).plan([Ask(NetWins())], m)
     flip = plan.protocol.get("flip", [None])[0]
-    laws = [law_of(lambda b=ballot: plan.client().report(b), flip, coins) for ballot in BALLOTS[ballots]]
+    laws = [law_of(lambda b=ballot: Device(plan.protocol).report(b), flip, coins) for ballot in BALLOTS[ballots]]
     assert all(sum(law.values()) == pytest.approx(1) for law in laws)
     return laws, plan.guarantee.epsilon
 
@@ -147,11 +147,11 @@ def test_the_shape_of_a_report_does_not_depend_on_the_ballot(randomizer):
 # --- what would be wrong is seen
 
 
-class Redrawing(Client):
+class Redrawing(Device):
     """A device that draws again when asked to send again."""
 
     def report(self, ballot):
-        self._report = None
+        self._said = {}
         return super().report(ballot)
 
 
@@ -159,32 +159,33 @@ def test_a_device_that_draws_again_is_caught():
     protocol = RandomizedResponse().protocol(1.0, 3)
 
     def twice(kind, ballot):
-        client = kind(protocol, RandomizedResponse())
+        client = kind(protocol)
         return [client.report(ballot), client.report(ballot)]
 
-    for kind, spent in [(Client, 1.0), (Redrawing, 2.0)]:
+    for kind, spent in [(Device, 1.0), (Redrawing, 2.0)]:
         laws = [law_of(lambda k=kind, b=b: twice(k, b), protocol["flip"][0], coins=False) for b in FEW[:2]]
         assert worst_ratio(laws) == pytest.approx(spent, rel=1e-9)
 
 
-class Forgetful(InteractiveClient):
-    """A device that answers one question more than was agreed."""
+class Forgetful(Device):
+    """A device that forgets its first answer, and so gives one more than was agreed."""
 
-    def __init__(self, protocol, random_state=None):
-        super().__init__(protocol, random_state)
-        self._left["each"] += 1
+    def answer(self, question, ballot):
+        said = super().answer(question, ballot)
+        self._said = {what: kept for what, kept in self._said.items() if what != "each 1"}
+        return said
 
 
 # --- interactive protocols
 
 
-def transcript_laws(protocol, asked, ballots, kind=InteractiveClient):
+def transcript_laws(protocol, asked, ballots, kind=Device):
     """For each ballot, the law of one device's answers to these pairs one after the other."""
 
     def answers(ballot):
         client, out = kind(protocol), []
-        for number, pair in enumerate(asked):
-            question = {"version": 1, "question": number, "kind": "each", "pairs": [list(pair)]}
+        for number, pair in enumerate(asked, 1):
+            question = {"protocol": digest(protocol), "question": number, "kind": "each", "pairs": [list(pair)]}
             out.append(client.answer(question, ballot)["answer"])
         return out
 
@@ -220,13 +221,13 @@ def test_the_last_resort_is_paid_for():
     assert protocol["answers"] == 7
     flips = [protocol["flips"]["each"]] * 7 + [protocol["flips"]["last"]]
     assert sum(math.log((FLIP_GRID - flip) / flip) for flip in flips) == pytest.approx(1.0, rel=1e-12)
-    client, ballot = InteractiveClient(protocol, 0), list(range(5))
+    client, ballot = Device(protocol, random_state=0), list(range(5))
     kinds = ["each"] * 3 + ["last"] + ["each"] * 4
-    for number, kind in enumerate(kinds):
-        client.answer({"version": 1, "question": number, "kind": kind, "pairs": [[0, 1]]}, ballot)
+    for number, kind in enumerate(kinds, 1):
+        client.answer({"protocol": digest(protocol), "question": number, "kind": kind, "pairs": [[0, 1]]}, ballot)
     for kind in ("each", "last"):
         with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
-            client.answer({"version": 1, "question": 99, "kind": kind, "pairs": [[0, 1]]}, ballot)
+            client.answer({"protocol": digest(protocol), "question": 99, "kind": kind, "pairs": [[0, 1]]}, ballot)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,7 @@ def test_whole_runs_of_the_rule(estimator, others):
     def run(ballot):
         said = []
         ballots = [ballot, *others]
-        clients = [InteractiveClient(protocol) for _ in ballots]
+        clients = [Device(protocol) for _ in ballots]
 
         def ask(question):
             reports = [clients[v].answer(question, ballots[v]) for v in question["voters"]]
@@ -264,7 +265,7 @@ def message_laws(plan, ballots, pairs=None):
     out = []
     for ballot in ballots:
         arguments = (ballot,) if pairs is None else (ballot, pairs)
-        law = law_of(lambda a=arguments: plan.client().report(*a), plan.protocol["flip"][0])
+        law = law_of(lambda a=arguments: Device(plan.protocol).report(*a), plan.protocol["flip"][0])
         out.append({tuple((*m["pair"], m["answer"]) for m in json.loads(text)): p for text, p in law.items()})
     return out
 
@@ -423,11 +424,16 @@ def consensus_numbers(estimator, ballots, size, seed, lines=reports_of):
 
 def test_full_path_through_text():
     estimator, dear = (LDPPairwise(epsilon, rule="borda", random_state=0) for epsilon in (1.0, 3.0))
+    name = digest(estimator.protocol(3))
+
+    def relabelled(device, ballots, seed):
+        return [json.dumps({**json.loads(line), "protocol": name}) for line in reports_of(device, ballots, seed)]
+
     found = []
     for device in (estimator, dear):
-        # The curator believes that epsilon is 1; the second field runs devices that spend 3.
+        # The curator believes that epsilon is 1; the second field lies about its devices, which spend 3.
         first, second = (
-            consensus_numbers(estimator, [ballot], 1000, seed, lambda _, b, s, d=device: reports_of(d, b, s))
+            consensus_numbers(estimator, [ballot], 1000, seed, lambda _, b, s, d=device: relabelled(d, b, s))
             for seed, ballot in enumerate(([0, 1, 2], [2, 1, 0]))
         )
         found.append(epsilon_lower_bound(first, second))
@@ -444,7 +450,7 @@ def test_full_path_of_a_shuffle():
     for mine in ([0, 1, 2], [2, 1, 0]):
         samples.append([])
         for _ in range(3000):
-            devices = [plan.client(int(seed)) for seed in rng.integers(2**32, size=4)]
+            devices = [Device(plan.protocol, random_state=int(seed)) for seed in rng.integers(2**32, size=4)]
             ballots = [mine, *[[2, 1, 0]] * 3]
             lines = [json.dumps(m) for d, b in zip(devices, ballots, strict=True) for m in d.report(b)]
             rng.shuffle(lines)

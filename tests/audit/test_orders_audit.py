@@ -55,7 +55,7 @@ def planned(estimator, m):
     """The mechanisms of an estimator's plan, by query."""
     channel, rule = estimator._compose()
     prices = channel.plan(rule.asks(m), m).open.prices
-    return {kind.__name__: price for kind, price in prices.items()}
+    return {type(price.query).__name__: price for price in prices.values()}
 
 
 # P-SAMPLE and the minimax-margin mechanism: laws by the definition of the cost, at the planned rate

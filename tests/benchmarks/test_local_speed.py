@@ -8,6 +8,7 @@ import pytest
 
 from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 
@@ -127,7 +128,7 @@ def test_a_million_voters(benchmark, crowd, estimator):
 )
 def test_one_device(benchmark, estimator):
     """From the protocol and a ballot to a report, with the operating system's randomness."""
-    make, ballot = estimator._plan(45)[1].client, list(range(45))
-    benchmark.pedantic(lambda client: client.report(ballot), setup=lambda: ((make(),), {}), rounds=300)
+    protocol, ballot = estimator.protocol(45), list(range(45))
+    benchmark.pedantic(lambda client: client.report(ballot), setup=lambda: ((Device(protocol),), {}), rounds=300)
     benchmark.extra_info["milliseconds"] = round(1000 * benchmark.stats.stats.median, 3)
     assert benchmark.stats.stats.median < 1e-3

@@ -16,6 +16,7 @@ from sklearn_dprank.queries import (
     Ask,
     Histogram,
     KemenyUtility,
+    MaxViolatedMargin,
     NetWins,
     PairMargin,
     PairTallies,
@@ -32,7 +33,7 @@ def open_on(channel, asks, seed=0, profile=PROFILE):
 
 
 def price(channel, asks, kind):
-    return channel.plan(asks, M).open.prices[kind]
+    return next(p for p in channel.plan(asks, M).open.prices.values() if type(p.query) is kind)
 
 
 # Prices
@@ -57,7 +58,7 @@ def test_prices_never_add_up_to_more_than_epsilon(epsilon):
     total = sum(p.times * p.epsilon for p in prices.values())
     assert total <= Fraction(epsilon)
     assert float(total) == pytest.approx(epsilon, rel=1e-6)
-    for kind, l1 in ((PairMargin, 1), (AllMargins, 10)):
+    for kind, l1 in ((PairMargin, 1), (AllMargins(), 10)):
         assert prices[kind].mechanism.rate <= prices[kind].epsilon / l1
         assert float(prices[kind].mechanism.rate * l1 / prices[kind].epsilon) == pytest.approx(1, abs=1e-6)
 
@@ -113,6 +114,103 @@ def test_published_scale_states_its_true_guarantee(query, neighboring, stated):
     assert rate == Fraction(1, query.published_l1(M))
 
 
+# An answer is given at the price that was planned for it, or not at all
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    ("declared", "asked"),
+    [
+        (PositionalScores((1, 0, 0, 0, 0)), PositionalScores((1000, 0, 0, 0, 0))),
+        (PositionalScores((1000, 0, 0, 0, 0)), PositionalScores((1, 0, 0, 0, 0))),  # not declared either
+        (PairTallies(((0, 1),)), PairTallies()),
+        (PairTallies(((0, 1),)), PairTallies(((0, 1), (0, 2)), round=1)),
+        (PairTallies(((0, 1),)), PairTallies(((0, 1), (0, 1)))),
+        (KemenyUtility(), MaxViolatedMargin()),
+    ],
+    ids=repr,
+)
+def test_nothing_is_answered_that_was_not_priced(declared, asked, noise):
+    gaussian = noise == "gaussian" and not isinstance(declared, KemenyUtility)
+    channel = Central(noise="gaussian", delta=1e-6) if gaussian else Central()
+    session = open_on(channel, [Ask(declared, 3)])
+    with pytest.raises(BudgetExhausted):
+        session.answer(asked)
+    assert session._ledger.spent == 0
+    session.answer(declared)  # what was declared is still paid for
+    assert session._ledger.spent == Fraction(1, 3)
+
+
+def test_what_is_no_more_sensitive_than_declared_is_answered():
+    session = open_on(Central(epsilon=1e6), [Ask(PairTallies(), 3)])
+    for asked in (PairTallies(((0, 1), (2, 4)), round=1), PairTallies(round=2), PairTallies()):
+        session.answer(asked)
+    assert session._ledger.spent == 10**6
+    session = open_on(Central(), [Ask(MaxViolatedMargin(window=3))])
+    assert sorted(session.answer(MaxViolatedMargin((4, 2, 0, 1, 3), 3)).tolist()) == list(range(M))
+
+
+def test_two_queries_of_one_type_have_their_own_prices():
+    plurality, veto = PositionalScores((1, 0, 0, 0, 0)), PositionalScores((0, 0, 0, 0, -10))
+    asks = [Ask(plurality, 1, Fraction(1, 4)), Ask(veto, 1, Fraction(3, 4))]
+    plan = Central(epsilon=2.0).plan(asks, M)
+    found = [plan.open.prices[query] for query in (plurality, veto)]
+    assert [price.epsilon for price in found] == [HALF, Fraction(3, 2)]
+    for price in found:
+        assert price.mechanism.rate * price.query.sensitivity(M, "add_remove").l1 <= price.epsilon
+    session = plan.open(PROFILE, Bits.from_random_state(0))
+    session.answer(plurality), session.answer(veto)
+    assert session._ledger.spent == 2
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian", "knorm"])
+@pytest.mark.parametrize(
+    ("asks", "message"),
+    [
+        ([Ask(NetWins(), 1, Fraction(3, 2))], "the rule's asks claim 3/2 of it; let shares add up to 1"),
+        ([Ask(NetWins(), 1, HALF), Ask(AllMargins(), 1, Fraction(2, 3))], "the rule's asks claim 7/6 of it"),
+        ([Ask(NetWins(), 1, Fraction(0))], "for 0 of the budget; use a positive share"),
+        ([Ask(NetWins(), 1, Fraction(-1))], "for -1 of the budget"),
+        ([Ask(NetWins(), 0)], "cannot give 0 answers to NetWins; times must be at least 1"),
+        ([Ask(NetWins(), 1.5)], "cannot give 1.5 answers"),
+        ([Ask(PairMargin(0, 1), 1, HALF), Ask(PairMargin(0, 2), 1, HALF)], "asks for PairMargin twice"),
+    ],
+    ids=str,
+)
+def test_asks_share_one_budget(asks, message, noise):
+    with pytest.raises(ValueError, match=message):
+        Central(noise=noise, delta=1e-6 if noise == "gaussian" else 0.0).plan(asks, M)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.float32(0.1), 0.1, 3])
+def test_epsilon_of_any_kind_is_never_understated(epsilon):
+    plan = Central(epsilon=epsilon).plan([Ask(NetWins())], M)
+    assert type(plan.guarantee.epsilon) is float
+    assert plan.guarantee.epsilon >= sum(price.epsilon * price.times for price in plan.open.prices.values())
+    assert plan.guarantee.epsilon == pytest.approx(float(epsilon), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("channel", "message"),
+    [
+        (Central(epsilon=5e-324), "epsilon=5e-324 is too small for the arithmetic; use at least 1e-09."),
+        (
+            Central(epsilon=1, delta=1e-250, noise="gaussian"),
+            "delta=1e-250 is too small for the arithmetic; use at lea",
+        ),
+        (Central(release=NetWins), r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
+    ],
+)
+def test_parameters_out_of_reach(channel, message):
+    with pytest.raises(ValueError, match=message):
+        channel.plan([Ask(NetWins())], M)
+
+
+def test_many_answers_at_a_small_epsilon_name_it():
+    with pytest.raises(ValueError, match=r"^epsilon=1e-09 is too small for 100000 answers of sensitivity 12; use"):
+        Central(epsilon=1e-9).plan([Ask(NetWins(), 10**5)], M)
+
+
 # Guarantee
 
 
@@ -132,7 +230,7 @@ def test_the_number_of_voters_is_not_read():
         plans = [Central().plan(asks, M, n) for n in (None, 1, 10**9)]
         assert len({plan.guarantee for plan in plans}) == 1
         assert plans[0].open.prices == plans[1].open.prices == plans[2].open.prices
-        assert plans[0].protocol is plans[0].client is None
+        assert plans[0].protocol is None
 
 
 # Sessions

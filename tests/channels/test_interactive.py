@@ -9,14 +9,15 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-from sklearn_dprank.channels import Groups, Interactive, InteractiveClient, Rounds, Slots
+from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
-from sklearn_dprank.randomizers.answers import FLIP_GRID
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 
 NAN = np.nan
@@ -29,8 +30,17 @@ def one_thread():
         yield
 
 
-def question(number=1, kind="each", pairs=((0, 1),), **other):
-    return {"version": 1, "question": number, "kind": kind, "pairs": [list(pair) for pair in pairs], **other}
+def stated(answers=2, last=False, m=3):
+    """The protocol of a device that gives so many answers."""
+    protocol = LDPQuickSort(2.0, n_queries=answers).protocol(m)
+    if last:
+        protocol["flips"]["last"], protocol["epsilon"] = FLIP_GRID // 4, "3.1"  # and ln 3 more
+    return protocol
+
+
+def question(number=1, kind="each", pairs=((0, 1),), of=None, **other):
+    name = digest(stated() if of is None else of)
+    return {"protocol": name, "question": number, "kind": kind, "pairs": [list(pair) for pair in pairs], **other}
 
 
 # --- the plan
@@ -62,11 +72,13 @@ def test_epsilon_must_be_positive(epsilon):
 def test_the_protocol_is_public_and_says_all(estimator):
     protocol = estimator.protocol(["a", "b", "c"])
     assert protocol == json.loads(json.dumps(protocol))
-    assert (protocol["version"], protocol["n_items"], protocol["epsilon"]) == (1, 3, 1.0)
-    assert protocol["flips"]["each"] / FLIP_GRID == flip_probability(1.0 / protocol["answers"])
+    assert (protocol["version"], protocol["items"], protocol["epsilon"]) == (2, ["a", "b", "c"], "1.0")
+    assert protocol["flips"]["each"] / FLIP_GRID == pytest.approx(
+        flip_probability(1.0 / protocol["answers"]), rel=1e-14
+    )
     # The number of voters changes who is asked, not what a device may say.
     _, plan = estimator._plan(3, 77)
-    assert plan.protocol == protocol
+    assert {**plan.protocol, "items": ["a", "b", "c"]} == protocol
     assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
     assert plan.guarantee.neighboring == "replace"
 
@@ -86,9 +98,7 @@ def test_voters_share_one_epsilon():
 
 
 def device(answers=2, last=False, m=3, seed=0):
-    protocol = LDPQuickSort(2.0, n_queries=answers).protocol(m)
-    protocol["flips"]["last"] = FLIP_GRID // 4 if last else None
-    return InteractiveClient(json.loads(json.dumps(protocol)), seed)
+    return Device(json.loads(json.dumps(stated(answers, last, m))), random_state=seed)
 
 
 def test_the_same_question_gets_the_same_bytes():
@@ -104,16 +114,16 @@ def test_the_same_question_gets_the_same_bytes():
 
 
 def test_a_device_answers_as_often_as_agreed():
-    client, ballot = device(answers=2, last=True), [0, 1, 2]
+    client, ballot, of = device(answers=2, last=True), [0, 1, 2], stated(2, last=True)
     for number in (5, 9):
-        client.answer(question(number), ballot)
+        client.answer(question(number, of=of), ballot)
     with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
-        client.answer(question(10), ballot)
-    client.answer(question(11, kind="last"), ballot)
+        client.answer(question(10, of=of), ballot)
+    client.answer(question(11, kind="last", of=of), ballot)
     with pytest.raises(BudgetExhausted, match="every answer"):
-        client.answer(question(12, kind="last"), ballot)
-    client.answer(question(9), ballot)  # sent again
-    with pytest.raises(BudgetExhausted):
+        client.answer(question(12, kind="last", of=of), ballot)
+    client.answer(question(9, of=of), ballot)  # sent again
+    with pytest.raises(ValueError, match="does not follow the protocol"):
         device(last=False).answer(question(kind="last"), ballot)
 
 
@@ -134,6 +144,11 @@ def test_a_device_has_one_ballot():
         [1],
         {},
         question(version=2),
+        question(of=stated(3)),
+        question(number=-1),
+        question(number=2**60),
+        question(kind="last"),
+        question(pairs=[(0, 1)] * 4),
         question(number=True),
         question(number="1"),
         question(number=[1]),
@@ -160,7 +175,7 @@ def test_a_device_has_one_ballot():
     ids=str,
 )
 def test_a_malicious_question_costs_nothing_and_gets_nothing(asked):
-    client = device(answers=1)
+    client = device(answers=2)
     with pytest.raises(ValueError, match="question does not follow the protocol") as error:
         client.answer(asked, [2, 0, 1])
     assert not isinstance(error.value, BudgetExhausted)
@@ -169,20 +184,23 @@ def test_a_malicious_question_costs_nothing_and_gets_nothing(asked):
 
 @pytest.mark.parametrize("ballot", [[0, 1], [0, 1, 2, 3], [0, 1, np.inf]])
 def test_a_wrong_ballot_costs_nothing(ballot):
-    client = device(answers=1)
-    with pytest.raises(ValueError):
-        client.answer(question(), ballot)
-    client.answer(question(), [0, 1, 2])
+    client = device(answers=2)
+    for number in range(1, 6):
+        with pytest.raises(ValueError, match="ballot must have one position"):
+            client.answer(question(number), ballot)
+    for number in (1, 2):
+        client.answer(question(number), [0, 1, 2])
 
 
 @pytest.mark.parametrize("ballot", [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]])
 def test_answers_are_flipped_preferences_or_fair_coins(ballot):
     size, pairs = 1200, [(0, 1), (0, 2), (1, 2)]
     protocol = LDPQuickSort(1.0).protocol(3)
+    asked = question(pairs=pairs, of=protocol)
     seen = np.zeros((3, 3))
     for seed in range(size):
-        report = InteractiveClient(protocol, seed).answer(question(pairs=pairs), ballot)
-        assert set(report) == {"version", "question", "pair", "answer"}
+        report = Device(protocol, random_state=seed).answer(asked, ballot)
+        assert set(report) == {"protocol", "question", "pair", "answer"}
         i, j = report["pair"]
         seen[(i, j) if report["answer"] else (j, i)] += 1
     flip = flip_probability(1.0)
@@ -202,7 +220,8 @@ def session(ask, n_voters=4, estimator=None, m=3):
     return estimator._plan(m, n_voters)[1].open(ask, Bits.from_random_state(0))
 
 
-GOOD = {"version": 1, "question": 1, "pair": [0, 1], "answer": 1}
+NAME = digest(LDPQuickSort(4.0, n_queries=8).protocol(3))
+GOOD = {"protocol": NAME, "question": 1, "pair": [0, 1], "answer": 1}
 BAD = [
     ("not JSON at all", "not JSON"),
     (b"\xff\xfe\x00", "not JSON"),
@@ -210,11 +229,12 @@ BAD = [
     (None, "not a JSON object"),
     ([1, 2], "not a JSON object"),
     ('"text"', "not a JSON object"),
-    ({**GOOD, "version": 2}, "wrong version"),
-    ({k: v for k, v in GOOD.items() if k != "version"}, "wrong version"),
-    ({**GOOD, "question": 2}, "wrong keys or question"),
-    ({**GOOD, "name": "secret-7"}, "wrong keys or question"),
-    ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys or question"),
+    ({**GOOD, "protocol": digest(LDPQuickSort(5.0, n_queries=8).protocol(3))}, "another protocol"),
+    ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
+    ({**GOOD, "question": 2}, "another question"),
+    ({**GOOD, "question": True}, "another question"),
+    ({**GOOD, "name": "secret-7"}, "wrong keys"),
+    ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys"),
     ({**GOOD, "pair": [0, 2]}, "pair out of range"),  # another pair than asked
     ({**GOOD, "pair": [1, 0]}, "pair out of range"),
     ({**GOOD, "pair": [0, 99]}, "pair out of range"),
@@ -225,8 +245,8 @@ BAD = [
     ({**GOOD, "answer": 2}, "answer out of range"),
     ({**GOOD, "answer": True}, "answer out of range"),
     ({**GOOD, "answer": 1.0}, "answer out of range"),
-    ('{"version": 1, "question": 1, "pair": [0, 1], "answer": NaN}', "answer out of range"),
-    ('{"version": 1, "question": 1, "pair": [0, 1], "answer": 1e999}', "answer out of range"),
+    (json.dumps({**GOOD, "answer": NAN}), "answer out of range"),
+    (json.dumps({**GOOD, "answer": 1}).replace("1}", "1e999}"), "answer out of range"),
     ({**GOOD, "answer": "secret-7"}, "answer out of range"),
 ]
 
@@ -235,7 +255,8 @@ BAD = [
 def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(report, reason):
     opened = session(lambda asked: [GOOD, report, json.dumps({**GOOD, "answer": 0}), GOOD], n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 1
-    assert opened.facts["reports_refused"] == {reason: 1}
+    opened.close()
+    assert opened.facts == {"reports_accepted": 3, "reports_refused": {reason: 1}}
 
 
 def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refused():
@@ -247,14 +268,36 @@ def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refus
 
     opened = session(ask, n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == asked_of[0] == 4
+    opened.close()
     assert opened.facts["reports_refused"]["more reports than voters asked"] == 5
     assert sum(opened.facts["reports_refused"].values()) == 5 + len(BAD)
 
 
 def test_voters_who_do_not_answer():
-    estimator = LDPQuickSort(n_queries=3, random_state=0).fit_interactive(lambda asked: [], items=4, n_voters=10)
+    estimator, dropped = LDPQuickSort(n_queries=3, random_state=0), []
+    field = Field(estimator.protocol(4), [[0, 1, 2, 3]] * 10, seed=0)
+
+    def ask(asked):
+        answers = list(field(asked))
+        dropped.append(len(answers[1:]))
+        return answers[:1]
+
+    estimator.fit_interactive(ask, items=4, n_voters=10)
     assert sorted(estimator.consensus_.tolist()) == [0, 1, 2, 3]
-    assert estimator.reports_refused_ == {}
+    assert estimator.reports_refused_ == {} and estimator.reports_accepted_ == len(dropped)
+
+
+def test_no_answer_at_all_is_no_consensus():
+    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+        LDPQuickSort(random_state=0).fit_interactive(lambda asked: [], items=4, n_voters=10)
+    other = LDPQuickSort(epsilon=9.0).protocol(4)
+    field = Field(other, [[0, 1, 2, 3]] * 10, seed=0)
+    with pytest.raises(ValueError, match="another protocol"):
+        LDPQuickSort(random_state=0).fit_interactive(
+            lambda asked: field({**asked, "protocol": digest(other)}), items=4, n_voters=10
+        )
+    with pytest.raises(ValueError, match="ask must be callable"):
+        LDPQuickSort().fit_interactive([], items=4, n_voters=10)
 
 
 def test_an_answer_is_asked_for_once():
@@ -333,7 +376,7 @@ def test_tallies_of_fit_and_field_have_one_law():
     seen = []
     for voters in (Profile.from_rankings(ballots), Field(plan.protocol, ballots.tolist(), 3)):
         (tally,) = plan.open(voters, Bits.from_random_state(1)).answer(PairTallies(pairs))
-        assert tally.flip == flip_probability(1.0) and tally.wins.sum() == 2000
+        assert tally.flip == pytest.approx(flip_probability(1.0), rel=1e-14) and tally.wins.sum() == 2000
         seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
         assert len(seen[-1]) == 2000  # nothing about other pairs
     assert same_law(*seen) > 1e-3

@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import LDPPairwise
-from sklearn_dprank.channels import Client, Local
+from sklearn_dprank.channels import Local
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
@@ -23,7 +25,7 @@ def plan(n_queries=1, epsilon=1.0):
 
 
 def client(n_queries=1, seed=None):
-    return plan(n_queries).client(seed)
+    return Device(plan(n_queries).protocol, random_state=seed)
 
 
 # Clients
@@ -38,7 +40,7 @@ def test_a_client_holds_one_report():
         assert json.dumps(device.report(np.array(ballot, dtype=float))) == first
         with pytest.raises(BudgetExhausted) as error:
             device.report([3, 2, 1, 0])
-        assert str(error.value) == "this client has reported another ballot; one voter's budget pays for one report."
+        assert str(error.value) == "this device has reported another ballot; one voter's budget pays for one."
         assert json.dumps(device.report(ballot)) == first
 
 
@@ -60,7 +62,7 @@ def test_a_refused_ballot_does_not_use_up_the_client():
     for bad in ([0, 1, 2], [0, 1, 2, np.inf], ["a", "b", "c", "d"]):
         with pytest.raises(ValueError):
             device.report(bad)
-    assert set(device.report([0, 1, 2, 3])) == {"version", "randomizer", "pairs", "answers"}
+    assert set(device.report([0, 1, 2, 3])) == {"protocol", "pairs", "answers"}
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 6])
@@ -103,25 +105,29 @@ def test_protocol_is_deterministic_json():
         assert len(texts) == 1
         protocol = json.loads(texts.pop())
         assert protocol == plan(n_queries).protocol
-        assert (protocol["version"], protocol["n_items"], protocol["n_queries"]) == (1, M, n_queries)
-        again = Client(protocol, RandomizedResponse, random_state=3)
+        assert (protocol["version"], len(protocol["items"]), protocol["n_queries"]) == (2, M, n_queries)
+        again = Device(protocol, random_state=3)
         assert again.report([0, 1, 2, 3]) == client(n_queries, 3).report([0, 1, 2, 3])
-    assert LDPPairwise().protocol(M) == LDPPairwise().protocol(["a", "b", "c", "d"])
+    named = LDPPairwise().protocol(["a", "b", "c", "d"])
+    assert named == {**LDPPairwise().protocol(M), "items": ["a", "b", "c", "d"]}
 
 
 # Reports from the field
 
 
-GOOD = {"version": 1, "randomizer": "rr", "pairs": [[0, 1], [1, 3]], "answers": [0, 1]}
+NAME = digest(plan(2).protocol)
+GOOD = {"protocol": NAME, "pairs": [[0, 1], [1, 3]], "answers": [0, 1]}
 BAD = {
     "not a JSON object": [[GOOD], 3, None, "[]", "17", b"null"],
     "not JSON": ["", "{", b"\xff\xfe", "{'pairs': 1}", "[" * 100_000],
-    "wrong version": [
-        {**GOOD, "version": 2},
-        {**GOOD, "randomizer": "laplace"},
-        {k: v for k, v in GOOD.items() if k != "version"},
+    "another protocol": [
+        {**GOOD, "protocol": digest(plan(2, epsilon=4.0).protocol)},
+        {**GOOD, "protocol": 7},
+        {**GOOD, "protocol": [NAME]},
+        {k: v for k, v in GOOD.items() if k != "protocol"},
         {},
     ],
+    "too long": ['{"protocol": "' + "0" * (1 << 22) + '"}'],
     "wrong keys": [{**GOOD, "voter": "secret-name"}, {k: v for k, v in GOOD.items() if k != "pairs"}],
     "wrong number of answers": [
         {**GOOD, "answers": [1]},
@@ -159,9 +165,10 @@ def test_bad_reports_are_left_out_by_reason(reason, report):
 
 def test_a_bad_report_counts_not_even_in_part():
     half_bad = {**GOOD, "pairs": [[0, 1], [0, 9]]}
-    session = plan(2).open(iter([half_bad] * 50), Bits.from_random_state(0))
+    session = plan(2).open(iter([half_bad, GOOD] * 50), Bits.from_random_state(0))
     (tallies,) = session.answer(PairTallies())
-    assert tallies.wins.sum() == 0
+    assert tallies.wins.sum() == 100
+    assert session.facts == {"reports_accepted": 50, "reports_refused": {"pair out of range": 50}}
 
 
 def test_reports_are_read_as_a_stream():
@@ -170,12 +177,13 @@ def test_reports_are_read_as_a_stream():
     def reports():
         for seed in range(30):
             given.append(seed)
-            yield client(2, seed).report([0, 1, 2, 3])
+            yield LDPPairwise(n_queries=2).client(["a", "b", "c", "d"], seed).report([0, 1, 2, 3])
 
     fitted = LDPPairwise(n_queries=2, random_state=0).fit_reports(reports(), items=["a", "b", "c", "d"])
     assert len(given) == 30
     assert sorted(fitted.consensus_.tolist()) == ["a", "b", "c", "d"]
-    assert sorted(LDPPairwise(random_state=0).fit_reports([], items=M).ranks_) == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
+        LDPPairwise(random_state=0).fit_reports([], items=M)
 
 
 # Sessions and plans

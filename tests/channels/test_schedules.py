@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
+from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
-from sklearn_dprank.randomizers.answers import FLIP_GRID
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
 from sklearn_dprank.theory.alabi import local_budget
 

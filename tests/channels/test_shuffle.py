@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from local_tools import same_law
 from scipy.stats import chisquare
 
-from sklearn_dprank.channels import Shuffle, ShuffleClient, balanced_design
+from sklearn_dprank.channels import Shuffle, balanced_design
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
@@ -20,7 +22,6 @@ from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask, KemenyUtility, PairTallies
-from sklearn_dprank.randomizers.answers import FLIP_GRID
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
 
 NAN = np.nan
@@ -87,7 +88,7 @@ def test_nobody_to_hide_among(n, n_queries):
         found = plan(10, n, pairs="assigned", n_queries=n_queries, **stated)
         assert (found.guarantee.epsilon, found.guarantee.delta) == (1.5, 0.0)
         flip, grid = found.protocol["flip"]
-        assert flip / grid == flip_probability(1.5 / n_queries)
+        assert flip / grid == pytest.approx(flip_probability(1.5 / n_queries), rel=1e-14)
     assert plan(10, 1, local_epsilon=1.5).guarantee.delta == 0.0
 
 
@@ -95,8 +96,8 @@ def test_the_published_claim_never_prices_anything():
     for n in (100, 1000, 5000):
         found = plan(4, n, local_epsilon=1.0, pairs="assigned").guarantee
         assert found.epsilon > 1.0 - math.log(n / 6)
-        assert plan(4, n, epsilon=1.0, pairs="assigned").protocol["flip"][0] / FLIP_GRID == flip_probability(
-            shuffle_local_epsilon(1.0, n // 6, 1e-6)
+        assert plan(4, n, epsilon=1.0, pairs="assigned").protocol["flip"][0] / FLIP_GRID == pytest.approx(
+            flip_probability(shuffle_local_epsilon(1.0, n // 6, 1e-6)), rel=1e-14
         )
 
 
@@ -182,7 +183,7 @@ def published(pairs, m):
 
 
 def device(pairs="hidden", m=4, seed=0):
-    return ShuffleClient(json.loads(published(pairs, m)), seed)
+    return Device(json.loads(published(pairs, m)), random_state=seed)
 
 
 @pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
@@ -205,8 +206,9 @@ def test_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
     messages = device(pairs).report(ballot, asked)
     assert len(messages) == 2
     for k, message in enumerate(messages):
-        assert set(message) == {"version", "shuffle", "pair", "answer"}
-        assert message["version"] == 1 and message["shuffle"] == (k if pairs == "hidden" else 0)
+        assert set(message) == {"protocol", "shuffle", "pair", "answer"}
+        assert message["protocol"] == digest(json.loads(published(pairs, 4)))
+        assert message["shuffle"] == (k if pairs == "hidden" else 0)
         assert message["answer"] in (0, 1) and len(message["pair"]) == 2
     # The pairs come from the device's own assignment stream: the same whatever the ballot.
     same = device(pairs).report([0, 1, 2, 3], asked)
@@ -262,7 +264,8 @@ def test_pairs_fit_the_protocol_and_ballots_the_items():
 # --- the curator
 
 
-GOOD = {"version": 1, "shuffle": 0, "pair": [0, 1], "answer": 1}
+NAME = digest(plan(3, None, min_reports=3).protocol)
+GOOD = {"protocol": NAME, "shuffle": 0, "pair": [0, 1], "answer": 1}
 BAD = [
     ("{", "not JSON"),
     (b"\xff\xfe", "not JSON"),
@@ -270,9 +273,9 @@ BAD = [
     (None, "not a JSON object"),
     ([GOOD], "not a JSON object"),
     (17, "not a JSON object"),
-    ({**GOOD, "version": 2}, "wrong version"),
-    ({**GOOD, "version": "1"}, "wrong version"),
-    ({k: v for k, v in GOOD.items() if k != "version"}, "wrong version"),
+    ({**GOOD, "protocol": digest(plan(3, None, min_reports=4).protocol)}, "another protocol"),
+    ({**GOOD, "protocol": None}, "another protocol"),
+    ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
     ({**GOOD, "voter": "secret-7"}, "wrong keys"),
     ({k: v for k, v in GOOD.items() if k != "answer"}, "wrong keys"),
     ({**GOOD, "shuffle": 1}, "shuffle out of range"),
@@ -286,8 +289,8 @@ BAD = [
     ({**GOOD, "pair": {"0": 1}}, "pair out of range"),
     ({**GOOD, "answer": -1}, "answer out of range"),
     ({**GOOD, "answer": None}, "answer out of range"),
-    ('{"version": 1, "shuffle": 0, "pair": [0, 1], "answer": Infinity}', "answer out of range"),
-    ('{"version": 1, "shuffle": 0, "pair": [0, NaN], "answer": 1}', "pair out of range"),
+    (json.dumps({**GOOD, "answer": math.inf}), "answer out of range"),
+    (json.dumps({**GOOD, "pair": [0, math.nan]}), "pair out of range"),
 ]
 
 
@@ -296,7 +299,7 @@ def test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing(message, 
     messages = iter([GOOD, message, json.dumps({**GOOD, "answer": 0}), json.dumps(GOOD).encode()])
     opened = plan(3, None, min_reports=3).open(messages, Bits.from_random_state(0))
     assert opened.answer(PairTallies())[0].wins.tolist() == [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
-    assert opened.facts["reports_refused"] == {reason: 1}
+    assert opened.facts["reports_refused"] == {reason: 1} and opened.facts["reports_accepted"] == 3
 
 
 def test_nothing_is_released_below_min_reports():
@@ -305,7 +308,7 @@ def test_nothing_is_released_below_min_reports():
         found.open(iter([GOOD, GOOD]), Bits.from_random_state(0))
     with pytest.raises(ValueError, match="only 2 messages"):  # refused messages hide nobody
         found.open(iter([GOOD, GOOD, *(bad for bad, _ in BAD)]), Bits.from_random_state(0))
-    with pytest.raises(ValueError, match="only 0 messages"):
+    with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
         found.open(iter([]), Bits.from_random_state(0))
     found.open(iter([GOOD] * 3), Bits.from_random_state(0))
     found.open(iter([GOOD] * 30), Bits.from_random_state(0))
@@ -313,23 +316,26 @@ def test_nothing_is_released_below_min_reports():
 
 def test_every_one_of_several_shuffles_needs_its_messages():
     found = plan(3, None, min_reports=3, n_queries=2)
-    messages = [{**GOOD, "shuffle": k} for k in (0, 0, 0, 0, 1, 1)]
+    mine = {**GOOD, "protocol": digest(found.protocol)}
+    messages = [{**mine, "shuffle": k} for k in (0, 0, 0, 0, 1, 1)]
     with pytest.raises(ValueError, match="only 2 messages in a shuffle, where 3"):
         found.open(iter(messages), Bits.from_random_state(0))
-    found.open(iter([*messages, {**GOOD, "shuffle": 1}]), Bits.from_random_state(0))
+    found.open(iter([*messages, {**mine, "shuffle": 1}]), Bits.from_random_state(0))
 
 
 def test_every_assigned_pair_needs_its_messages():
     found = plan(3, None, min_reports=6, pairs="assigned", local_epsilon=1.0)
-    per_pair = [{**GOOD, "pair": pair} for pair in ([0, 1], [0, 2], [1, 2])]
+    mine = {**GOOD, "protocol": digest(found.protocol)}
+    per_pair = [{**mine, "pair": pair} for pair in ([0, 1], [0, 2], [1, 2])]
     with pytest.raises(ValueError, match="only 1 messages about a pair, where 2"):
-        found.open(iter([*per_pair, *per_pair[:2], GOOD, GOOD]), Bits.from_random_state(0))
+        found.open(iter([*per_pair, *per_pair[:2], mine, mine]), Bits.from_random_state(0))
     with pytest.raises(ValueError, match="only 5 messages in a shuffle, where 6"):
         found.open(iter([*per_pair, *per_pair[:2]]), Bits.from_random_state(0))
     found.open(iter(per_pair * 2), Bits.from_random_state(0))
     # Where pairs have one voter or none, nobody hides; still nothing is released below what was promised.
     with pytest.raises(ValueError, match="only 4 messages in a shuffle, where 5"):
-        plan(10, None, min_reports=5, pairs="assigned").open(iter([GOOD] * 4), Bits.from_random_state(0))
+        sparse = plan(10, None, min_reports=5, pairs="assigned")
+        sparse.open(iter([{**GOOD, "protocol": digest(sparse.protocol)}] * 4), Bits.from_random_state(0))
 
 
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
@@ -342,7 +348,7 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
     X[1::5, 3] = X[1::5, 0]
     found = plan(4, size, pairs=pairs, n_queries=n_queries, local_epsilon=2.0)
     design = balanced_design(size, 4, n_queries, Bits.from_random_state(9).assignment)
-    devices = [found.client(int(seed)) for seed in rng.integers(2**32, size=size)]
+    devices = [Device(found.protocol, random_state=int(seed)) for seed in rng.integers(2**32, size=size)]
     lines = [
         json.dumps(message)
         for device, ballot, asked in zip(devices, X, design, strict=True)
@@ -353,7 +359,10 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
     for voters in (Profile.from_rankings(X), iter(lines)):
         opened = found.open(voters, Bits.from_random_state(1))
         (tally,) = opened.answer(PairTallies())
-        assert tally.flip == flip_probability(2.0 / n_queries) and tally.wins.sum() == size * n_queries
-        assert opened.facts == {"reports_refused": {}, "local_epsilon": 2.0}
+        assert (
+            tally.flip == pytest.approx(flip_probability(2.0 / n_queries), rel=1e-14)
+            and tally.wins.sum() == size * n_queries
+        )
+        assert opened.facts == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
         seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
     assert same_law(*seen) > 1e-3

@@ -1,3 +1,4 @@
+import gzip
 import os
 from itertools import combinations, permutations
 from pathlib import Path
@@ -139,14 +140,173 @@ def test_without_a_data_type_the_name_s_ending_counts(tmp_path):
         (
             "# NUMBER ALTERNATIVES: 3\n",
             "",
-            " has no line '# NUMBER ALTERNATIVES: ...', so it is cut or not a PrefLib file; files in the format used "
-            "before 2022 have to be downloaded again from preflib.org.",
+            " has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and does not begin with the number of "
+            "items, as files from before 2022 do; it is cut or not a PrefLib file.",
         ),
     ],
 )
 def test_flaws_are_named(tmp_path, old, new, message):
     assert GOOD.count(old) == 1
     assert message_of(write(tmp_path, GOOD.replace(old, new))).startswith(message)
+
+
+OLD = """\
+3
+1,apple
+2,pear, green
+3,fig
+5,5,3
+3,2,1,3
+0,3,2,1
+2, 1, 3, 2
+"""
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.data, other.data)
+    assert one.data.dtype == other.data.dtype
+    assert one.item_names == other.item_names
+    assert one.counts.tolist() == other.counts.tolist()
+    assert one.profile.pairwise_counts.tolist() == other.profile.pairwise_counts.tolist()
+    assert one.profile.item_names.tolist() == other.profile.item_names.tolist()
+
+
+def test_the_layout_from_before_2022(tmp_path):
+    old = read_preflib(write(tmp_path, OLD))
+    assert old.item_names == ["apple", "pear, green", "fig"]
+    same(old, read_preflib(write(tmp_path, GOOD.replace("pear: green", "pear, green"))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ballots"),
+    [
+        ("soc", ["2,1,3", "3,1,2"]),
+        ("soi", ["2,1,3", "3", "1,2"]),
+        ("toc", ["2,{1,3}", "{1,2,3}", "{2, 3},1"]),
+        ("toi", ["{2,3}", "3", "1,{2,3}", "{1,2}"]),
+    ],
+)
+@pytest.mark.parametrize("unranked", ["last", "no_opinion"])
+def test_four_forms_in_either_layout(tmp_path, kind, ballots, unranked):
+    n, k = sum(range(1, len(ballots) + 1)), len(ballots)
+    new = f"# DATA TYPE: {kind}\n# NUMBER ALTERNATIVES: 3\n# NUMBER VOTERS: {n}\n# NUMBER UNIQUE ORDERS: {k}\n"
+    new += "".join(f"# ALTERNATIVE NAME {item}: {item}, no. {item}\n" for item in (1, 2, 3))
+    old = "3\n" + "".join(f"{item},{item}, no. {item}\n" for item in (1, 2, 3)) + f"{n},{n},{k}\n"
+    new += "".join(f"{count}: {ballot}\n" for count, ballot in enumerate(ballots, start=1))
+    old += "".join(f"{count},{ballot}\n" for count, ballot in enumerate(ballots, start=1))
+    expected = read_preflib(write(tmp_path, new, f"new.{kind}"), unranked=unranked)
+    assert expected.counts.tolist() == list(range(1, k + 1))
+    same(read_preflib(write(tmp_path, old, f"old.{kind}"), unranked=unranked), expected)
+    if kind in ("soi", "toi"):
+        assert f"(the first is line {6 + (kind == 'soi')})" in message_of(tmp_path / f"old.{kind}")
+        for complete in {"soi": ("soc", "toc"), "toi": ("toc",)}[kind]:
+            assert f"type is {complete} (complete" in message_of(
+                write(tmp_path, old, f"a.{complete}"), unranked=unranked
+            )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1,apple", "apple", ", line 2: expected the number and the name of an item, like '3,NAME'."),
+        ("1,apple", "4,apple", ", line 2: a name for item '4', which is not one of 1..3."),
+        ("1,apple", "2,apple", ", line 3: ALTERNATIVE NAME 2 was given before, in line 2."),
+        ("2,pear, green", "2,apple", " gives the name 'apple' to items 1 and 2; rename one of them in the file."),
+        ("5,5,3", "5,5", ", line 5: expected the numbers of voters, of votes and of distinct ballots."),
+        ("5,5,3", "5,6,3", " holds the ballots of 5 voters where its header announces NUMBER VOTERS: 6; "),
+        ("5,5,3", "5,5,4", " holds 3 distinct ballots where its header announces NUMBER UNIQUE ORDERS: 4; "),
+        (
+            "3,2,1,3",
+            "3: 2,1,3",
+            ", line 6: expected a count and item numbers, best first, ties in braces, like '12,3,{1,4}",
+        ),
+        ("3,2,1,3", "3", ", line 6: expected a count and item numbers"),
+        ("3,2,1,3", "3,2,1", ", line 6: 2 of 3 items are listed, but the file's type is soc (complete orders)."),
+        ("3,2,1,3", "3,2,{1,3}", ", line 6: items are tied, but the file's type is soc (strict orders)."),
+        ("0,3,2,1", "0,3,2,2", ", line 7: item 2 is listed twice."),
+        (OLD, "3\n1,apple\n", ", line 3: expected the number and the name of an item"),
+        (OLD, "0\n", ", line 1: NUMBER ALTERNATIVES must be a positive whole number, got '0'."),
+        (OLD, "1\n1,apple\n", " has one item (NUMBER ALTERNATIVES: 1); a ranking needs at least two."),
+        (OLD, "65535\n", " has 65535 items; at most 65534 are supported."),
+        (OLD, "9" * 5000, ", line 1: NUMBER ALTERNATIVES must be a positive whole number, got '9999"),
+    ],
+)
+def test_flaws_of_the_old_layout_are_named(tmp_path, old, new, message):
+    assert OLD.count(old) == 1
+    assert message_of(write(tmp_path, OLD.replace(old, new))).startswith(message)
+
+
+def test_relations_of_pairs_are_no_orders(tmp_path):
+    for ending in ("tog", "mjg", "wmg", "pwg"):
+        text = message_of(write(tmp_path, OLD, f"a.{ending}"))
+        assert text == f" holds relations of pairs ({ending}), not orders; read one of soc, soi, toc, toi."
+
+
+@pytest.mark.parametrize("text", [GOOD, OLD], ids=["new", "old"])
+def test_gzipped(tmp_path, text):
+    expected = read_preflib(write(tmp_path, text))
+    packed = tmp_path / "ballots.soc.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    same(read_preflib(packed), expected)
+    tied = gzip.compress(text.replace("0", "1", 1).encode() if text == OLD else text.encode())
+    for length in range(2, len(tied)):
+        packed.write_bytes(tied[:length])
+        assert message_of(packed) == " is gzipped, and cut or damaged; get it again."
+    packed.write_bytes(gzip.compress(text.replace("2,1,3", "2,1").encode()))
+    assert "but the file's type is soc (complete orders)" in message_of(packed)  # known from ".soc.gz"
+
+
+def test_the_path_may_be_bytes(tmp_path):
+    path = write(tmp_path, "# NUMBER ALTERNATIVES: 2\n1: 2\n", "\xe4.soc")
+    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: 1 of 2 items are listed, but the file's type is soc"):
+        read_preflib(os.fsencode(path))
+    assert read_preflib(os.fsencode(write(tmp_path, GOOD))).counts.tolist() == [3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("3: fig", "3: apple", " gives the name 'apple' to items 1 and 3; rename one of them in the file."),
+        ("1: apple", "1: 2", None),
+        ("2: pear: green", "2: 3", None),
+        ("# ALTERNATIVE NAME 3: fig\n", "", None),
+        (
+            "# ALTERNATIVE NAME 1: apple\n# ALTERNATIVE NAME 2: pear: green",
+            "# ALTERNATIVE NAME 1: 2",
+            "the name '2' to",
+        ),
+        ("NAME 3", "NAME 2", ", line 9: ALTERNATIVE NAME 2 was given before, in line 8."),
+        ("UNIQUE ORDERS: 3", "VOTERS: 5", ", line 6: NUMBER VOTERS was given before, in line 5."),
+        ("ALTERNATIVES: 3", "ALTERNATIVES: 99999999999", " has 99999999999 items; at most 65534 are supported."),
+        ("0: 3,2,1", "9999999999999999999: 3,2,1", ", line 11: expected 'COUNT: '"),
+        ("0: 3,2,1", f"{'9' * 5000}: 3,2,1", ", line 11: expected 'COUNT: '"),
+        ("0: 3,2,1", f"0: {'9' * 5000},2,1", ", line 11: expected 'COUNT: '"),
+    ],
+)
+def test_names_given_twice_and_numbers_too_large(tmp_path, old, new, message):
+    assert GOOD.count(old) == 1
+    path = write(tmp_path, GOOD.replace(old, new))
+    if message is None:
+        assert len(set(read_preflib(path).item_names)) == 3
+    else:
+        assert message in message_of(path)
+
+
+def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
+    for count, times in ((10**18 - 1, 10), (10**18 - 1, 30), (10**14, 1)):
+        text = "# NUMBER ALTERNATIVES: 2\n" + times * f"{count}: 1,2\n"
+        found = message_of(write(tmp_path, text))
+        assert found == f" holds the ballots of {times * count} voters, more than fit into memory."
+
+
+def test_an_incomplete_ballot_of_nobody_needs_no_meaning(tmp_path):
+    text = "# DATA TYPE: soi\n# NUMBER ALTERNATIVES: 3\n0: 2\n1: 2,1,3\n"
+    for unranked in (None, "last", "no_opinion"):
+        read = read_preflib(write(tmp_path, text), unranked=unranked)
+        assert read.data.tolist() == [[1, 0, 2]]
+        assert read.data.dtype == np.int64
+        assert read.counts.tolist() == [0, 1]
+    assert "(the first is line 5)" in message_of(write(tmp_path, text + "1: 3\n"))
 
 
 def test_one_item_no_ballots_and_bytes(tmp_path):
@@ -164,8 +324,9 @@ def test_unknown_meaning_of_unranked(tmp_path):
         read_preflib(tmp_path / "never-opened.soi", unranked="worst")
 
 
-def test_a_file_cut_anywhere_is_an_error(tmp_path):
-    whole = GOOD.rstrip()
+@pytest.mark.parametrize("text", [GOOD, OLD], ids=["new", "old"])
+def test_a_file_cut_anywhere_is_an_error(tmp_path, text):
+    whole = text.rstrip()
     for length in range(len(whole)):
         message_of(write(tmp_path, whole[:length]))
 
@@ -251,3 +412,15 @@ def test_election_top_ten_and_ties():
     assert vermont.data.shape == (1094, 6)
     assert vermont.data[0].tolist() == [0, 3, 0, 3, 3, 0]  # 236: {1,3,6},{2,4,5}
     assert vermont.item_names[5] == "Pollina"
+
+
+@needs_files
+@pytest.mark.parametrize("name", ["00024-00000001.soc", "00001-00000002.soi", "00031-00000002.toc"])
+@pytest.mark.parametrize("unranked", ["last", "no_opinion"])
+def test_either_layout_of_the_same_election(name, unranked):
+    new, old = (read_preflib(Path(FOLDER, part, name), unranked=unranked) for part in ("", "before-2022"))
+    assert (old.profile.n_voters, old.item_names) == (new.profile.n_voters, new.item_names)
+    np.testing.assert_array_equal(old.profile.pairwise_counts, new.profile.pairwise_counts)
+    np.testing.assert_array_equal(old.profile.placements, new.profile.placements)
+    # Ballots with equal counts may stand in another order.
+    np.testing.assert_array_equal(*(read.data[np.lexsort(read.data.T)] for read in (old, new)))

@@ -2,16 +2,17 @@ import re
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise, Kemeny, KwikSort, LDPPairwise
+from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise, Kemeny, KwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
-from sklearn_dprank.model_selection import cross_validate, with_seed
+from sklearn_dprank.model_selection import PrivateSelection, cross_validate, with_seed
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
@@ -150,13 +151,29 @@ def test_seeds_reach_nested_parameters():
     assert with_seed(Ridge(), 5).random_state == 5
 
 
-@pytest.mark.parametrize("n_trials", [0, -1, 2.0, "many"])
+@pytest.mark.parametrize("n_trials", [0, -1, 2.0, "many", True])
 def test_bad_number_of_trials(n_trials):
     with pytest.raises(ValueError, match=re.escape(f"n_trials must be a positive integer, got {n_trials!r}")):
         cross_validate(NOISY, X, n_trials=n_trials)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
+@pytest.mark.parametrize(
+    "estimator",
+    [LDPQuickSort(), make_pipeline(RatingsToRankings(), DPBorda()), PrivateSelection(NOISY)],
+    ids=["interactive", "pipeline", "refitted"],
+)
+def test_multiprocessing_sends_what_cannot_be_pickled(estimator):
+    """Schedules hold closures, and a scorer may be a lambda."""
+    settings = {"n_trials": 5, "random_state": 0, "scoring": lambda fitted, ballots: float(fitted.score(ballots))}
+    one = cross_validate(estimator, X, **settings)
+    with parallel_config(backend="multiprocessing"):
+        assert cross_validate(estimator, X, n_jobs=2, **settings)["test_score"].tolist() == one["test_score"].tolist()
+
+
 def test_bad_ballots_and_parameters():
+    with pytest.raises(ValueError, match="estimator must be one estimator, got list; to compare several, let a grid"):
+        cross_validate([DPBorda()], X)
     with pytest.raises(ValueError, match="X must hold numbers"):
         cross_validate(NOISY, [["a", "b"], ["b", "a"]])
     with pytest.raises(ValueError, match="The 'epsilon' parameter of DPBorda must be"):

@@ -90,7 +90,7 @@ SCRIPT = """
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_ctrl_c_at_the_keyboard(backend, tmp_path):
     """The signal reaches the whole process group, workers too, as it does from a terminal."""
     script = tmp_path / "sweep.py"
@@ -119,7 +119,8 @@ def at_once(monkeypatch):
     monkeypatch.setattr(_progress, "_DELAY", 0.0)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
 def test_progress_counts_every_fit(backend, at_once, capsys):
     with parallel_config(backend=backend):
         sweep(n_jobs=2).fit(X)

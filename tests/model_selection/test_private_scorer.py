@@ -11,6 +11,7 @@ from oracles import all_ballots, distinct_ballots
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -124,6 +125,14 @@ def test_pipelines_are_scored_on_what_their_aggregator_sees():
     pipeline = make_pipeline("passthrough", RatingsToRankings(), Borda()).fit(-X)
     assert PrivateKendallTau(SILENT)(pipeline, -X) == PrivateKendallTau(SILENT)(FITTED, X)
     assert PrivateKendallTau(SILENT)(pipeline, X) < 0  # read as ratings, the reverse
+
+
+def test_transformers_that_may_mix_ballots_are_refused():
+    """The noise is for one row: a mean of all rows would let one voter move them all."""
+    for steps in ((SimpleImputer(),), (RatingsToRankings(), SimpleImputer())):
+        pipeline = make_pipeline(*steps, Borda()).fit(X)
+        with pytest.raises(ValueError, match=r"no noise for the step 'simpleimputer' \(SimpleImputer\), which may mix"):
+            PrivateKendallTau()(pipeline, X)
 
 
 def test_as_a_scikit_learn_scorer():

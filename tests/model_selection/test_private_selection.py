@@ -363,6 +363,8 @@ def test_names_profiles_and_fitting_again():
     assert named.score(frame) == expected.score(X)
     numbered = clone(search).fit(pd.DataFrame(X))  # no names, as everywhere in scikit-learn
     assert not hasattr(numbered, "feature_names_in_")
+    ids = pd.DataFrame(X, columns=[40, 10, 30, 20])
+    assert clone(search).fit(ids).consensus_.tolist() == [[40, 10, 30, 20][i] for i in expected.consensus_]
     assert named.fit(X) is named
     assert not hasattr(named, "feature_names_in_")
     for keep in ("positions", "counts"):
@@ -456,7 +458,7 @@ def test_bad_distribution(distribution):
 
 def test_empty_choices():
     check_refused("estimator is empty; give at least one candidate", [])
-    check_refused("param_grid is empty; give at least one candidate", DPBorda(), [])
+    check_refused(re.escape("param_grid is empty; give at least one candidate to choose, got []"), DPBorda(), [])
     check_refused("need (to be )?a (non-empty )?sequence", DPBorda(), {"epsilon": []})
 
 

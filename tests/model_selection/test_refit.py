@@ -1,10 +1,14 @@
+import math
 import re
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
-from sklearn_dprank.model_selection import smallest_within
+from sklearn_dprank import DPBorda, Kemeny
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.model_selection import GridSearchCV, smallest_within
 
 RESULTS = {
     "params": [
@@ -30,7 +34,28 @@ def test_candidates_without_epsilon_set_the_standard_only():
     }
     assert smallest_within(0.02)(results) == 1
     assert smallest_within(0.1)(results) == 2
-    assert smallest_within(0.001)(results) == 0  # nothing else is near
+
+
+@pytest.mark.parametrize("unbounded", [{}, {"epsilon": None}, {"epsilon": math.inf}], ids=str)
+def test_candidates_without_privacy_are_never_taken(unbounded):
+    results = {
+        "params": [{"aggregator": "Kemeny", **unbounded}, {"epsilon": 2.0}, {"epsilon": 1.0}],
+        "mean_test_score": np.array([-0.30, -0.31, -0.35]),
+    }
+    assert smallest_within(0.02)(results) == 1
+    with pytest.raises(
+        ValueError, match=r"no candidate with the parameter is within tolerance=0.001 of the best score"
+    ):
+        smallest_within(0.001)(results)
+
+
+def test_a_search_keeps_what_it_found_where_nothing_private_is_good_enough():
+    grid = [{"aggregator": [DPBorda()], "aggregator__epsilon": [1e-5]}, {"aggregator": [Kemeny()]}]
+    search = GridSearchCV(Pipeline([("aggregator", DPBorda())]), grid, refit=smallest_within(0.01), random_state=0)
+    with pytest.raises(ValueError, match="give larger values of it, or a larger tolerance"):
+        search.fit(make_mallows(200, 5, 0.7, random_state=0))
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
+    assert not hasattr(search, "best_estimator_")
 
 
 def test_unfinished_candidates_are_passed_over():

@@ -37,6 +37,7 @@ from sklearn_dprank.model_selection import (
     with_seed,
 )
 from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule
 
@@ -187,13 +188,14 @@ def test_results_make_a_data_frame():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
 @pytest.mark.parametrize("case", ["laplace", "local", "interactive", "shuffle", "mechanisms", "pipeline"])
 def test_results_depend_on_neither_workers_nor_backend(case):
     from joblib import parallel_config
 
     estimator, grid = CASES[case]
     one = without_times(search(estimator, grid, n_trials=12).fit(X).cv_results_)
-    for backend in ("loky", "threading"):
+    for backend in ("loky", "threading", "multiprocessing"):
         with parallel_config(backend=backend):
             assert without_times(search(estimator, grid, n_trials=12, n_jobs=2).fit(X).cv_results_) == one
 
@@ -352,7 +354,7 @@ def test_cost_where_voters_are_split():
 def test_cost_of_transformers():
     """A transformer may mix ballots with each other: then the aggregator's guarantee says nothing of the voters'."""
     mixing = Pipeline([("scale", StandardScaler()), ("aggregator", DPBorda())])
-    found = search(mixing, {"aggregator__epsilon": [1.0]}, scoring=PrivateKendallTau()).fit(X.astype(float))
+    found = search(mixing, {"aggregator__epsilon": [1.0]}).fit(X.astype(float))
     assert found.fits_cost_.epsilon == found.privacy_.epsilon == math.inf
     assert any("may mix ballots" in caveat for caveat in found.best_estimator_[-1].privacy_.caveats)
     rowwise = Pipeline([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
@@ -366,6 +368,69 @@ def test_caveats_reach_what_is_inside():
     found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)
     for inner in (found.best_estimator_, found.best_estimator_.best_estimator_):
         assert any("selected on exact scores" in caveat for caveat in inner.privacy_.caveats)
+
+
+def test_a_search_inside_binds_nobody_by_what_it_declares():
+    grid = {"epsilon": [0.5]}
+    inside = GridSearchCV(DPBorda(), grid, n_trials=2, public_ballots=True)
+    for estimator in (inside, Pipeline([("ballots", RatingsToRankings()), ("search", inside)])):
+        around = search(estimator, {}, n_trials=3).fit(X)
+        assert around.fits_cost_.epsilon == around.privacy_.epsilon == math.inf  # exact scores, inside
+    inside.set_params(scoring=PrivateKendallTau(0.1))
+    around = search(inside, {}, n_trials=3).fit(X)
+    assert around.fits_cost_.epsilon == pytest.approx(4 * (2 * (0.5 + 0.1) + 0.5))  # three trials and the refit
+    assert around.best_estimator_.privacy_.epsilon == 0  # which says itself that it was declared
+    declared = search(inside, {}, n_trials=3, public_ballots=True).fit(X)
+    assert declared.privacy_.epsilon == 0
+    assert declared.results_cost_.epsilon == math.inf
+
+
+class Claiming(BaseEstimator):
+    """A scorer that says it is private, and is not."""
+
+    guarantee = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "believe me")
+
+    def __call__(self, fitted, X):
+        return fitted.score(X)
+
+
+class Quiet(PrivateKendallTau):
+    """A scorer that has unlearnt its noise, but not what it promises."""
+
+    def __call__(self, estimator, X, y=None):
+        return estimator.score(X)
+
+
+@pytest.mark.parametrize("scorer", [Claiming(), Quiet(0.1)], ids=lambda scorer: type(scorer).__name__)
+def test_a_claim_is_no_guarantee(scorer):
+    name = type(scorer).__name__
+    found = search(scoring=scorer).fit(X)
+    assert found.privacy_.epsilon == math.inf
+    assert found.privacy_.caveats == (
+        f"the scorer 'score' ({name}) claims a guarantee, which nothing checks: it counts as exact",
+    )
+    assert "selected on exact scores" in found.best_estimator_.privacy_.caveats[0]
+    both = search(scoring={"private": PrivateKendallTau(), "claimed": scorer}, refit="private").fit(X)
+    assert both.privacy_.epsilon == math.inf
+    assert "the scorer 'claimed'" in both.privacy_.caveats[0]
+    assert search(scoring=scorer, public_ballots=True).fit(X).privacy_.epsilon == 0
+
+
+class Owning(BaseEstimator):
+    """An estimator of somebody else that says it is private."""
+
+    def fit(self, X, y=None):
+        self.privacy_ = "trust me"
+        return self
+
+    def score(self, X, y=None):
+        return 0.0
+
+
+def test_estimators_of_others_cost_everything():
+    found = search(Owning(), {}).fit(X)
+    assert found.fits_cost_.epsilon == math.inf
+    assert found.best_estimator_.privacy_ == "trust me"  # left as it is
 
 
 def test_cost_under_two_neighbouring_relations():
@@ -423,6 +488,13 @@ def test_scorers_get_noise_of_their_own():
     ("settings", "message"),
     [
         ({"n_trials": 0}, "n_trials must be a positive integer, got 0."),
+        ({"n_trials": True}, "n_trials must be a positive integer, got True."),
+        ({"grid": []}, "param_grid is empty; give at least one candidate to choose, got []"),
+        ({"estimator": [DPBorda()]}, "estimator must be one estimator, got list; to compare several"),
+        (
+            {"estimator": make_pipeline(StandardScaler(), DPBorda()), "grid": {}, "scoring": PrivateKendallTau()},
+            "PrivateKendallTau has no noise for the step 'standardscaler' (StandardScaler)",
+        ),
         ({"grid": {"epsilon": [1.0, -1.0]}}, "The 'epsilon' parameter of DPBorda must be"),
         ({"grid": {"noise": ["laplace", "gaussian"]}}, "noise='gaussian' needs delta > 0"),
         ({"grid": {"sigma": [1.0]}}, "Invalid parameter 'sigma'"),
@@ -442,6 +514,45 @@ def test_refusals(settings, message, monkeypatch):
     monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
     with pytest.raises(ValueError, match=re.escape(message)):
         search(**settings).fit(X)
+
+
+EVERYONE = np.arange(80)
+REPEATS = {
+    "one voter": [(np.zeros(80, int), EVERYONE)],
+    "bootstrap": [(np.random.default_rng(0).integers(80, size=80), EVERYONE)],
+    "from both ends": [([0, 1, 79, -1], EVERYONE)],
+    "in the second split": [(EVERYONE, EVERYONE), ([0, 0], EVERYONE)],
+    "scored twice": [(EVERYONE, np.append(EVERYONE, 7))],
+}
+
+
+class Resampling:
+    """A splitter that draws with replacement."""
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 1
+
+    def split(self, X, y=None, groups=None):
+        yield np.random.default_rng(0).integers(len(X), size=len(X)), np.arange(len(X))
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("cv", [*REPEATS.values(), Resampling()], ids=[*REPEATS, "splitter"])
+def test_a_voter_counts_once_in_a_part(cv, frame, monkeypatch):
+    """A guarantee is about one ballot, one row: repeated rows are refused before any fit."""
+    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
+    ballots = pytest.importorskip("pandas").DataFrame(X) if frame else X
+    with pytest.raises(ValueError, match=r"cv repeats rows in the (training|test) part of split \d: a voter in k rows"):
+        search(cv=cv, scoring=PrivateKendallTau()).fit(ballots)
+    with pytest.raises(ValueError, match="cv repeats rows"):
+        cross_validate(make_pipeline(RatingsToRankings(), DPBorda()), ballots, cv=cv)
+
+
+def test_masks_and_slices_are_splits():
+    half = np.arange(80) < 40
+    rows = [(half, ~half), (slice(0, 40), slice(40, 80)), (np.arange(40), np.arange(-40, 0))]
+    scores = cross_validate(Borda(), X, cv=rows, n_trials=1)["test_score"]
+    assert scores.tolist() == [Borda().fit(X[:40]).score(X[40:])] * 3
 
 
 def test_a_profile_cannot_be_split():

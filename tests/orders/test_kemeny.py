@@ -1,17 +1,20 @@
-import time
+import inspect
 from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_dprank.orders import linear_ordering
+from sklearn_dprank.orders import kemeny, linear_ordering
+from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.components import majority_components
-from sklearn_dprank.orders.kemeny import minimum_order
-from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound, violated_circles
+from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
+from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
 from sklearn_dprank.orders.local_search import total_cost
 from sklearn_dprank.orders.subset_dp import best_order
+from sklearn_dprank.orders.work import WORK_LIMIT, Work, program_steps
 from sklearn_dprank.privacy.bits import SeededBits
 
 
@@ -130,15 +133,16 @@ def test_limits_never_claim_too_much():
         cost = rng.integers(0, 100, (12, 12))
         optimum = best_order(cost)[1]
         bounds = []
-        for work_limit in (0, 1, 40, 80, 20_000):
+        for work_limit in (0, 1, 4, 12, 20_000):
             found = minimum_order(cost, max_dp=2, work_limit=work_limit)
             assert found.bound <= optimum <= found.value
             bounds.append(found.bound)
             stopped += not found.optimal
         assert bounds == sorted(bounds)
         assert bounds[-1] == optimum
-        # nothing but the pairwise minima when there is no work to spend
-        assert bounds[0] <= np.triu(np.minimum(cost, cost.T), 1).sum() or bounds[0] == optimum
+        # the pairwise minima and one circle when there is no work to spend
+        minima = np.triu(np.minimum(cost, cost.T), 1).sum()
+        assert minima < bounds[0] <= minima + np.abs(cost - cost.T).max() or bounds[0] == optimum
     assert stopped > 12
 
 
@@ -173,13 +177,14 @@ def test_a_solver_that_fails_or_lies_proves_nothing_false(monkeypatch):
 
     def lying(*args, **kwargs):
         result = honest(*args, **kwargs)
-        result.x = rng.random(len(result.x))
-        result.ineqlin.marginals = -rng.random(len(result.slack))
+        if result.status == 0:
+            result.x = rng.random(len(result.x))
+            result.ineqlin.marginals = -rng.random(len(result.slack))
         return result
 
     for solver in (failing, lying):
         monkeypatch.setattr(linear_ordering, "linprog", solver)
-        found = minimum_order(cost, max_dp=2, work_limit=500)
+        found = minimum_order(cost, max_dp=2, work_limit=200)
         assert found.bound <= optimum <= found.value
     monkeypatch.setattr(linear_ordering, "linprog", failing)
     assert not minimum_order(cost, max_dp=2).optimal
@@ -190,7 +195,7 @@ def test_dual_bound_is_below_every_order():
     m = 7
     i, j = np.triu_indices(m, 1)
     cost = rng.integers(0, 50, (m, m))
-    search = LinearOrdering(cost, work_limit=0)
+    search = LinearOrdering(cost, work=Work(20))
     weights, rows, right = search._w, search._rows, search._right
     assert len(right) > 0
     low, high = np.zeros(len(weights), dtype=np.int64), np.ones(len(weights), dtype=np.int64)
@@ -204,36 +209,80 @@ def test_dual_bound_is_below_every_order():
             assert (bound + np.where((reduced > 0) == (x == 1), np.abs(reduced), 0) <= int(weights @ x) << shift).all()
 
 
-def test_violated_circles_are_the_violated_ones():
-    rng = np.random.default_rng(14)
-    for _ in range(20):
-        m = int(rng.integers(3, 9))
-        before = np.triu(rng.choice([0, 0.25, 0.5, 0.9, 1.0], (m, m)), 1)
-        before += np.tril(1 - before.T, -1)
-        amount = {
-            (i, j, k): before[i, j] + before[j, k] + before[k, i] - 2
-            for i in range(m)
-            for j in range(i + 1, m)
-            for k in range(i + 1, m)
-            if j != k
-        }
-        expected = sorted((value for value in amount.values() if value > 1e-6), reverse=True)
-        for limit in (3, 10**6):
-            found = [amount[tuple(circle)] for circle in violated_circles(before, limit).tolist()]
-            assert found == pytest.approx(expected[:limit])
-
-
 def test_uniform_profile_of_45_items_is_solved():
     found = minimum_order(uniform_counts(45, 5000, 0).T)
     assert found.optimal
 
 
-def test_time_limit_is_kept():
-    margins = np.triu(np.rint(np.random.default_rng(0).laplace(0, 1e5, (60, 60))).astype(int), 1)
-    start = time.monotonic()
-    found = minimum_order(np.maximum(margins.T - margins, 0), time_limit=0.2)
-    assert time.monotonic() - start < 20  # a loose ceiling: the search alone would take hours
+def hard_margins(m, seed=0):
+    """Noise alone: one component, and circles everywhere."""
+    margins = np.triu(np.rint(np.random.default_rng(seed).laplace(0, 1e5, (m, m))).astype(int), 1)
+    return margins - margins.T
+
+
+@pytest.mark.parametrize("work_limit", [0, 1, 30, 300])
+def test_no_loop_overdraws_the_work(monkeypatch, work_limit):
+    """Between two looks at what is left no more is spent than a row, a closure or one linear program takes."""
+    kept = []
+
+    class Seen(LinearOrdering):
+        def __init__(self, cost, tolerance, elsewhere, work, bits):
+            kept.append(work)
+            super().__init__(cost, tolerance, elsewhere, work, bits)
+
+    monkeypatch.setattr(kemeny, "LinearOrdering", Seen)
+    for m in (40, 90):
+        found = minimum_order(np.maximum(hard_margins(m).T, 0), work_limit=work_limit)
+        assert 0 < found.bound < found.value
+        assert kept[-1].left > -1e6 - 2 * m**3 - program_steps(3 * m * m, 0)
+
+
+def test_the_default_limit_is_a_count_that_repeats():
+    cost = np.maximum(hard_margins(60).T, 0)
+    first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
+    np.testing.assert_array_equal(first.order, second.order)
+    assert first.bound == second.bound
+    assert inspect.signature(minimum_order).parameters["work_limit"].default == WORK_LIMIT == 10_000
+
+
+@pytest.mark.parametrize("work_limit", [0, 1, 50])
+def test_bounds_are_above_the_pairs_whatever_the_work(work_limit):
+    """Every component costs something beyond its pairs, ties or not, so that a relative gap is finite."""
+    rng = np.random.default_rng(5)
+    for m in (19, 40):
+        for high in (1, 3, 1000):
+            upper = np.triu(rng.integers(-high, high + 1, (m, m)), 1)
+            margins = upper - upper.T
+            found = minimum_order(np.maximum(margins.T, 0), work_limit=work_limit)
+            assert 0 < found.bound <= found.value == total_cost(np.maximum(margins.T, 0), found.order)
+
+
+def test_time_limit_is_looked_at_in_every_loop(monkeypatch):
+    """A clock that runs out after so many looks: what is left to do then is not done."""
+    cost = np.maximum(hard_margins(60).T, 0)
+    looks = 0
+
+    def clock():
+        nonlocal looks
+        looks += 1
+        return 0.0 if looks < 500 else 10.0
+
+    monkeypatch.setattr(work_module.time, "monotonic", clock)
+    found = minimum_order(cost, time_limit=5.0, work_limit=np.inf)
     assert 0 < found.bound < found.value
+    assert looks < 600
+
+
+def test_warns_of_a_gap_that_was_not_asked_for():
+    cost = np.maximum(hard_margins(30).T, 0)
+    stopped, done = minimum_order(cost, work_limit=1), minimum_order(cost)
+    with pytest.warns(ConvergenceWarning, match="not proved to be optimal.*optimal_gap.*work_limit"):
+        warn_of_gap(stopped)
+    with pytest.warns(ConvergenceWarning):
+        warn_of_gap(stopped, tolerance=0.9 * stopped.gap / stopped.bound)
+    warn_of_gap(stopped, tolerance=1.1 * stopped.gap / stopped.bound)
+    warn_of_gap(done)
+    warn_of_gap(minimum_order(cost, tolerance=0.2), 0.2)
 
 
 @pytest.mark.parametrize(

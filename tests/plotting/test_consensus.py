@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, Kemeny
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV
 from sklearn_dprank.plotting import ConsensusDisplay
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import PrivacyGuarantee
 
 pd = pytest.importorskip("pandas")
 NAMES = ["tea", "coffee", "water", "juice", "milk"]
@@ -122,6 +127,10 @@ def test_columns_in_another_order():
     assert display.item_names == NAMES
     unnamed = ConsensusDisplay.from_estimators(Kemeny().fit(X.to_numpy()), Kemeny().fit(X))
     assert unnamed.n_crossings == 0 and unnamed.item_names == NAMES
+    ids = [50, 10, 40, 20, 30]
+    numbered = X.set_axis(ids, axis=1)
+    display = ConsensusDisplay.from_estimators(Kemeny().fit(numbered), Kemeny().fit(numbered[ids[::-1]]))
+    assert display.n_crossings == 0 and display.item_names == [str(name) for name in ids]
 
 
 def test_refusals():
@@ -172,3 +181,47 @@ def test_caveats_are_marked():
     search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)
     release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
     assert ConsensusDisplay.from_estimators(search.best_estimator_, release).marks == ("read its caveats", "")
+
+
+class Mine(BaseEstimator):
+    """An estimator of somebody else: it ranks, and that is all that is known of it."""
+
+    def fit(self, X, y=None):
+        self.ranks_ = [2, 0, 1]
+        return self
+
+
+class Claiming(Mine):
+    privacy_ = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "believe me")
+
+
+@pytest.mark.parametrize("estimator", [Mine(), Claiming()], ids=lambda estimator: type(estimator).__name__)
+def test_estimators_of_others_are_not_private(plt, estimator):
+    release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
+    display = ConsensusDisplay.from_estimators(estimator.fit([[0, 1, 2]]), release)
+    assert display.marks == ("not private", "")
+    assert display.left.tolist() == [2, 0, 1]
+    heads = [text.get_text() for text in display.plot().ax_.get_xticklabels()]
+    assert heads == [f"{type(estimator).__name__}\n(not private)", "DPBorda\n "]
+
+
+def test_a_pipeline_is_marked_for_what_its_steps_do():
+    """The last step alone knows nothing of what a transformer has mixed."""
+    ratings = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, np.nan]] * 10)
+    rowwise = make_pipeline(RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)
+    mixing = make_pipeline(SimpleImputer(), RatingsToRankings(), DPBorda(epsilon=1.0)).fit(ratings)
+    assert mixing[-1].privacy_.epsilon == 1.0
+    display = ConsensusDisplay.from_estimators(mixing, rowwise)
+    assert display.marks == ("not private", "")
+    assert display.names[1] == "RatingsToRankings | DPBorda"
+    assert display.left.tolist() == mixing[-1].ranks_.tolist()
+
+
+def test_what_cannot_be_compared_is_named():
+    search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1).fit([[0, 1, 2]] * 5)
+    with pytest.raises(ValueError, match=r"right must have ranks_.*got GridSearchCV that has not.*its best_estimator_"):
+        ConsensusDisplay.from_estimators(search.best_estimator_, search)
+    unreadable = Mine().fit(X)
+    unreadable.ranks_ = ["a", "b"]
+    with pytest.raises(ValueError, match="ranks_ of left must hold numbers"):
+        ConsensusDisplay.from_estimators(unreadable, search.best_estimator_)

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.datasets import make_mallows
@@ -128,11 +131,32 @@ def test_from_estimator(plt):
         assert [text.get_text() for text in display.ax_.get_yticklabels()] == fitted.consensus_.tolist()
         title = display.ax_.get_title().split("\n")
         assert title[:2] == ["Pairwise margins (not private)", "ordered by DPBorda(epsilon=0.01, noise=knorm)"]
+    numbered = Profile.from_rankings(X, item_names=range(10, 10 + len(NAMES)))
+    display = PairwiseMarginDisplay.from_estimator(Borda().fit(numbered), X)
+    assert display.item_names == [str(10 + k) for k in range(len(NAMES))]
     display = PairwiseMarginDisplay.from_estimator(Borda().fit(X), PROFILE)
     assert display.item_names == NAMES
 
 
+class Mine(BaseEstimator):
+    """An estimator of somebody else."""
+
+    def fit(self, X, y=None):
+        self.ranks_ = [4, 3, 2, 1, 0]
+        return self
+
+
+def test_estimators_of_others():
+    display = PairwiseMarginDisplay.from_estimator(Mine().fit(X), PROFILE)
+    assert display.order.tolist() == [4, 3, 2, 1, 0]
+    assert (display.private, display.ordered_by, display.item_names) == (False, "Mine", NAMES)
+
+
 def test_from_estimator_refuses():
+    with pytest.raises(ValueError, match="estimator is a Pipeline; give its last step, and X as positions"):
+        PairwiseMarginDisplay.from_estimator(make_pipeline(Borda()).fit(X), X)
+    with pytest.raises(ValueError, match="estimator must have ranks_, where each item stands, got Ridge"):
+        PairwiseMarginDisplay.from_estimator(Ridge().fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
         PairwiseMarginDisplay.from_estimator(Borda(), X)
     with pytest.raises(ValueError, match="X has 5 items, but the estimator has ranked 4"):

@@ -83,8 +83,13 @@ def test_on_given_axes(plt):
 
 def test_counts_must_be_numbers(searched):
     search = searched([{"n_queries": None}], LDPPairwise(), score=[[[-0.3]]])
-    with pytest.raises(ValueError, match="n_queries must be a positive number to be drawn, got None"):
+    with pytest.raises(ValueError, match=r"n_queries must be a positive number to be drawn, got None.*out of the grid"):
         QueryCountDisplay.from_search(search)
+    for counts in ([None, 1], [1.5], [0]):
+        with pytest.raises(ValueError, match="n_queries must be a list of positive whole numbers, each a place on the"):
+            QueryCountDisplay.from_estimators({"a": LDPPairwise()}, [[0, 1, 2]] * 9, n_queries=counts)
+    drawn = QueryCountDisplay.from_estimators({"a": LDPPairwise()}, [[0, 1, 2]] * 9, n_queries=np.array([2.0, 1.0]))
+    assert drawn.errors["a"].shape == (2, 10)
     search = searched([{"epsilon": 1.0}], LDPPairwise(), score=[[[-0.3]]])
     with pytest.raises(ValueError, match="no candidate of the search has a parameter 'n_queries'"):
         QueryCountDisplay.from_search(search)

@@ -4,6 +4,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
+from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
@@ -182,6 +183,22 @@ def test_epsilon_of_a_part(plt):
 def test_constructor_refuses(epsilons, errors, message):
     with pytest.raises(ValueError, match=message):
         PrivacyUtilityDisplay(epsilons, errors)
+
+
+@pytest.mark.parametrize("estimators", [[DPBorda()], DPBorda(), {}, None], ids=["list", "one", "empty", "none"])
+def test_estimators_need_names(estimators):
+    with pytest.raises(
+        ValueError, match=r"estimators must be a dict of aggregators by name, such as \{'DPBorda': DPBo"
+    ):
+        PrivacyUtilityDisplay.from_estimators(estimators, X, epsilons=[1.0], n_trials=1)
+
+
+@pytest.mark.parametrize("epsilons", [[], [None, 1.0], [0.0, 1.0], [1.0, np.inf], ["1.0"], [True]], ids=str)
+def test_every_epsilon_has_a_place_on_the_axis(epsilons, monkeypatch):
+    """Refused before any fit."""
+    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was fitted"))
+    with pytest.raises(ValueError, match="epsilons must be a list of positive numbers, each a place on the axis, got"):
+        PrivacyUtilityDisplay.from_estimators({"a": DPBorda()}, X, epsilons=epsilons, n_trials=1)
 
 
 def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):

@@ -98,6 +98,24 @@ def test_permutations_hold_every_item(n):
     np.testing.assert_array_equal(np.sort(seeded().permutations(3, n), axis=1), np.tile(np.arange(n), (3, 1)))
 
 
+@pytest.mark.parametrize("n", [5, 21, 23, 40])
+def test_rows_of_permutations_are_independent_and_uniform_at_every_place(n):
+    """Rows share words, and wide rows take several: where two items stand, in one row and in two."""
+    rows = seeded(n).permutations(6001, n).astype(int)
+    for a, b in [(0, 1), (n - 2, n - 1), (0, n - 1)]:
+        classes = np.bincount(rows[:, a] * 5 // n, minlength=5) / 6001
+        expected = np.bincount(np.arange(n) * 5 // n, minlength=5) / n
+        assert stats.chisquare(classes * 6001, expected * 6001).pvalue > P_VALUE
+        joint = np.histogram2d(rows[:-1, a], rows[1:, b], bins=(5, 5))[0]
+        assert stats.chi2_contingency(joint).pvalue > P_VALUE
+        assert stats.binomtest(int((rows[:, a] < rows[:, b]).sum()), 6001).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("n", [256, 257])
+def test_the_last_bound_may_need_a_wider_dtype(n):
+    np.testing.assert_array_equal(np.sort(seeded().permutations(2, n), axis=1), np.tile(np.arange(n), (2, 1)))
+
+
 @pytest.mark.parametrize(("name", "law"), [("uniform", "uniform"), ("normal", "norm"), ("exponential", "expon")])
 def test_real_draws_have_their_law(name, law):
     assert stats.kstest(getattr(seeded(26), name)(20_000), law).pvalue > P_VALUE

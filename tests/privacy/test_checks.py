@@ -28,7 +28,7 @@ def test_bad_epsilon(epsilon):
         check_epsilon(epsilon, "local_epsilon")
 
 
-@pytest.mark.parametrize("delta", [0, 0.0, 1e-300, 0.5, Fraction(1, 3), np.float32(0.25)], ids=repr)
+@pytest.mark.parametrize("delta", [0, 0.0, 1e-200, 0.5, Fraction(1, 3), np.float32(0.25)], ids=repr)
 def test_good_delta(delta):
     check_delta(delta)
 
@@ -40,6 +40,25 @@ def test_bad_delta(delta):
     assert str(error.value) == f"delta must be a number in [0, 1), got {delta!r}."
     with pytest.raises(ValueError, match=r"^delta0 must be a number"):
         check_delta(delta, "delta0")
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 9.99e-10, Fraction(1, 2**31), np.float32(1e-10)], ids=repr)
+def test_epsilon_too_small(epsilon):
+    with pytest.raises(ValueError) as error:
+        check_epsilon(epsilon, "score_epsilon")
+    assert str(error.value) == f"score_epsilon={epsilon!r} is too small for the arithmetic; use at least 1e-09."
+
+
+def test_epsilon_too_large_for_a_double():
+    with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
+        check_epsilon(10**400)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-201, Fraction(1, 10**300)], ids=repr)
+def test_delta_too_small(delta):
+    with pytest.raises(ValueError) as error:
+        check_delta(delta)
+    assert str(error.value) == f"delta={delta!r} is too small for the arithmetic; use at least 1e-200, or 0."
 
 
 def test_neighboring():

@@ -3,8 +3,14 @@
 import dataclasses
 import math
 import pickle
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.guarantee import NEIGHBORING, TRUST
@@ -48,7 +54,10 @@ def test_nothing_promises_nothing():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trust": "curator"}, "trust must be one of ['central', 'local', 'none', 'shuffle'], got 'curator'."),
+        (
+            {"trust": "curator"},
+            "trust must be one of ['central', 'local', 'none', 'shuffle'] or 'shuffle + central', got 'curator'.",
+        ),
         ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
         ({"epsilon": -1}, "epsilon must be >= 0 and delta in [0, 1], got -1 and 0.0."),
         ({"epsilon": math.nan}, "epsilon must be >= 0 and delta in [0, 1], got nan and 0.0."),
@@ -75,8 +84,8 @@ def test_simulated_never_certifies():
 def test_epsilons_and_deltas_add_up():
     parts = [guarantee(0.1, 1e-7), guarantee(0.2, 2e-7), guarantee(0.3)]
     total = PrivacyGuarantee.compose(parts)
-    assert total.epsilon == math.fsum([0.1, 0.2, 0.3])
-    assert total.delta == pytest.approx(3e-7)
+    assert total.epsilon == pytest.approx(0.6, rel=1e-15)
+    assert total.delta == pytest.approx(3e-7, rel=1e-15)
     assert total.how == "3 releases, basic composition"
     assert PrivacyGuarantee.compose(iter(parts)) == total
     assert PrivacyGuarantee.compose([guarantee(delta=0.7)] * 2).delta == 1
@@ -89,17 +98,89 @@ def test_the_weakest_of_all():
         guarantee(trust="shuffle", neighboring="replace", certified=False, arithmetic="double precision"),
     ]
     total = PrivacyGuarantee.compose(parts)
-    assert total.trust == "central"
+    assert total.trust == "shuffle + central"
     assert total.arithmetic == "double precision"
     assert not total.certified
     assert total.caveats == ("a", "b")
     assert PrivacyGuarantee.compose(parts[:1]).arithmetic == "exact"
 
 
-@pytest.mark.parametrize(("first", "second"), [(a, b) for i, a in enumerate(TRUST) for b in list(TRUST)[i:]])
-def test_trust_is_ordered(first, second):
-    parts = [guarantee(trust=second), guarantee(trust=first)]
-    assert PrivacyGuarantee.compose(parts).trust == first
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_everybody_whom_one_release_trusts(size):
+    """A sum needs the curator if one part does, and the shuffler if one part does; nobody for local reports."""
+    trusted = {"local": (), "shuffle": ("the shuffler",), "central": ("the curator",), "none": ("everybody",)}
+    assert list(TRUST) == list(trusted)  # from the least to the most trusting
+    for trusts in product(trusted, repeat=size):
+        total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
+        if "none" in trusts:
+            assert (total.trust, total.parties) == ("none", ("everybody",))
+        else:
+            assert set(total.parties) == {party for trust in trusts for party in trusted[trust]}
+        for first in range(size):  # in any order, and in parts
+            inner = PrivacyGuarantee.compose([guarantee(trust=t, neighboring="replace") for t in trusts[: first + 1]])
+            rest = [guarantee(trust=t, neighboring="replace") for t in trusts[first + 1 :]]
+            assert PrivacyGuarantee.compose([*rest, inner]).trust == total.trust
+
+
+@pytest.mark.parametrize(
+    ("trusts", "named"),
+    [
+        (["local", "shuffle"], "shuffle"),
+        (["local", "central"], "central"),
+        (["central", "shuffle"], "shuffle + central"),
+        (["shuffle + central", "local"], "shuffle + central"),
+        (["shuffle", "none"], "none"),
+    ],
+)
+def test_trust_is_never_understated(trusts, named):
+    total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
+    assert total.trust == named
+    assert f"({named}, replace)" in str(total)
+
+
+@pytest.mark.parametrize("trust", ["central + shuffle", "local + central", "none + central", "", "shuffle + ", None])
+def test_only_sums_of_those_who_are_needed(trust):
+    with pytest.raises(ValueError, match="trust must be one of"):
+        guarantee(trust=trust)
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 0.1)), min_size=1, max_size=12))
+def test_sums_are_never_below_the_exact_ones(parts):
+    total = PrivacyGuarantee.compose([guarantee(epsilon, delta) for epsilon, delta in parts])
+    for stated, terms in ((total.epsilon, [e for e, _ in parts]), (total.delta, [d for _, d in parts])):
+        exact = sum(map(Fraction, terms), Fraction(0))
+        assert stated >= exact or stated == 1.0
+        assert math.nextafter(stated, 0) < exact or stated == 0.0
+
+
+@given(st.floats(0, 40), st.floats(1e-300, 0.5))
+def test_two_steps_are_never_below_their_sum(epsilon, delta):
+    both = guarantee(epsilon, delta).under_replace()
+    with localcontext() as context:
+        context.prec = 60
+        exact = Decimal(delta) * (1 + Decimal(epsilon).exp())
+        assert min(exact, Decimal(1)) <= Decimal(both.delta) <= exact * (1 + Decimal(2) ** -49)
+    assert both.epsilon == 2 * epsilon
+
+
+def test_fractions_are_rounded_up():
+    third = guarantee(Fraction(1, 3), Fraction(1, 3) / 10**6)
+    assert isinstance(third.epsilon, float) and third.epsilon > Fraction(1, 3) > math.nextafter(third.epsilon, 0)
+    assert third.delta >= Fraction(1, 3 * 10**6) > math.nextafter(third.delta, 0)
+    assert str(third) == "epsilon = 0.333333, delta = 3.33333e-07 (central, add_remove)"
+    assert type(guarantee(np.float32(0.1)).epsilon) is float
+
+
+def test_units_do_not_mix():
+    parts = [guarantee(unit="one ballot"), guarantee(unit="all ballots of one person")]
+    with pytest.raises(ValueError) as error:
+        PrivacyGuarantee.compose(parts)
+    assert str(error.value) == (
+        "guarantees for different units do not add up (['all ballots of one person', 'one ballot']); "
+        "state all of them for one unit."
+    )
+    assert PrivacyGuarantee.compose(parts[1:] * 2).unit == "all ballots of one person"
+    assert PrivacyGuarantee.compose([PrivacyGuarantee.nothing(), *parts[1:]]).unit == "all ballots of one person"
 
 
 def test_relations_do_not_mix_but_nothing_fits_all():
@@ -107,7 +188,7 @@ def test_relations_do_not_mix_but_nothing_fits_all():
         PrivacyGuarantee.compose([guarantee(neighboring=relation) for relation in NEIGHBORING])
     assert str(error.value) == (
         "guarantees under different neighbouring relations do not add up (['add_remove', 'replace']); "
-        "fit all estimators with one `neighboring`."
+        "compose [g.under_replace() for g in guarantees], or fit all estimators with one `neighboring`."
     )
     total = PrivacyGuarantee.compose([PrivacyGuarantee.nothing(), guarantee(neighboring="replace")])
     assert (total.epsilon, total.trust, total.neighboring) == (math.inf, "none", "replace")

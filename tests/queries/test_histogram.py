@@ -5,12 +5,14 @@ from math import factorial
 
 import numpy as np
 import pytest
+from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import all_ballots, profiles, rankings
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
+from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import gaussian_sigma
@@ -18,7 +20,7 @@ from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
 from sklearn_dprank.queries.histogram import cells, items_of
-from sklearn_dprank.rules import SortByScore
+from sklearn_dprank.rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 
 SCORES = {3: (2.0, 1.0, 0.0), 4: (1.0, 0.0, 0.0, 0.0), 5: (0.5, 0.25, 0.2, 0.1, -3.0)}
 
@@ -31,12 +33,82 @@ def histogram(X, seed=0):
     return Histogram().vector(Profile.from_rankings(X), seeded(seed))
 
 
-def test_strict_ballots_toss_no_coin():
+def test_strict_ballots_are_left_alone_by_the_coins():
     X = make_mallows(200, 5, 0.8, random_state=0)
-    for query in (Histogram(), ScoresByHistogram(NetWins())):
-        assert query.vector(Profile.from_rankings(X), None).sum() == (200 if query == Histogram() else 0)
-    with pytest.raises(AttributeError):  # one tie, and every ballot is completed by coins
-        Histogram().vector(Profile.from_rankings([*X, [0, 0, 1, 2, 3]]), None)
+    for query in (Histogram(), Histogram(unseen_last=True), ScoresByHistogram(NetWins())):
+        one, other = (query.vector(Profile.from_rankings(X), seeded(seed)) for seed in (0, 1))
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("noise", "delta", "m"), [("laplace", 0.0, 5), ("gaussian", 1e-6, 11)])
+def test_a_session_does_as_much_for_strict_ballots_as_for_others(noise, delta, m):
+    """One voter's tie changes no stream: whoever counts the random words of a fit learns nothing."""
+    strict = make_mallows(3000, m, 0.8, random_state=0).astype(float)
+    one_tie, silent = strict.copy(), strict.copy()
+    one_tie[1234, :2] = 3
+    silent[17] = np.nan
+    channel, rule = DPHistogram(noise=noise, delta=delta)._compose()
+    plan = channel.plan(rule.asks(m), m)
+    left = set()
+    for X in (strict, one_tie, silent):
+        bits = Bits.from_random_state(3)
+        plan.open(Profile.from_rankings(X), bits)
+        left.add(tuple(int(stream.words(1)[0]) for stream in bits[:3]))
+    assert len(left) == 1
+
+
+def expected(query, source, ballot):
+    """The mean of an answer derived from the histogram of one ballot, over every coin."""
+    profile = Profile.from_rankings([ballot])
+    return sum(
+        chance * np.asarray(query.derive(source, vector), dtype=float)
+        for chance, vector in outcomes(lambda branch: source.vector(profile, ScriptedCoins(branch)))
+    )
+
+
+def test_expected_net_wins_of_a_partial_ballot():
+    np.testing.assert_allclose(expected(NetWins(), Histogram(), [0, 1, 2, np.nan]), [2, 0, -2, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [3, 4])
+def test_expected_answers_are_those_of_the_ballot(m):
+    """Margins by the fair completion, positional scores by that which puts unseen items last."""
+    for ballot in all_ballots(m)[:: m - 2]:
+        profile = Profile.from_rankings([ballot])
+        np.testing.assert_allclose(expected(AllMargins(), Histogram(), ballot), profile.margins, atol=1e-12)
+        for scores in [(3.0, 1.0, 0.0, -1.0)[:m], (1.0, 0.0, 0.0, 0.0)[:m]]:
+            query, last = PositionalScores(scores), Histogram(unseen_last=True)
+            exact = query.read(query.vector(profile, None), m)
+            np.testing.assert_allclose(expected(query, last, ballot), exact, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rule", "unseen_last"),
+    [
+        (SortByScore(), False),
+        (SortByScore("borda"), True),
+        (SortByScore("plurality"), True),
+        (KemenyRule(), False),
+        (KwikSortRule(), False),
+        (HierarchicalRule(), False),
+    ],
+)
+def test_the_completion_is_what_the_rule_asks_for(rule, unseen_last):
+    plan = Central(release=Histogram()).plan(rule.asks(4), 4)
+    assert plan.open.release == Histogram(unseen_last=unseen_last)
+
+
+def test_an_item_that_nobody_has_seen_does_not_win():
+    X = np.tile([0, 1, np.nan, 2], (400, 1))
+    fitted = DPHistogram(epsilon=5.0, rule=SortByScore("plurality"), random_state=0).fit(X)
+    assert fitted.consensus_[0] == 0
+    net_wins = NetWins().derive(Histogram(), histogram(X))
+    np.testing.assert_allclose(net_wins / 400, [2, 0, 0, -2], atol=0.6)  # nor is it last by margins
+
+
+def test_margins_do_not_follow_where_unseen_items_are_last():
+    with pytest.raises(ValueError, match=r"release=Histogram\(unseen_last=True\) does not determine it"):
+        Central(release=Histogram(unseen_last=True)).plan(KemenyRule().asks(4), 4)
 
 
 @settings(max_examples=60, deadline=None)

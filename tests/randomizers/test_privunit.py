@@ -5,28 +5,31 @@ import math
 
 import numpy as np
 import pytest
+from local_tools import report_of
 from oracles import distinct_ballots, naive_counts
 from scipy import stats
 from scipy.integrate import quad
 
+from sklearn_dprank.devices.privunit import _directions, draw
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
-from sklearn_dprank.randomizers.privunit import _answer, _directions
+from sklearn_dprank.randomizers.base import simulated
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
 
 
 def levels(protocol):
     """What multiplies the normal density of a report above and below gamma."""
-    above, e = stats.norm.sf(protocol["gamma"]), math.exp(protocol["epsilon"])
+    high, low = protocol["levels"]
+    above, e = stats.norm.sf(protocol["gamma"] / 1024), high / low
     return e / (e * above + 1 - above), 1 / (e * above + 1 - above)
 
 
 def moment(protocol, power):
     """A moment of a report's component along its direction, by quadrature."""
     high, low = levels(protocol)
-    gamma = protocol["gamma"]
+    gamma = protocol["gamma"] / 1024
 
     def integrand(x):
         return x**power * stats.norm.pdf(x)
@@ -44,12 +47,12 @@ def net_wins_of(ballot):
 def test_density_ratio_and_moments(epsilon, m):
     protocol = PrivUnitG().protocol(epsilon, m)
     high, low = levels(protocol)
-    assert math.log(high / low) == pytest.approx(epsilon, rel=1e-12)  # the normal part does not see the ballot
+    assert math.log(high / low) == pytest.approx(epsilon, rel=1e-9)  # the normal part does not see the ballot
     assert moment(protocol, 0) == pytest.approx(1, abs=1e-9)
     mean, square = moment(protocol, 1), moment(protocol, 2)
     radius = math.sqrt(m * (m * m - 1) / 3)
     assert PrivUnitG.variance(protocol) == pytest.approx((radius / mean) ** 2 * (m - 2 + square) / m, rel=1e-7)
-    for gamma in (protocol["gamma"] - 0.01, protocol["gamma"] + 0.01):
+    for gamma in (protocol["gamma"] - 10, protocol["gamma"] + 10):
         other = {**protocol, "gamma": gamma}
         assert PrivUnitG.variance(other) >= PrivUnitG.variance(protocol) * (1 - 1e-9)
 
@@ -89,10 +92,10 @@ def test_reports_have_the_stated_law(epsilon):
     ballot = np.array([3, 0, 4, 1, 2])
     direction = net_wins_of(ballot) / np.linalg.norm(net_wins_of(ballot))
     positions = Profile.from_rankings([ballot] * size).positions
-    vectors = _answer(protocol, positions.table, positions.sentinel, Bits.from_random_state(4)) / 1024
+    vectors = draw(protocol, positions, Bits.from_random_state(4)) / 1024
     assert vectors.sum(axis=1) == pytest.approx(0, abs=1e-12)
     along = vectors @ direction
-    gamma = protocol["gamma"]
+    gamma = protocol["gamma"] / 1024
 
     def cdf(x):
         below = stats.norm.cdf(np.minimum(x, gamma))
@@ -117,7 +120,7 @@ def test_unbiased_with_the_stated_variance(ballot):
     estimates = []
     for _ in range(parts):
         counter = PrivUnitG.counter(protocol)
-        counter.add_ballots(positions, bits)
+        simulated(counter, protocol, positions, bits)
         estimates.append(counter.answer())
     truth = net_wins_of(ballot)
     variance = PrivUnitG.variance(protocol) - np.mean(truth**2)
@@ -130,10 +133,10 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
     X = distinct_ballots(4)
     protocol = json.loads(json.dumps(PrivUnitG().protocol(2.0, 4)))
     positions = Profile.from_rankings(X).positions
-    vectors = _answer(protocol, positions.table, positions.sentinel, Bits.from_random_state(8))
-    reports = [{"version": 1, "randomizer": "privunit", "vector": v} for v in vectors[:, :-1].tolist()]
+    vectors = draw(protocol, positions, Bits.from_random_state(8))
+    reports = [{"protocol": "0" * 16, "vector": v} for v in vectors[:, :-1].tolist()]
     counters = [PrivUnitG.counter(protocol) for _ in range(3)]
-    counters[0].add_ballots(positions, Bits.from_random_state(8))
+    simulated(counters[0], protocol, positions, Bits.from_random_state(8))
     for report in reports:
         counters[1].add_report(json.loads(json.dumps(report)))
     for report in reversed(reports):
@@ -146,8 +149,8 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
 def test_reports_look_alike_whatever_the_ballot():
     protocol, bits = PrivUnitG().protocol(1.0, 3), Bits.from_random_state(9)
     for ballot in distinct_ballots(3):
-        report = PrivUnitG.report(protocol, Profile.from_rankings([ballot]).positions, bits)
-        assert set(report) == {"version", "randomizer", "vector"}
+        report = report_of(protocol, Profile.from_rankings([ballot]).positions, bits)
+        assert set(report) == {"protocol", "vector"}
         assert [type(x) for x in report["vector"]] == [int, int]
         PrivUnitG.counter(protocol).add_report(json.loads(json.dumps(report)))
 
@@ -157,7 +160,7 @@ def test_honest_reports_are_not_clipped(epsilon):
     m, size = 6, 4000
     protocol = PrivUnitG().protocol(epsilon, m)
     positions = Profile.from_rankings([range(m)] * size).positions
-    vectors = _answer(protocol, positions.table, positions.sentinel, Bits.from_random_state(0)) / 1024
+    vectors = draw(protocol, positions, Bits.from_random_state(0)) / 1024
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors, axis=1).max() < protocol["norm"]
     # Its density is at most `high` times the normal one.
@@ -168,22 +171,20 @@ def test_long_reports_are_clipped_at_the_public_norm():
     protocol = PrivUnitG().protocol(1.0, 4)
     points = protocol["norm"] * 1024
     one = PrivUnitG.counter(protocol)
-    one.add_report({"version": 1, "randomizer": "privunit", "vector": [points, points, points]})
+    one.add_report({"protocol": "0" * 16, "vector": [points, points, points]})
     scale = one.answer() / (np.array([1, 1, 1, -3]) / np.sqrt(12))
     assert np.ptp(scale) < 1e-3 * scale[0]
     radius = math.sqrt(4 * 15 / 3)
     assert np.linalg.norm(one.answer()) == pytest.approx(protocol["norm"] * radius / moment(protocol, 1), rel=1e-3)
 
 
-GOOD = {"version": 1, "randomizer": "privunit", "vector": [100, -2000]}
+GOOD = {"protocol": "0" * 16, "vector": [100, -2000]}
 
 
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        ("text", "not a JSON object"),
-        ({**GOOD, "version": "1"}, "wrong version"),
-        ({"version": 1, "randomizer": "privunit"}, "wrong keys"),
+        ({"protocol": "0" * 16}, "wrong keys"),
         ({**GOOD, "vector": [1, 2, 3]}, "not the right number of coordinates"),
         ({**GOOD, "vector": {"0": 1}}, "not the right number of coordinates"),
         ({**GOOD, "vector": [1, 2.5]}, "coordinate out of range"),
@@ -205,8 +206,10 @@ def test_refusals(report, reason):
     assert np.array_equal(counter.answer(), before)
 
 
-def test_epsilon_beyond_double_precision():
-    with pytest.raises(ValueError, match="at most 500"):
-        PrivUnitG().protocol(501.0, 3)
+def test_epsilon_out_of_bounds():
+    # Beyond the grid of the levels more epsilon buys nothing, and nothing more is spent.
+    assert PrivUnitG().protocol(501.0, 3)["levels"] == PrivUnitG().protocol(37.0, 3)["levels"] == [2**52, 1]
+    with pytest.raises(ValueError, match="epsilon=1e-17 is too small"):
+        PrivUnitG().protocol(1e-17, 3)
     with pytest.raises(ValueError, match="epsilon must be a positive"):
         PrivUnitG().protocol(0.0, 3)

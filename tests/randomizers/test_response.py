@@ -8,14 +8,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from local_tools import report_of
 from oracles import all_ballots, distinct_ballots
 from scipy import stats
 
+from sklearn_dprank.devices import pairs as module
+from sklearn_dprank.devices.answers import distinct
+from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.randomizers import RandomizedResponse
-from sklearn_dprank.randomizers import response as module
-from sklearn_dprank.randomizers.answers import FLIP_GRID, distinct
+from sklearn_dprank.randomizers.base import simulated as simulate
 from sklearn_dprank.rankings import Positions, compact_positions
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]
@@ -58,8 +61,8 @@ def law(m, k, flip, ballot):
         coins=Columns([coins.ravel()]),
         noise=Columns([np.where(flips, flip - 1, flip).ravel()]),
     )
-    protocol = {"n_items": m, "n_queries": k, "flip": [flip, FLIP_GRID]}
-    first, second, answers = module._answer(protocol, ballots, scripted)
+    protocol = {"items": list(range(m)), "n_queries": k, "flip": [flip, FLIP_GRID]}
+    first, second, answers = module.draw(protocol, ballots, scripted)
     out = Counter()
     f = Fraction(flip, FLIP_GRID)
     weight = [f**j * (1 - f) ** (k - j) / 2**k / len(paths) for j in range(k + 1)]
@@ -155,9 +158,9 @@ def test_a_simulated_voter_is_a_client(m, k):
     protocol = RandomizedResponse(k).protocol(1.0, m)
     for seed, ballot in enumerate(all_ballots(m)):
         positions = compact_positions(np.array([ballot]))
-        report = RandomizedResponse.report(protocol, positions, Bits.from_random_state(seed))
+        report = report_of(protocol, positions, Bits.from_random_state(seed))
         simulated, received = RandomizedResponse.counter(protocol), RandomizedResponse.counter(protocol)
-        simulated.add_ballots(positions, Bits.from_random_state(seed))
+        simulate(simulated, protocol, positions, Bits.from_random_state(seed))
         received.add_report(report)
         np.testing.assert_array_equal(simulated.answer()[0].wins, received.answer()[0].wins)
         assert received.answer()[0].wins.sum() == k
@@ -168,7 +171,7 @@ def test_simulation_in_blocks(monkeypatch):
     protocol = RandomizedResponse(2).protocol(1.0, 4)
     ballots = compact_positions(np.random.default_rng(0).permuted(np.tile(np.arange(4), (500, 1)), axis=1))
     counter = RandomizedResponse.counter(protocol)
-    counter.add_ballots(ballots, Bits.from_random_state(0))
+    simulate(counter, protocol, ballots, Bits.from_random_state(0))
     (tallies,) = counter.answer()
     assert tallies.wins.sum() == 1000
     assert np.all(np.diag(tallies.wins) == 0)

@@ -8,13 +8,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from local_tools import report_of
 from oracles import distinct_ballots, naive_counts
-from scipy.stats import chisquare
+from scipy.stats import chisquare, norm
 
+from sklearn_dprank import LDPKwikSort, LDPPairwise
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import estimated_margins
-from sklearn_dprank.randomizers import RandomizedResponse, RefusedReport, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.randomizers.base import simulated
 
 EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]
 
@@ -36,7 +39,7 @@ def flip_of(protocol):
 
 def law_of_reports(protocol, ballot):
     """{(pairs, answers): probability} by going through all sets of pairs, coins and flips, as Fractions."""
-    flip, m, k = flip_of(protocol), protocol["n_items"], protocol["n_queries"]
+    flip, m, k = flip_of(protocol), len(protocol["items"]), protocol["n_queries"]
     asked = list(combinations(combinations(range(m), 2), k))
     law = {}
     for pairs in asked:
@@ -70,11 +73,12 @@ def test_figures_of_the_literature(randomizer, epsilon, flip, spent):
         assert float(flip_of(protocol)) == pytest.approx(flip, rel=1e-3)
 
 
-def test_noise_is_stated():
-    assert published_gaussian().protocol(1.0, 4)["sigma"] == pytest.approx(4.3436, rel=1e-5)
-    assert published_gaussian(3).protocol(1.0, 4)["sigma"] == pytest.approx(3 * 4.3436, rel=1e-5)
-    assert ThresholdedGaussian().protocol(1.0, 4)["sigma"] == pytest.approx(0.8117, abs=1e-4)
-    assert published_laplace(3).protocol(1.5, 4)["scale"] == 2.0
+def test_published_noise_has_its_flips():
+    """A bit plus noise passes 1/2 with Phi(-1 / (2 sigma)), sigma = 4.3436 K; with e^(-1 / (2 scale)) / 2."""
+    for k in (1, 3):
+        flip = float(flip_of(published_gaussian(k).protocol(1.0, 4)))
+        assert flip == pytest.approx(norm.sf(0.5 / (k * 4.3436)), rel=1e-5)
+    assert float(flip_of(published_laplace(3).protocol(1.5, 4))) == pytest.approx(math.exp(-0.25) / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 4.0, 30.0])
@@ -110,8 +114,7 @@ def test_answers_estimate_margins_without_bias(make, m, k):
             counter = randomizer.counter(protocol)
             counter.add_report(
                 {
-                    "version": 1,
-                    "randomizer": protocol["randomizer"],
+                    "protocol": "0" * 16,
                     "pairs": [list(p) for p in pairs],
                     "answers": list(answers),
                 }
@@ -134,14 +137,14 @@ def test_devices_and_simulation_follow_the_law(make, ballot):
     law, bits, size = law_of_reports(protocol, ballot), Bits.from_random_state(0), 3000
     seen: Counter = Counter()
     for _ in range(size):
-        report = randomizer.report(protocol, positions, bits)
+        report = report_of(protocol, positions, bits)
         answers = dict(zip(map(tuple, report["pairs"]), report["answers"], strict=True))
         pairs = tuple(sorted(answers))
         seen[pairs, tuple(answers[p] for p in pairs)] += 1
     assert set(seen) <= set(law)
     assert chisquare([seen[r] for r in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
     counter = randomizer.counter(protocol)
-    counter.add_ballots(Profile.from_rankings([ballot] * 30000).positions, bits)
+    simulated(counter, protocol, Profile.from_rankings([ballot] * 30000).positions, bits)
     ((flip, wins),) = counter.answer()
     expected = np.zeros((3, 3))
     for (pairs, answers), chance in law.items():
@@ -153,12 +156,10 @@ def test_devices_and_simulation_follow_the_law(make, ballot):
 
 
 def test_reports_of_one_noise_are_refused_by_another():
-    bits, positions = Bits.from_random_state(0), Profile.from_rankings([[0, 1, 2]]).positions
-    laplace, gaussian = ThresholdedLaplace(), ThresholdedGaussian()
-    report = laplace.report(laplace.protocol(1.0, 3), positions, bits)
-    with pytest.raises(RefusedReport, match="wrong version"):
-        gaussian.counter(gaussian.protocol(1.0, 3)).add_report(report)
-    assert set(report) == {"version", "randomizer", "pairs", "answers"}
+    report = LDPKwikSort(n_queries=1, randomizer="laplace").client(3).report([0, 1, 2])
+    assert set(report) == {"protocol", "pairs", "answers"}
+    with pytest.raises(ValueError, match="1 'another protocol'"):
+        LDPPairwise(randomizer="gaussian").fit_reports([report], items=3)
 
 
 @pytest.mark.parametrize(

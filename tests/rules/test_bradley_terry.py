@@ -40,13 +40,13 @@ def naive_loss(s, tallies, ridge):
     return total
 
 
-def session(tallies):
+def session(tallies, seed=0):
     class Answers(ScriptedSession):
         def answer(self, query):
             assert query == PairTallies()
             return tallies
 
-    return Answers(np.zeros_like(tallies[0].wins))
+    return Answers(np.zeros_like(tallies[0].wins), seed=seed)
 
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
@@ -74,6 +74,80 @@ def test_the_solution_is_stationary():
     for step in 1e-4 * np.eye(5):
         slope = (naive_loss(found + step, tallies, 0.01) - naive_loss(found - step, tallies, 0.01)) / 2e-4
         assert abs(slope) < 0.01  # of some 1,000 answers
+
+
+def random_tallies(rng, flips):
+    """Answers of few or many voters to few or all pairs, who agree little or much."""
+    m = int(rng.integers(2, 14))
+    strengths = rng.normal(size=m) * rng.choice([0, 0.5, 2, 6])
+    out = []
+    for flip in flips:
+        answers = np.triu(rng.binomial(int(rng.choice([1, 3, 30, 1000])), rng.choice([0.05, 0.3, 1]), (m, m)), 1)
+        said = flip + (1 - 2 * flip) * expit(strengths[:, None] - strengths[None, :])
+        upper = rng.binomial(answers, said)
+        out.append(Tallies(flip, upper + (answers - upper).T))
+    return tuple(out)
+
+
+def loss_and_slope(s, tallies, ridge):
+    """`naive_loss`, all pairs at once, and its gradient."""
+    chance = expit(s[:, None] - s[None, :])
+    value, slope = ridge / 2 * s @ s, ridge * s
+    for flip, wins in tallies:
+        said = flip + (1 - 2 * flip) * chance
+        value -= (wins * np.log(said)).sum()
+        pull = wins * (1 - 2 * flip) * chance * chance.T / said
+        slope = slope - pull.sum(axis=1) + pull.sum(axis=0)
+    return value, slope
+
+
+@pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+def test_random_tallies_are_solved_to_the_last_digits(flips, ridge):
+    """Sparse ones too, where the likelihood is flat and bends both ways: the slope vanishes, and it is a minimum."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        tallies = random_tallies(rng, flips)
+        found = bradley_terry_strengths(tallies, ridge)
+        value, slope = loss_and_slope(found, tallies, ridge)
+        answers = sum(wins.sum() for _, wins in tallies)
+        assert np.abs(slope).max() <= 1e-10 * (100 + answers)
+        for _ in range(3):
+            aside = found + 1e-3 * rng.normal(size=len(found))
+            assert loss_and_slope(aside, tallies, ridge)[0] >= value - 1e-12 * answers
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
+    """Without flips there is one optimum: every pair that it tells apart comes in its order."""
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        tallies = random_tallies(rng, (0.0,))
+        start, options = np.zeros(len(tallies[0].wins)), {"gtol": 1e-8, "maxiter": 10_000}
+        tight = minimize(loss_and_slope, start, args=(tallies, ridge), jac=True, method="BFGS", options=options).x
+        ordered = tight[BradleyTerryRule().set_params(ridge=ridge).aggregate(session(tallies)).order]
+        assert (np.diff(ordered) < 1e-5).all()
+
+
+def test_large_counts_end():
+    """Rounding keeps the last step above any fixed length: the search ends where steps no longer shrink."""
+    rng = np.random.default_rng(2)
+    strengths = rng.normal(size=12) + np.repeat([0, 60], 6)
+    tallies = sampled_tallies(rng, strengths, (0.27,), 10**9)
+    found = bradley_terry_strengths(tallies, 0.01)
+    assert np.abs(loss_and_slope(found, tallies, 0.01)[1]).max() < 1e-4
+    assert np.argsort(found).tolist() == np.argsort(strengths).tolist()
+
+
+def test_equal_answers_are_a_tie_whatever_rounding_says():
+    """Items 1 and 2 have the same answers: the session's coins, not the last digit, decide."""
+    wins = np.array([[0, 7, 7, 3], [2, 0, 5, 9], [2, 5, 0, 9], [8, 1, 1, 0]])
+    tallies = (Tallies(0.1, wins),)
+    firsts = set()
+    for seed in range(20):
+        order = BradleyTerryRule().aggregate(session(tallies, seed)).order.tolist()
+        firsts.add(order.index(1) < order.index(2))
+    assert firsts == {True, False}
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.27, 0.4])

@@ -1,9 +1,11 @@
 import re
+from collections import Counter
 from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 import pytest
+from audit_tools import ScriptedCoins, outcomes
 from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
 from scipy.stats import chisquare
 
@@ -13,7 +15,6 @@ from sklearn_dprank.orders.quicksort import (
     quicksort_comparisons,
     quicksort_query_bound,
 )
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
@@ -40,7 +41,6 @@ def test_binary_insertion_keeps_its_bound(m):
     """Whatever the answers: sorted, noisy, or plain coins."""
     rng = np.random.default_rng(m)
     for seed in range(10):
-        bits = SeededBits(np.random.SeedSequence(seed))
         order = rng.permutation(m)
         session = ScriptedSession(margins_of_order(order), seed=seed)
         assert KwikSortRule(strategy="binary_insertion").aggregate(session).order.tolist() == order.tolist()
@@ -51,7 +51,7 @@ def test_binary_insertion_keeps_its_bound(m):
             asked.append((i, j))
             return bool(rng.integers(2))
 
-        assert sorted(_binary_insertion(list(range(m)), coin, bits)) == list(range(m))
+        assert sorted(_binary_insertion(rng.permutation(m).tolist(), coin)) == list(range(m))
         assert len(asked) <= binary_insertion_bound(m)
 
 
@@ -120,6 +120,29 @@ def test_no_answer_at_all_gives_a_uniform_order():
     ]
     seen = [session_orders.count(order) for order in permutations(range(3))]
     assert chisquare(seen).pvalue > 1e-3
+
+
+def law_of_consensus(rule, order, paid):
+    """{places of the items, best first: probability}, by following every choice."""
+    out = Counter()
+
+    def run(branch):
+        session = ScriptedSession(margins_of_order(order), paid=paid)
+        session.coins = ScriptedCoins(branch)
+        return rule.aggregate(session).order.tolist()
+
+    for chance, consensus in outcomes(run):
+        out[tuple(consensus.index(item) for item in order)] += Fraction(chance).limit_denominator(10**6)
+    return out
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up(strategy):
+    rule = KwikSortRule(max_queries=2, on_exhausted="coin", strategy=strategy)
+    laws = [law_of_consensus(rule, order, 2) for order in permutations(range(4))]
+    assert sum(laws[0].values()) == 1
+    assert len(laws[0]) > 12  # coins decide a lot
+    assert all(law == laws[0] for law in laws)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

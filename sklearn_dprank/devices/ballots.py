@@ -1,6 +1,40 @@
-"""What randomizers read from ballots: net wins, opinions on pairs, and complete rankings."""
+"""What a device reads from its voter's ballot: net wins, and opinions on pairs."""
 
 import numpy as np
+
+from ..rankings import ballot_key, compact_positions
+
+
+def read_ballot(ballot, n_items):
+    """Read one ballot where its voter is.
+
+    Parameters
+    ----------
+    ballot : array-like of shape (n_items,)
+        Where this voter puts each item; smaller is better, equal is tied, NaN or None is no opinion.
+    n_items : int
+        How many items the protocol has.
+
+    Returns
+    -------
+    positions : Positions
+        The ballot in compact form.
+    key : bytes
+        Equal for ballots that say the same.
+
+    Raises
+    ------
+    ValueError
+        If the ballot does not have one number for each item.
+    """
+    try:
+        row = np.asarray(ballot, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        row = np.empty(0)
+    if row.shape != (n_items,) or np.isinf(row).any():
+        raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")
+    positions = compact_positions(row[None])
+    return positions, ballot_key(positions)
 
 
 def net_wins(table, sentinel):
@@ -53,36 +87,3 @@ def opinions(table, sentinel, coins):
     first, second = table[rows], table[columns]
     silent = (first == second) | (first == sentinel) | (second == sentinel)
     return np.where(silent, coins.coins(silent.size).reshape(silent.shape), first < second)
-
-
-def completed(table, sentinel, coins):
-    """Complete each ballot to a strict ranking by the voter's own coins.
-
-    Parameters
-    ----------
-    table, sentinel
-        As for `net_wins`.
-    coins : BitSource
-        The voters' own coins.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_voters, n_items)
-        Places 0, ..., n_items - 1.
-
-    Notes
-    -----
-    Tied items are shuffled. An item without an opinion goes before or behind all ranked ones by a fair
-    coin, and those on one side are shuffled. Every pair without an opinion is then a fair coin, so that
-    expected net wins are those of the ballot. Putting such items at uniform places would not do: the
-    best of the ranked items would beat them more often than not.
-    """
-    ballots = np.ascontiguousarray(table.T)
-    prefix = ballots.astype(np.uint64) + np.uint64(1)
-    prefix[(ballots == sentinel) & coins.coins(ballots.size).reshape(ballots.shape)] = 0
-    # 17 bits of position, 47 of chance: two tied items draw the same 47 bits with probability 2^-47.
-    keys = (prefix << np.uint64(47)) | (coins.words(ballots.size).reshape(ballots.shape) >> np.uint64(17))
-    order = np.argsort(keys, axis=1, kind="stable")
-    places = np.empty(ballots.shape, dtype=np.int64)
-    np.put_along_axis(places, order, np.broadcast_to(np.arange(len(table)), places.shape), axis=1)
-    return places

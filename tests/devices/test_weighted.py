@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from sklearn_dprank.devices.weighted import LEAD, WeightedLaw
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.randomizers.weighted import LEAD, WeightedLaw
 
 
 class Script:

@@ -1,12 +1,8 @@
 """One randomised answer about one pair: the atom of every pairwise protocol."""
 
-import json
-
 import numpy as np
 
-from .base import RefusedReport
-
-FLIP_GRID = 2**52  # flip probabilities are multiples of 1 / this, so they are drawn exactly
+from .protocol import FLIP_GRID
 
 
 def flipped_answers(first, second, flip, ballots, bits):
@@ -36,12 +32,6 @@ def flipped_answers(first, second, flip, ballots, bits):
     return np.where(silent, coins, here < there) ^ flips
 
 
-def counted_wins(first, second, answers, n_items):
-    """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    winner, loser = np.where(answers, first, second), np.where(answers, second, first)
-    return np.bincount((winner * n_items + loser).ravel(), minlength=n_items**2).reshape(n_items, n_items)
-
-
 def distinct(rows, k, n, bits):
     """Return `rows` independent uniform k-subsets of 0, ..., n - 1, shape (rows, k), by Floyd's algorithm."""
     out = np.empty((rows, k), dtype=np.int64)
@@ -58,32 +48,22 @@ def distinct(rows, k, n, bits):
     return out
 
 
-def parsed(report):
-    """Return a report as an object, reading it where it is text.
+def items_of(pair, n_items):
+    """Return the items (i, j), i < j, of pairs by their number in row-major order.
 
-    Raises
-    ------
-    RefusedReport
-        If it is no JSON.
+    Parameters
+    ----------
+    pair : ndarray of int64
+        0, ..., C(n_items, 2) - 1: (0, 1), (0, 2), ..., (1, 2), ...
+    n_items : int
+        Number of items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> items_of(np.arange(3), 3)
+    (array([0, 0, 1]), array([1, 2, 2]))
     """
-    if not isinstance(report, (str, bytes)):
-        return report
-    try:
-        return json.loads(report)
-    except (ValueError, RecursionError):
-        raise RefusedReport("not JSON") from None
-
-
-def is_pair(pair, n_items):
-    """Tell whether a report's `pair` is a list [i, j] of items, i before j by index."""
-    return (
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(type(item) is int for item in pair)
-        and 0 <= pair[0] < pair[1] < n_items
-    )
-
-
-def is_answer(answer):
-    """Tell whether a report's `answer` is 0 or 1."""
-    return type(answer) is int and answer in (0, 1)
+    starts = np.concatenate([[0], np.cumsum(np.arange(n_items - 1, 0, -1))])  # number of the first pair of each row
+    first = starts.searchsorted(pair, side="right") - 1
+    return first, pair - starts[first] + first + 1

@@ -1,0 +1,298 @@
+"""The one device: it holds a voter's ballot and budget, checks what a curator asks of it, and obeys nobody."""
+
+import hashlib
+import json
+import math
+import os
+import threading
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from types import MappingProxyType
+
+from ..privacy.bits import Bits
+from ..privacy.ledger import BudgetExhausted
+from . import hypercube, interactive, mallows, pairs, privunit, shuffled
+from .ballots import read_ballot
+from .protocol import RefusedProtocol, check_form, digest, is_whole, refuse_unless
+
+#: The voter's half of each randomizer, by the name that protocols give it.
+HALVES = MappingProxyType(
+    {
+        "rr": pairs,
+        "laplace": pairs,
+        "gaussian": pairs,
+        "hypercube": hypercube,
+        "mallows": mallows,
+        "privunit": privunit,
+        "rr-interactive": interactive,
+        "rr-shuffled": shuffled,
+    }
+)
+
+
+def voter_half(protocol):
+    """Return the module with the voter's half of a protocol's randomizer."""
+    return HALVES[protocol["randomizer"]]
+
+
+def checked(protocol):
+    """Return a copy of a protocol, if it is one.
+
+    Parameters
+    ----------
+    protocol : dict
+        From a curator, who is not trusted.
+
+    Raises
+    ------
+    RefusedProtocol
+        If it is not exactly of the form of its randomizer, or its numbers spend more than it states.
+    """
+    refuse_unless(type(protocol) is dict, "it", "a JSON object (json.loads of its text)")
+    name = protocol.get("randomizer")
+    refuse_unless(type(name) is str and name in HALVES, "randomizer", f"one of {sorted(HALVES)}")
+    half = HALVES[name]
+    check_form(protocol, half.FIELDS)
+    half.check(protocol)
+    stated = getattr(half, "STATED", "epsilon")
+    refuse_unless(half.spent(protocol) <= Decimal(protocol[stated]), stated, "at least what its numbers spend")
+    return json.loads(json.dumps(protocol))
+
+
+class Device:
+    """One voter's device: knows a public protocol and holds what it has said, once.
+
+    It needs nothing else: ``Device(json.loads(text))`` runs where only numpy and this package are installed, and
+    loads no other library. It computes the epsilon that the protocol's numbers spend and refuses a protocol
+    that states less, or that costs more than its owner allows.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator (``estimator.protocol(items)``).
+    max_epsilon : float or None, default=None
+        The most that the owner of this device spends, in nats and without trust in anybody; None is what
+        the protocol states.
+    random_state : None, int, Generator or RandomState, default=None
+        None is the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    epsilon : float
+        Local epsilon of all that this device will ever say, from the protocol's numbers, rounded up.
+
+    Raises
+    ------
+    RefusedProtocol
+        If the protocol is not exactly of its form, spends more than it states, or more than `max_epsilon`.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    A device says one thing once. Asked again, from any thread, it repeats the same bytes; another ballot is refused.
+    `copy` returns the device itself. A copy in a forked process, or made by pickling, repeats what was said
+    before and says nothing new. To outlive a restart, keep ``device.to_json()`` after each answer and before
+    it is sent; the text is as secret as the ballot, and of two devices made from one text only one may go on.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import LDPPairwise
+    >>> from sklearn_dprank.devices import Device
+    >>> protocol = LDPPairwise(epsilon=2.0).protocol(["tea", "coffee", "water"])
+    >>> device = Device(protocol, max_epsilon=2.0)
+    >>> report = device.report([0, 1, 2])
+    >>> report == device.report([0, 1, 2])
+    True
+    """
+
+    def __init__(self, protocol, *, max_epsilon=None, random_state=None):
+        limit = math.inf if max_epsilon is None else max_epsilon
+        if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
+            raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
+        self._protocol = checked(protocol)
+        self._half = voter_half(self._protocol)
+        spent = self._half.spent(self._protocol)
+        self.epsilon = _as_float_above(spent)
+        self._max_epsilon = None if max_epsilon is None else float(limit)
+        if spent > Decimal(float(limit)):
+            raise RefusedProtocol(
+                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r} "
+                "of this device's owner."
+            )
+        self._random_state = random_state
+        self._bits = None
+        self._ballot = None  # SHA-256 of what the ballot says
+        self._said: Mapping[str, str] = MappingProxyType(
+            {}
+        )  # replaced as a whole, so that a fork never sees half of it
+        self._home = os.getpid()
+        self._lock = threading.Lock()
+
+    @property
+    def protocol(self):
+        """A copy of the protocol that this device follows."""
+        return json.loads(json.dumps(self._protocol))
+
+    def report(self, ballot, pairs=None):
+        """Randomise the ballot, once.
+
+        Parameters
+        ----------
+        ballot : array-like of shape (n_items,)
+            Where this voter puts each item; smaller is better, equal is tied, NaN is no opinion.
+        pairs : sequence of (int, int) or None, default=None
+            The curator's assignment (a row of `balanced_design`), where the protocol assigns pairs.
+
+        Returns
+        -------
+        dict, or list of dict
+            JSON-able: one report, or for the shuffler K messages, which go to it apart. Called again with the same
+            ballot, the same: send it again, never draw again.
+
+        Raises
+        ------
+        BudgetExhausted
+            If another ballot was reported before, or this is a copy of the device.
+        ValueError
+            If the ballot does not have one number an item, or pairs do not fit the protocol.
+        """
+        if self._half is interactive:
+            raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
+        if self._half is shuffled:
+            design = shuffled.assigned(pairs, self._protocol)
+            return self._say("report", ballot, lambda positions, bits: self._shuffled(positions, bits, design))
+        if pairs is not None:
+            raise ValueError("pairs must be given if and only if the protocol assigns them.")
+        return self._say("report", ballot, self._reported)
+
+    def answer(self, question, ballot):
+        """Answer one question about this voter's ballot.
+
+        Parameters
+        ----------
+        question : dict
+            As the curator asked it: "protocol", "question" (its number), "kind" and "pairs".
+        ballot : array-like of shape (n_items,)
+            Where this voter puts each item; the same for every question.
+
+        Returns
+        -------
+        dict
+            JSON-able. The same question again gets the same answer.
+
+        Raises
+        ------
+        BudgetExhausted
+            If this voter has answered as often as was agreed, or reports another ballot, or this is a copy.
+        ValueError
+            If the question does not follow the protocol.
+        """
+        if self._half is not interactive:
+            raise ValueError("this protocol asks no questions: use device.report(ballot).")
+        number, kind, asked = interactive.asked(question, self._protocol)
+
+        def draw(positions, bits):
+            given = sum(key.startswith(kind) for key in self._said)
+            if given >= interactive.allowance(self._protocol)[kind]:
+                raise BudgetExhausted("this device has given every answer that its budget pays for.")
+            drawn = interactive.draw(self._protocol, positions, bits, kind, asked)
+            return {"protocol": digest(self._protocol), **interactive.message(drawn, number)}
+
+        return self._say(f"{kind} {number}", ballot, draw)
+
+    def _reported(self, positions, bits):
+        drawn = self._half.draw(self._protocol, positions, bits)
+        return {"protocol": digest(self._protocol), **self._half.message(drawn)}
+
+    def _shuffled(self, positions, bits, design):
+        drawn = shuffled.draw(self._protocol, positions, bits, design)
+        return [{"protocol": digest(self._protocol), **said} for said in shuffled.messages(self._protocol, drawn)]
+
+    def _say(self, what, ballot, draw):
+        """Return what was said under this name, or say it now, if the budget allows."""
+        positions, key = read_ballot(ballot, len(self._protocol["items"]))
+        key = hashlib.sha256(key).hexdigest()
+        if self._home != os.getpid():
+            return self._repeated(what, key)  # without the lock, which a thread of the parent may have held
+        with self._lock:
+            if what not in self._said and self._ballot in (None, key):
+                if self._bits is None:
+                    self._bits = Bits.from_random_state(self._random_state)
+                said = json.dumps(draw(positions, self._bits))
+                self._ballot = key
+                self._said = MappingProxyType({**self._said, what: said})
+            return self._repeated(what, key)
+
+    def _repeated(self, what, key):
+        if self._ballot not in (None, key):
+            raise BudgetExhausted("this device has reported another ballot; one voter's budget pays for one.")
+        if what not in self._said:
+            raise BudgetExhausted(
+                "this is a copy of a device, from a fork or a pickle, and says nothing new, or one voter would report "
+                "twice; make the device in the process that uses it, or move it there with to_json and from_json."
+            )
+        return json.loads(self._said[what])
+
+    def to_json(self):
+        """Return the device as text, with what it has said: as secret as the ballot.
+
+        Returns
+        -------
+        str
+            For `from_json`, after a restart. A seed is not kept.
+        """
+        with self._lock if self._home == os.getpid() else threading.Lock():
+            said = {what: json.loads(message) for what, message in self._said.items()}
+            state = {"protocol": self._protocol, "ballot": self._ballot, "said": said}
+        return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
+
+    @classmethod
+    def from_json(cls, text):
+        """Return the device that `to_json` was called on, to go on in its place.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned last; from an older one the device would say more than its budget pays for.
+
+        Raises
+        ------
+        ValueError
+            If it is not what `to_json` returns.
+        """
+        try:
+            state = json.loads(text)
+            form = type(state) is dict and set(state) == {"device", "protocol", "ballot", "said", "max_epsilon"}
+            form = form and is_whole(state["device"], 1, 1) and (state["ballot"] is None) == (not state["said"])
+            device = cls(state["protocol"], max_epsilon=state["max_epsilon"]) if form else None
+            said = {what: json.dumps(message) for what, message in state["said"].items()} if form else {}
+        except (AttributeError, TypeError, ValueError, RecursionError):
+            device = None
+        if device is None:
+            raise ValueError("text must be what to_json returned.") from None
+        device._ballot, device._said = state["ballot"], MappingProxyType(said)
+        return device
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _unpickled, (self.to_json(),)
+
+
+def _unpickled(text):
+    """Return a copy of a device, which repeats and says nothing new."""
+    device = Device.from_json(text)
+    device._home = None
+    return device
+
+
+def _as_float_above(number):
+    """Return the least float that is not below a Decimal."""
+    near = float(number)
+    return near if Decimal(near) >= number else math.nextafter(near, math.inf)

@@ -1,0 +1,101 @@
+"""One sign for every pair, all drawn together: the voter's half of "hypercube"."""
+
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from .ballots import opinions
+from .protocol import FLIP_GRID, is_whole, log_ratio, n_pairs, refuse_unless
+from .weighted import WeightedLaw
+
+FIELDS = ("variant", "levels", "cap")
+VARIANTS = ("best_cap", "half_tie")
+LARGEST = 200  # items: the law of the number of differing signs has C(200, 2) weights of as many bits
+_BLOCK = 1 << 21  # opinions held at a time while simulating
+
+
+def check(protocol):
+    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    levels, cap, variant = protocol["levels"], protocol["cap"], protocol["variant"]
+    refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
+    refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
+    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
+    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+    capped = is_whole(cap, 0, (n_pairs(protocol) - 1) // 2) if variant == "best_cap" else cap is None
+    refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
+
+
+def spent(protocol):
+    """Return the epsilon of one report, as a Decimal: how much likelier one corner can be than another."""
+    return log_ratio(*protocol["levels"])
+
+
+def block(protocol):
+    """Return how many voters are simulated at a time."""
+    return max(1, _BLOCK // n_pairs(protocol))
+
+
+def draw(protocol, ballots, bits):
+    """Draw a corner near each voter's own.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator.
+    ballots : Positions
+        Of the voters.
+    bits : Bits
+        Their randomness.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_pairs, n_voters)
+        Whether the first item of each pair is reported to go first; pairs in row-major order.
+    """
+    corners = opinions(ballots.table, ballots.sentinel, bits.coins)
+    differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
+    return corners ^ _subsets(differing, len(corners), bits.noise).T
+
+
+def message(drawn):
+    """Return what the first voter sends: a bit a pair, in row-major order, as hexadecimal digits."""
+    return {"signs": np.packbits(drawn[:, 0]).tobytes().hex()}
+
+
+def differing_law(protocol):
+    """Return the law of the number of signs that differ from the voter's own."""
+    return _law_of(n_pairs(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[0]
+
+
+def differing_weights(protocol):
+    """Return its integer weights, for 0, ..., C(n_items, 2) signs."""
+    return _law_of(n_pairs(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[1]
+
+
+@lru_cache(maxsize=16)
+def _law_of(d, variant, cap, high, low):
+    if variant == "half_tie":
+        level = [2 * high if 2 * k < d else 2 * low if 2 * k > d else high + low for k in range(d + 1)]
+    else:
+        level = [high if k <= cap else low for k in range(d + 1)]
+    weights = [corners * relative for corners, relative in zip(_binomials(d), level, strict=True)]
+    return WeightedLaw(weights), weights
+
+
+def _binomials(d):
+    """Return C(d, 0), ..., C(d, d)."""
+    return list(accumulate(range(1, d + 1), lambda c, k: c * (d - k + 1) // k, initial=1))
+
+
+def _subsets(sizes, n, bits):
+    """Return for each size a uniform subset of 0, ..., n - 1 as booleans, shape (len(sizes), n)."""
+    rows = len(sizes)
+    keys = bits.words(-(-rows * n // 2)).view(np.uint32)[: rows * n].reshape(rows, n)
+    ordered = np.sort(keys, axis=1)
+    largest = ordered[np.arange(rows), np.maximum(sizes, 1) - 1]
+    out = (keys <= largest[:, None]) & (sizes > 0)[:, None]
+    tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)  # two equal keys at the edge: draw again
+    if len(tied):
+        out[tied] = _subsets(sizes[tied], n, bits)
+    return out

@@ -1,0 +1,80 @@
+"""Answers to the curator's questions, one pair each: the voter's half of "rr-interactive"."""
+
+import numpy as np
+
+from .answers import flipped_answers
+from .protocol import FLIP_GRID, digest, flips_cost, is_flip, is_pair, is_whole, n_pairs, refuse_unless, total
+
+FIELDS = ("answers", "flips", "flip_grid")
+KINDS = ("each", "last")
+
+
+def check(protocol):
+    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    flips = protocol["flips"]
+    refuse_unless(is_whole(protocol["answers"], 1), "answers", "a positive integer")
+    refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
+    form = type(flips) is dict and set(flips) == set(KINDS) and is_flip(flips["each"])
+    rule = "{'each': numerator, 'last': numerator or null}, above 0 and at most a half of 2^52"
+    refuse_unless(form and (flips["last"] is None or is_flip(flips["last"])), "flips", rule)
+
+
+def spent(protocol):
+    """Return the epsilon of all answers that a device will ever give, as a Decimal."""
+    each, last = (protocol["flips"][kind] for kind in KINDS)
+    return total([flips_cost(each, protocol["answers"]), *([] if last is None else [flips_cost(last)])])
+
+
+def allowance(protocol):
+    """Return how many answers of each kind a device gives."""
+    return {"each": protocol["answers"], "last": int(protocol["flips"]["last"] is not None)}
+
+
+def asked(question, protocol):
+    """Return (number, kind, pairs) of a question that follows the protocol; the curator is not trusted.
+
+    Raises
+    ------
+    ValueError
+        If it does not. "voters", to whom it goes, is for the messenger, and not read.
+    """
+    if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
+        number, kind, pairs = question["question"], question["kind"], question["pairs"]
+        known = question["protocol"] == digest(protocol) and is_whole(number, 1)
+        known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
+        if known and type(pairs) is list and 1 <= len(pairs) <= n_pairs(protocol):
+            if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
+                return number, kind, pairs
+    raise ValueError("question does not follow the protocol.")
+
+
+def draw(protocol, ballots, bits, kind, pairs):
+    """Draw one of the pairs and answer it for every ballot.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator.
+    ballots : Positions
+        Of the voters asked.
+    bits : Bits
+        Their randomness.
+    kind : {"each", "last"}
+        Which flip probability the answer has.
+    pairs : list of [int, int]
+        What was asked.
+
+    Returns
+    -------
+    first, second, answers : ndarray of shape (n_voters, 1)
+        The items of each pair, and whether the first is reported to go first.
+    """
+    pick = np.array(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
+    first, second = pick[:, :1], pick[:, 1:]
+    return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)
+
+
+def message(drawn, number):
+    """Return what the first voter answers to the question of this number, as JSON-able data."""
+    first, second, answers = drawn
+    return {"question": number, "pair": [int(first[0, 0]), int(second[0, 0])], "answer": int(answers[0, 0])}

@@ -1,0 +1,128 @@
+"""A noisy direction that leans towards the voter's net wins: the voter's half of "privunit"."""
+
+import math
+
+import numpy as np
+
+from .ballots import net_wins
+from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless
+
+FIELDS = ("levels", "gamma", "norm", "points_per_unit")
+PER_UNIT = 1024  # points of the public grid in one unit; gamma is a multiple of 1 / this too
+_BLOCK = 1 << 20  # coordinates held at a time while simulating
+
+
+def check(protocol):
+    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    levels = protocol["levels"]
+    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
+    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+    gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
+    refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
+    refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")
+    refuse_unless(is_whole(protocol["points_per_unit"], PER_UNIT, PER_UNIT), "points_per_unit", PER_UNIT)
+
+
+def spent(protocol):
+    """Return the epsilon of one report, as a Decimal: how much likelier than below it is above gamma."""
+    return log_ratio(*protocol["levels"])
+
+
+def block(protocol):
+    """Return how many voters are simulated at a time."""
+    return max(1, _BLOCK // len(protocol["items"]))
+
+
+def draw(protocol, ballots, bits):
+    """Draw a vector of sum zero for every ballot.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator.
+    ballots : Positions
+        Of the voters.
+    bits : Bits
+        Their randomness.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_voters, n_items)
+        In points of the public grid; each row sums to 0.
+    """
+    direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins)
+    lean = _leans(protocol, len(direction), bits.noise)
+    noise = _centred_normals(direction.shape, bits.noise)
+    noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
+    points = np.rint(shortened(noise, protocol["norm"]) * PER_UNIT).astype(np.int64)
+    points[:, -1] = -points[:, :-1].sum(axis=1)
+    return points
+
+
+def message(drawn):
+    """Return what the first voter sends: the vector without its last coordinate."""
+    return {"vector": drawn[0, :-1].tolist()}
+
+
+def shortened(vectors, norm):
+    """Return each row, shortened to `norm` where it is longer."""
+    length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors, dtype=float))
+    return vectors * np.minimum(1.0, norm / np.maximum(length, norm))[:, None]
+
+
+def _leans(protocol, size, bits):
+    """Return components along the direction: standard normal above gamma or below it, in the ratio of the levels."""
+    gamma, (high, low) = protocol["gamma"] / PER_UNIT, protocol["levels"]
+    above, below = (math.erfc(x / math.sqrt(2)) / 2 for x in (gamma, -gamma))
+    rarely = bits.deep_uniform(size) * (high * above + low * below) < low * below
+    out = np.empty(size)
+    out[rarely] = -_above(-gamma, np.count_nonzero(rarely), bits)
+    out[~rarely] = _above(gamma, size - np.count_nonzero(rarely), bits)
+    return out
+
+
+def _above(gamma, size, bits):
+    """Draw standard normal numbers, given that they are above `gamma`, by rejection; their tail has no end.
+
+    Where gamma is positive, from an exponential law beyond it (Robert, 1995, "Simulation of truncated normal
+    variables").
+    """
+    out = np.empty(0)
+    rate = (gamma + math.sqrt(gamma**2 + 4)) / 2
+    while len(out) < size:
+        tries = 2 * (size - len(out)) + 8
+        if gamma > 0:
+            drawn = gamma - np.log(bits.deep_uniform(tries)) / rate
+            kept = bits.deep_uniform(tries) < np.exp(-((drawn - rate) ** 2) / 2)
+        else:
+            drawn = _normals(tries, bits)
+            kept = drawn > gamma
+        out = np.concatenate([out, drawn[kept]])
+    return out[:size]
+
+
+def _normals(size, bits):
+    """Draw standard normal numbers in pairs, by their length and angle (Box and Muller, 1958)."""
+    pairs = -(-size // 2)
+    length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))
+    angle = 2 * math.pi * bits.uniform(pairs)
+    return np.concatenate([length * np.cos(angle), length * np.sin(angle)])[:size]
+
+
+def _centred_normals(shape, bits):
+    """Return rows of the standard normal law on the vectors of sum zero."""
+    rows = _normals(shape[0] * shape[1], bits).reshape(shape)
+    return rows - rows.mean(axis=1, keepdims=True)
+
+
+def _directions(wins, coins):
+    """Return a random unit vector for each row of net wins, whose mean is that row over the norm of a full ballot's."""
+    n_voters, m = wins.shape
+    square = np.einsum("vi,vi->v", wins, wins)
+    # |w|^2 is an integer of at most m (m^2 - 1) / 3, so complete rankings never flip.
+    share = np.sqrt(square / (m * (m * m - 1) // 3))
+    flips = 2 * coins.uniform(n_voters) > 1 + share
+    anywhere = _centred_normals(wins.shape, coins)
+    vector = np.where((square == 0)[:, None], anywhere, wins)
+    vector = vector / np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
+    return np.where(flips[:, None], -vector, vector)

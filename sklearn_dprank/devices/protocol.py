@@ -1,0 +1,111 @@
+"""What a curator publishes and a device obeys: its exact form, its name, and what its numbers cost."""
+
+import hashlib
+import json
+import math
+import re
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+
+VERSION = 2
+FLIP_GRID = 2**52  # probabilities are multiples of 1 / this, so they are drawn exactly
+LARGEST_NAME = 1000  # characters of an item's name
+_UP = Context(prec=80, rounding=ROUND_CEILING)  # of its own: a caller may have set another for the whole process
+_LARGEST_INTEGER = 2**53 - 1  # beyond, languages read a JSON number differently
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
+
+
+class RefusedProtocol(ValueError):
+    """A protocol that a device does not follow: not of the exact form, or dearer than it says."""
+
+
+def canonical(protocol):
+    """Return the one text of a protocol, as bytes: RFC 8785 for text, integers, lists and objects.
+
+    Examples
+    --------
+    >>> canonical({"b": [1, 2], "a": "tea"})
+    b'{"a":"tea","b":[1,2]}'
+    """
+    return json.dumps(protocol, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def digest(protocol):
+    """Return the name of a protocol that every report carries: 16 hexadecimal digits of the SHA-256 of its text."""
+    return hashlib.sha256(canonical(protocol)).hexdigest()[:16]
+
+
+def refuse_unless(valid, name, rule):
+    """Raise `RefusedProtocol` unless a field is valid; the message names the field, not what it holds."""
+    if not valid:
+        raise RefusedProtocol(f"this device does not follow the protocol: {name} must be {rule}.")
+
+
+def is_whole(value, low, high=_LARGEST_INTEGER):
+    """Tell whether `value` is an integer, no boolean, from `low` to `high`."""
+    return type(value) is int and low <= value <= high
+
+
+def is_amount(text):
+    """Tell whether `text` is a positive decimal number, as text: languages print a double differently."""
+    return type(text) is str and len(text) <= 64 and _DECIMAL.fullmatch(text) is not None and Decimal(text) > 0
+
+
+def are_items(items):
+    """Tell whether `items` is a list of at least two distinct names, text or integers, that JSON can carry."""
+    if type(items) is not list or not 2 <= len(items) <= 65534:
+        return False
+    for item in items:
+        if type(item) is str:
+            if len(item) > LARGEST_NAME or any("\ud800" <= c <= "\udfff" for c in item):
+                return False  # half a character has no UTF-8
+        elif not is_whole(item, -_LARGEST_INTEGER):
+            return False
+    return len({(type(item), item) for item in items}) == len(items)
+
+
+def check_form(protocol, fields):
+    """Raise `RefusedProtocol` unless a protocol has the common fields, those of its randomizer, and no others."""
+    refuse_unless(set(protocol) == {"version", "randomizer", "items", "epsilon", *fields}, "its set of fields", "exact")
+    refuse_unless(is_whole(protocol["version"], VERSION, VERSION), "version", VERSION)
+    refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
+    refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
+
+
+def log_ratio(high, low, times=1):
+    """Return `times` ln(high / low), rounded up in the 50th digit: an epsilon, as a Decimal.
+
+    Examples
+    --------
+    >>> round(log_ratio(3, 1, times=2), 6)
+    Decimal('2.197225')
+    """
+    with localcontext(_UP):  # a ratio is above 1 + 2^-53, so that 80 digits of it leave more than 50 of its logarithm
+        return times * (Decimal(high) / Decimal(low)).ln() * (1 + Decimal("1e-50"))
+
+
+def total(costs):
+    """Return the sum of epsilons, rounded up."""
+    with localcontext(_UP):
+        return sum(costs, Decimal(0))
+
+
+def is_flip(flip):
+    """Tell whether `flip` is a numerator of a flip probability above 0 and at most 1/2."""
+    return is_whole(flip, 1, FLIP_GRID // 2)
+
+
+def flips_cost(flip, times=1):
+    """Return the epsilon of `times` answers, each flipped with probability flip / 2^52, as a Decimal."""
+    return log_ratio(FLIP_GRID - flip, flip, times)
+
+
+def is_pair(pair, n_items):
+    """Tell whether `pair` is a list [i, j] of items, i before j by index."""
+    return (
+        type(pair) is list and len(pair) == 2 and is_whole(pair[0], 0) and is_whole(pair[1], pair[0] + 1, n_items - 1)
+    )
+
+
+def n_pairs(protocol):
+    """Return how many pairs of items there are."""
+    return math.comb(len(protocol["items"]), 2)

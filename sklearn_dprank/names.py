@@ -1,0 +1,112 @@
+"""Names of the items: what may be one, and who has them."""
+
+from collections import Counter
+from numbers import Integral
+
+import numpy as np
+
+
+def checked_names(names, called):
+    """Return names of items as plain strings, or as plain integers.
+
+    Parameters
+    ----------
+    names : iterable of str or int
+        One name an item, in the order of the columns.
+    called : str
+        What an error calls them.
+
+    Returns
+    -------
+    list of str, or list of int
+        The names.
+
+    Raises
+    ------
+    ValueError
+        If they are one string or a set, neither all strings nor all whole numbers, or not distinct.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.names import checked_names
+    >>> checked_names(np.array([30, 10, 20]), "item_names")
+    [30, 10, 20]
+    """
+    if isinstance(names, (str, bytes)):
+        raise ValueError(f"{called} must list one name an item, got the one text {names!r}; pass a list of names.")
+    if isinstance(names, (set, frozenset)):
+        raise ValueError(f"{called} must be in the order of the columns, and a set has no order; pass a list of names.")
+    try:
+        listed = list(names)
+    except TypeError:
+        raise ValueError(f"{called} must list one name an item, got {names!r}; pass a list of names.") from None
+    kinds = {_kind(name) for name in listed}
+    if len(kinds) > 1 or not kinds <= {"str", "int"}:
+        raise ValueError(
+            f"{called} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; rename the items."
+        )
+    plain = [str(name) if isinstance(name, str) else int(name) for name in listed]
+    if len(set(plain)) < len(plain):
+        twice = Counter(plain).most_common(1)[0][0]
+        raise ValueError(f"{called} must be distinct, and {twice!r} stands twice; rename one of the items.")
+    return plain
+
+
+def _kind(name):
+    if isinstance(name, str):
+        return "str"
+    return "int" if isinstance(name, Integral) and not isinstance(name, bool) else type(name).__name__
+
+
+def is_frame(X):
+    """Tell a table with named columns (of pandas, polars or dask) from an array."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def column_names(X):
+    """Return the names that the columns of a table give to the items.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame
+        Ballots.
+
+    Returns
+    -------
+    list of str, list of int, or None
+        None where X is no DataFrame, or one whose columns are just numbered 0, 1, 2, ...
+
+    Raises
+    ------
+    ValueError
+        If the columns are no names; see `checked_names`.
+    """
+    if not is_frame(X):
+        return None
+    names = checked_names(X.columns, "the columns of X")
+    return None if names == list(range(len(names))) else names
+
+
+def names_of(fitted):
+    """Return the item names of a fitted aggregator in the order of the columns, None where they are numbered.
+
+    ``consensus_`` is where names live, as objects: whole numbers that are names are no indices. (scikit-learn's
+    ``feature_names_in_`` has strings only.)
+    """
+    named = hasattr(fitted, "consensus_") and fitted.consensus_.dtype.kind == "O"
+    return fitted.consensus_[fitted.ranks_] if named else None
+
+
+def names_differ(one, other):
+    """Tell whether the columns of two tables are known to be different items, or in different orders.
+
+    Parameters
+    ----------
+    one, other : sequence of str or int, or None
+        Names; None is known to differ only from a rearrangement of 0, 1, 2, ...
+    """
+    if one is not None and other is not None:
+        return not np.array_equal(one, other)
+    named = other if one is None else one
+    return named is not None and list(named) != (numbers := list(range(len(named)))) and set(named) == set(numbers)

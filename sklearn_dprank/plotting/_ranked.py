@@ -1,0 +1,51 @@
+"""What displays read of a fitted estimator, whoever wrote it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..names import names_of
+from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.owed import guarantee_of, last_step
+from ._style import read_positions
+from ._words import text_of
+
+
+class Ranked(NamedTuple):
+    """Positions of the items, their names where they have some, the estimator in words, and what it promises."""
+
+    positions: np.ndarray
+    item_names: np.ndarray | None
+    text: str
+    guarantee: PrivacyGuarantee
+
+
+def ranked(estimator, called):
+    """Read a fitted estimator that has ``ranks_``, or a Pipeline that ends in one.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Of this package or not: another's is not private, whatever it says.
+    called : str
+        What an error calls it.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    ValueError
+        If it has no ``ranks_``, or they are no positions.
+    """
+    check_is_fitted(estimator)
+    last = last_step(estimator)
+    if not hasattr(last, "ranks_"):
+        raise ValueError(
+            f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
+            "pass its best_estimator_."
+        )
+    positions = read_positions(last.ranks_, f"ranks_ of {called}")
+    ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
+    names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
+    return Ranked(positions, names, text_of(estimator), guarantee_of(estimator))

@@ -1,0 +1,49 @@
+"""What randomizers read from ballots, against the obvious."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import distinct_ballots, naive_counts, profiles
+
+from sklearn_dprank.devices.ballots import net_wins, opinions
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.profile import Profile
+
+
+def read(function, X, *rest):
+    positions = Profile.from_rankings(X).positions
+    return function(positions.table, positions.sentinel, *rest)
+
+
+def coins(seed=0):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+@given(profiles())
+def test_net_wins_of_each_voter(X):
+    expected = [(naive_counts([x]) - naive_counts([x]).T).sum(axis=1) for x in X]
+    assert np.array_equal(read(net_wins, X), expected)
+
+
+@given(profiles(), st.integers(0, 100))
+def test_opinions_keep_every_preference(X, seed):
+    for x, says in zip(X, read(opinions, X, coins(seed)).T, strict=True):
+        for pair, (i, j) in enumerate(combinations(range(len(x)), 2)):
+            if x[i] < x[j] or x[j] < x[i]:
+                assert says[pair] == (x[i] < x[j])
+
+
+@pytest.mark.parametrize("m", [3, 4])
+def test_pairs_without_opinion_are_fair_coins(m):
+    ballots, size = distinct_ballots(m), 2000
+    X = np.repeat(ballots, size, axis=0)
+    first = read(opinions, X, coins(2)).T.reshape(len(ballots), size, -1)
+    worst = 0.0
+    for x, says in zip(ballots, first, strict=True):
+        for pair, (i, j) in enumerate(combinations(range(m), 2)):
+            if not (x[i] < x[j] or x[j] < x[i]):
+                worst = max(worst, abs(np.mean(says[:, pair]) - 0.5) * 2 * np.sqrt(size))
+    assert worst < 4.5  # standard errors, of about 700 comparisons

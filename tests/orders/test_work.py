@@ -1,0 +1,50 @@
+import math
+
+from sklearn_dprank.orders import work as work_module
+from sklearn_dprank.orders.work import Work, most_iterations, program_steps
+
+
+def test_counts_down():
+    work = Work(limit=2)
+    work.spend(1_500_000)
+    assert not work.over and work.left == 500_000
+    work.spend(600_000)
+    assert work.over and work.left == -100_000
+
+
+def test_no_limit_is_never_over():
+    work = Work()
+    work.spend(10**18)
+    assert not work.over and work.left == math.inf and work.seconds == math.inf
+    assert work.part(0.5).left == math.inf
+
+
+def test_a_part_spends_of_the_whole():
+    whole = Work(limit=10)
+    part = whole.part(0.25)
+    assert part.left == 2_500_000
+    inner = part.part(0.5)
+    inner.spend(1_250_000)
+    assert inner.over and not part.over
+    assert (part.left, whole.left) == (1_250_000, 8_750_000)
+    whole.spend(10**8)
+    assert whole.part(0.5).over
+
+
+def test_time_ends_the_work_and_its_parts(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
+    work = Work(seconds=3.0)
+    part = work.part(0.1)
+    assert not part.over and part.seconds == 3.0
+    now = 103.0
+    assert work.over and part.over
+
+
+def test_iterations_that_are_paid_for():
+    for size in (100, 5000):
+        for iterations in (0, 7, 1000, 50_000):
+            steps = program_steps(size, iterations)
+            assert most_iterations(size, steps + 1) in (iterations, iterations - 1, iterations + 1)
+            assert program_steps(size, most_iterations(size, steps)) <= steps + 1
+    assert most_iterations(100, 10) == 0

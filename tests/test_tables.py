@@ -1,0 +1,144 @@
+"""Tables by chance: read as a naive twin reads them, or refused by column, and no cell is quoted."""
+
+import math
+import random
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_dprank.preprocessing import orders_to_positions
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.rankings import check_ballots
+from sklearn_dprank.tables import missing
+
+SECRET = "271828"
+NUMBERS = [0, 1, 2, -3, 0.5, 2**40, np.int8(4), np.float32(1.5), True]
+GAPS = [None, np.nan, pd.NA, np.float64("nan")]
+TEXTS = ["n/a", f"{SECRET} votes", "first", b"tea"]
+OBJECTS = [{SECRET: 1}, [SECRET, 1], (int(SECRET),), 10**400 + int(SECRET)]
+
+
+def cells_of(rng, shape):
+    """Draw rows of cells: some tables are numbers only, some have gaps, some hold what is no number."""
+    kinds = [NUMBERS, NUMBERS, *rng.choice([[], [GAPS], [GAPS, GAPS]])]
+    rows = [[rng.choice(rng.choice(kinds)) for _ in range(shape[1])] for _ in range(shape[0])]
+    if rng.random() < 0.4:
+        for _ in range(rng.randint(1, 2)):
+            rows[rng.randrange(shape[0])][rng.randrange(shape[1])] = rng.choice(TEXTS + OBJECTS)
+    return rows
+
+
+def objects(rows):
+    out = np.empty((len(rows), len(rows[0])), dtype=object)
+    for at in np.ndindex(out.shape):
+        out[at] = rows[at[0]][at[1]]
+    return out
+
+
+def naive(cell):
+    """Return the number that a cell is, NaN for a gap, None for anything else."""
+    if cell is None or cell is pd.NA:
+        return math.nan
+    small = isinstance(cell, (int, float, np.number)) and not (isinstance(cell, int) and cell > 10**300)
+    return float(cell) if small else None
+
+
+def check_table(seed):
+    rng = random.Random(seed)
+    shape = rng.randint(1, 4), rng.randint(2, 4)
+    rows = cells_of(rng, shape)
+    expected = [[naive(cell) for cell in row] for row in rows]
+    bad = sorted({k for row in expected for k, number in enumerate(row) if number is None})
+    names = rng.choice([["tea", "milk", "wine", "beer"], [30, 10, 40, 20]])[: shape[1]]
+    frame = rng.random() < 0.6
+    X = pd.DataFrame(objects(rows), columns=names) if frame else objects(rows)
+    if frame and rng.random() < 0.5:
+        X = X.infer_objects()
+    if not bad:
+        np.testing.assert_array_equal(check_ballots(X), expected)
+        profile = Profile.from_rankings(X)
+        assert (profile.item_names is None) == (not frame)
+        assert not frame or profile.item_names.tolist() == names
+        return True
+    with pytest.raises((ValueError, TypeError)) as caught:
+        check_ballots(X)
+    text = str(caught.value)
+    assert f" column {(names[bad[0]] if frame else bad[0])!r}" in text
+    assert SECRET not in text
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+    return False
+
+
+def naive_positions(order, names):
+    """Return where a ballot puts each item, or None for a ballot that is none."""
+    row = [math.nan] * len(names)
+    for place, item in enumerate(order):
+        if item is None or item is pd.NA or item != item:
+            continue
+        if item not in names or not math.isnan(row[names.index(item)]):
+            return None
+        row[names.index(item)] = float(place)
+    return row
+
+
+def check_orders(seed):
+    rng = random.Random(seed)
+    names = rng.choice([["tea", "nan", "None", "oat, milk"], [40, 10, 30, 20, 0], list(range(5)), ["<NA>", "a", "é"]])
+    gap = rng.choice([None, np.nan, pd.NA])
+    orders = []
+    for _ in range(rng.randint(1, 4)):
+        order = rng.sample(names, rng.randint(0, len(names)))
+        if rng.random() < 0.1:
+            order.append(rng.choice([*names, SECRET, int(SECRET), -1, 0.5]))
+        if rng.random() < 0.2:
+            order.insert(rng.randint(0, len(order)), gap)
+        orders.append(order)
+    width = max(map(len, orders))
+    full = [order + [gap] * (width - len(order)) for order in orders]
+    given = [orders, full, objects(full) if width else full, pd.DataFrame(full)][rng.randrange(4)]
+    named = {"n_items": len(names)} if names == list(range(5)) and rng.random() < 0.5 else {"item_names": names}
+    expected = [naive_positions(order, names) for order in full]
+    if width and None not in expected:
+        np.testing.assert_array_equal(orders_to_positions(given, **named), expected)
+        return True
+    with pytest.raises(ValueError, match=r"^orders must ") as caught:
+        orders_to_positions(given, **named)
+    assert SECRET not in str(caught.value)
+    return False
+
+
+@pytest.mark.parametrize("check", [check_table, check_orders])
+def test_one_thousand(check):
+    assert 0.4 < np.mean([check(seed) for seed in range(1000)]) < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_table, check_orders])
+def test_twenty_thousand_more(check):
+    assert 0.4 < np.mean([check(seed) for seed in range(1000, 21_000)]) < 0.9
+
+
+def test_missing_values_without_pandas(monkeypatch):
+    cells = np.array([None, np.nan, np.float64("nan"), "nan", 0, "", 1.5], dtype=object)
+    expected = [True, True, True, False, False, False, False]
+    assert missing(cells).tolist() == expected
+    monkeypatch.delitem(sys.modules, "pandas")
+    assert missing(cells).tolist() == expected
+
+
+def test_frames_are_left_alone():
+    frame = pd.DataFrame({"a": [1, pd.NA], "b": [2, 1]}, dtype=object)
+    before = frame.copy()
+    check_ballots(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_frames_of_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"tea": [1, None], "milk": [2, 1]})
+    np.testing.assert_array_equal(check_ballots(frame), [[1, 2], [np.nan, 1]])
+    assert Profile.from_rankings(frame).item_names.tolist() == ["tea", "milk"]
+    with pytest.raises(ValueError, match="got text in column 'milk'"):
+        check_ballots(polars.DataFrame({"tea": [1, 2], "milk": [SECRET, "n/a"]}))

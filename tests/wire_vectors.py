@@ -1,0 +1,258 @@
+"""Test vectors of the wire format: what a device says for a protocol, a ballot and given random words.
+
+``python tests/wire_vectors.py`` writes them anew; a test compares the file with what the code says now.
+"""
+
+import hashlib
+import json
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_dprank.channels import Groups, Interactive
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.privacy.bits import Bits, BitSource
+from sklearn_dprank.randomizers import (
+    HypercubeSampling,
+    MallowsRandomizer,
+    PrivUnitG,
+    RandomizedResponse,
+    RefusedReport,
+    ThresholdedGaussian,
+    ThresholdedLaplace,
+)
+from sklearn_dprank.randomizers.reports import parsed, protocol_of
+from sklearn_dprank.rules import KwikSortRule
+
+FILE = Path(__file__).parent / "devices" / "vectors.json"
+STREAMS = ("noise", "coins", "assignment")
+RANDOMIZERS = {
+    "rr": RandomizedResponse(n_queries=3),
+    "laplace": ThresholdedLaplace(n_queries=2, calibration="published"),
+    "gaussian": ThresholdedGaussian(n_queries=1, delta=1e-4, calibration="published"),
+    "hypercube": HypercubeSampling(),
+    "hypercube, half_tie": HypercubeSampling("half_tie"),
+    "mallows": MallowsRandomizer(),
+    "privunit": PrivUnitG(),
+}
+BALLOTS = {
+    "a ranking": [2, 0, 3, 1, 4],
+    "ties": [1, 0, 1, 0, 2],
+    "no opinion": [0, None, 1, 2, None],
+    "silent": [None] * 5,
+}
+NAMES = ["tea", "café", "水", "🙂", 5]  # two, three and four bytes in UTF-8; a number is not its text
+
+
+class DealtBits(BitSource):
+    """Words from a list, dealt strictly in order; `dealt` is what was taken."""
+
+    def __init__(self, words):
+        super().__init__()
+        self._words = iter(words)
+        self.dealt = []
+
+    def words(self, size):
+        taken = [next(self._words) for _ in range(size)]
+        self.dealt += taken
+        return np.array(taken, dtype=np.uint64)
+
+    def integer(self, bound):
+        while True:
+            (word,) = self.words(1).tolist()
+            draw = word & ((1 << (bound - 1).bit_length()) - 1)
+            if draw < bound:
+                return draw
+
+
+def chance(name, stream, first=()):
+    """Words that begin with `first` and go on at random, the same on every machine."""
+    yield from first
+    for number in count():
+        yield int.from_bytes(hashlib.sha256(f"{name}/{stream}/{number}".encode()).digest()[:8], "big")
+
+
+def device(protocol, words):
+    """A device that draws from these words, {stream: iterable}."""
+    made = Device(protocol)
+    made._bits = Bits(*(DealtBits(words[stream]) for stream in STREAMS), certified=False)
+    return made
+
+
+def dealt(made):
+    return {stream: [f"{word:016x}" for word in getattr(made._bits, stream).dealt] for stream in STREAMS}
+
+
+def numbers(words):
+    return {stream: [int(word, 16) for word in words[stream]] for stream in STREAMS}
+
+
+# --- what the file holds
+
+
+def reports():
+    for kind, randomizer in RANDOMIZERS.items():
+        for epsilon, (what, ballot) in zip((0.1, 1.0, 4.0, 2.5), BALLOTS.items(), strict=True):
+            yield f"{kind}, {what}", randomizer.protocol(epsilon, NAMES), {"ballot": ballot}, {}
+        yield f"{kind}, few items", randomizer.protocol(1.0, 3), {}, {}
+    yield from shuffles()
+    yield from corners()
+
+
+def shuffles():
+    two = {
+        "version": 2,
+        "randomizer": "rr-shuffled",
+        "items": NAMES,
+        "epsilon": "0.32",
+        "delta": "1e-06",
+        "local_epsilon": "2.00000000000",
+        "n_queries": 2,
+        "pairs": "hidden",
+        "min_reports": 1000,
+        "flip": [1211204485066402, 2**52],
+    }
+    for what, ballot in BALLOTS.items():
+        yield f"rr-shuffled, hidden, {what}", two, {"ballot": ballot}, {}
+    assigned = {**two, "epsilon": "0.74", "pairs": "assigned"}
+    for what, ballot in BALLOTS.items():
+        yield f"rr-shuffled, assigned, {what}", assigned, {"ballot": ballot, "pairs": [[0, 1], [1, 4]]}, {}
+
+
+def corners():
+    """Words that chance hardly ever deals."""
+    hypercube = HypercubeSampling().protocol(1.0, 3)
+    high, low = hypercube["levels"]
+    edge = high * 2**63 // (4 * high + 4 * low)  # of no differing sign: more bits must tell
+    yield "hypercube, a lead on the edge", hypercube, {}, {"noise": [edge]}
+    yield "hypercube, equal keys", hypercube, {}, {"noise": [edge + 1, 0x0000000700000007, 0x9]}
+    mallows = MallowsRandomizer().protocol(1.0, 3)
+    one, two, _ = mallows["weights"]
+    yield "mallows, a lead on the edge", mallows, {}, {"noise": [1, one * 2**63 // (one + two), 5]}
+    steep = {**PrivUnitG().protocol(30.0, 3), "norm": 1000}
+    tiny, others, further = 1, range(2**62, 2**62 + 9), [2**20, 2**11]  # the first of ten is about 2^-107
+    ten = [tiny, *others, *further]
+    yield "privunit, far in the tail", steep, {}, {"noise": [2**63, *ten, *ten]}  # a side, ten tries, ten tests
+    yield "privunit, below gamma", steep, {}, {"noise": [1, 2**15]}
+
+
+def conversations():
+    two_kinds = {
+        "version": 2,
+        "randomizer": "rr-interactive",
+        "items": NAMES,
+        "epsilon": "2.5",
+        "answers": 2,
+        "flips": {"each": 2**51 - 2**48, "last": 2**50},
+        "flip_grid": 2**52,
+    }
+    every = [[i, j] for i in range(5) for j in range(i + 1, 5)]
+    for what, ballot in BALLOTS.items():
+        asked = [("each", 1, [[0, 1]]), ("each", 4, [[0, 1], [0, 4], [2, 3]]), ("last", 5, every)]
+        yield f"rr-interactive, {what}", two_kinds, ballot, asked
+    asks = KwikSortRule(on_exhausted="coin").asks(3)
+    groups = Interactive(1.0, Groups()).plan(asks, 3, n_voters=90).protocol
+    yield "rr-interactive, as KwikSort asks", groups, [1, None, 0], [("each", 1, [[0, 1], [0, 2]])]
+
+
+def refused_protocols():
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    cube = HypercubeSampling().protocol(1.0, ["a", "b", "c"])
+    vector = PrivUnitG().protocol(1.0, ["a", "b", "c"])
+    mallows = MallowsRandomizer().protocol(1.0, ["a", "b", "c"])
+    grid = 2**52
+    yield "no flip", {**rr, "flip": [0, grid]}
+    yield "a negative flip", {**rr, "flip": [-5, grid]}
+    yield "another grid", {**rr, "flip": [rr["flip"][0], 2**53]}
+    yield "dearer than stated", {**rr, "epsilon": "0.999999999999999"}
+    yield "dearer by one point", {**rr, "flip": [rr["flip"][0] - 1, grid]}
+    yield "a number, not text", {**rr, "epsilon": 1.0}
+    yield "an old version", {**rr, "version": 1}
+    yield "another field", {**rr, "note": ""}
+    yield "a field less", {name: value for name, value in rr.items() if name != "n_queries"}
+    yield "a truth value", {**rr, "n_queries": True}
+    yield "a name twice", {**rr, "items": ["a", "b", "a"]}
+    yield "an unknown randomizer", {**rr, "randomizer": "exact"}
+    yield "levels exchanged", {**cube, "levels": cube["levels"][::-1]}
+    yield "a huge level", {**cube, "levels": [10**400, 1]}
+    yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
+    yield "PrivUnit in version 1", {**vector, "epsilon": "400", "levels": [400, 1]}
+    yield "a weight of nothing", {**mallows, "weights": [grid, grid, 0]}
+
+
+def refused_reports():
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    honest = {"protocol": digest(rr), "pairs": [[0, 1]], "answers": [1]}
+    for text in (
+        '{"protocol":',
+        "[" * 10000,
+        "[1, 2]",
+        json.dumps({**honest, "protocol": "0000000000000000"}),
+        json.dumps({"pairs": [[0, 1]], "answers": [1]}),
+        json.dumps({**honest, "name": "voter 17"}),
+        json.dumps({**honest, "answers": [True]}),
+        json.dumps({**honest, "answers": [2]}),
+        json.dumps({**honest, "answers": [1.0]}),
+        json.dumps({**honest, "pairs": [[1, 0]]}),
+        json.dumps({**honest, "pairs": [[0, 3]]}),
+        json.dumps({**honest, "pairs": [[0, 1], [0, 2]], "answers": [1, 1]}),
+        json.dumps({**honest, "answers": [10**400]}),
+    ):
+        yield rr, text
+
+
+def vectors():
+    """All of the file, as JSON-able data."""
+    out = {"reports": [], "answers": [], "refused_protocols": [], "refused_reports": []}
+    for name, protocol, given, first in reports():
+        given = {"ballot": list(range(len(protocol["items"])))[::-1], **given}
+        made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
+        said = made.report(**given)
+        entry = {"name": name, "protocol": protocol, "digest": digest(protocol), **given, "words": dealt(made)}
+        if protocol["randomizer"] == "privunit":
+            entry["tolerance"] = 1
+        out["reports"].append({**entry, "report": said})
+    for name, protocol, ballot, asked in conversations():
+        made = device(protocol, {stream: chance(name, stream) for stream in STREAMS})
+        questions = [
+            {"protocol": digest(protocol), "question": number, "kind": kind, "pairs": pairs}
+            for kind, number, pairs in asked
+        ]
+        said = [made.answer(question, ballot) for question in questions]
+        entry = {"name": name, "protocol": protocol, "digest": digest(protocol), "ballot": ballot}
+        out["answers"].append({**entry, "words": dealt(made), "questions": questions, "answers": said})
+    out["refused_protocols"] = [{"name": name, "protocol": protocol} for name, protocol in refused_protocols()]
+    for protocol, text in refused_reports():
+        out["refused_reports"].append({"protocol": protocol, "text": text, "reason": reason_for(protocol, text)})
+    return out
+
+
+def reason_for(protocol, text):
+    """Why a curator refuses this text from devices of a protocol of randomised response."""
+    try:
+        report = parsed(text)
+        if protocol_of(report) != digest(protocol):
+            return "another protocol"
+        RandomizedResponse.counter(protocol).add_report(report)
+    except RefusedReport as error:
+        return error.reason
+    return None
+
+
+def as_text(data):
+    """The file: one entry a line, so that differences can be read."""
+    parts = []
+    for name, entries in data.items():
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def load():
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    FILE.write_text(as_text(vectors()), encoding="utf-8")
