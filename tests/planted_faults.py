@@ -297,13 +297,13 @@ LAW = "tests/audit/test_exact.py::test_half_the_noise_is_caught"
 MONEY = [
     guarantee(
         "composition by the largest epsilon",
-        "math.fsum(g.epsilon for g in guarantees)",
+        "sum_up(g.epsilon for g in guarantees)",
         "max(g.epsilon for g in guarantees)",
         "tests/privacy/test_guarantee.py::test_epsilons_and_deltas_add_up",
     ),
     guarantee(
         "composition by the largest delta",
-        "math.fsum(g.delta for g in guarantees)",
+        "sum_up(g.delta for g in guarantees)",
         "max(g.delta for g in guarantees)",
         "tests/privacy/test_guarantee.py::test_epsilons_and_deltas_add_up",
     ),
@@ -321,8 +321,8 @@ MONEY = [
     ),
     guarantee(
         "delta of two steps without e^epsilon",
-        "self.delta * (1 + math.exp(min(self.epsilon, 700.0)))",
-        "self.delta * 2",
+        "Fraction(self.delta) * (1 + Fraction(growth))",
+        "2 * Fraction(self.delta)",
         "tests/privacy/test_guarantee.py::test_replacing_is_removing_and_adding",
     ),
     faults("privacy/ledger.py")(
@@ -333,25 +333,25 @@ MONEY = [
     ),
     central(
         "answers that nobody pays for",
-        "self._ledger.charge(type(query))",
-        "type(query)",
+        "self._ledger.charge(query.kind)",
+        "query.kind",
         "tests/channels/test_central.py::test_an_adaptive_session_pays_each_question_once",
     ),
     central(
         "shares of delta that are all of it",
-        "float(self.delta * ask.share)",
+        "float(exact(self.delta) * Fraction(ask.share))",
         "float(self.delta)",
         "tests/channels/test_central.py::test_gaussian_answers_share_delta_as_they_share_epsilon",
     ),
     central(
         "shares of epsilon that are all of it, and nobody counts",
-        "self._price(ask, epsilon * ask.share, n_items)",
+        "self._price(ask, epsilon * Fraction(ask.share), n_items)",
         "self._price(ask, epsilon, n_items)",
         "tests/channels/test_central.py::test_prices_never_add_up_to_more_than_epsilon",
     ),
     central(
         "a published scale states what was asked for",
-        "budget * Fraction(true_l1, sensitivity.l1) / times",
+        "budget * Fraction(sensitivity.l1, covered.l1) / times",
         "budget / times",
         "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
     ),
@@ -478,8 +478,8 @@ SEARCHES = [
     ),
     accounting(
         "private scores of one fit for those of all",
-        "*(scorings * len(scored))",
-        "*scorings",
+        "*(scoring.promises * len(scored))",
+        "*scoring.promises",
         "tests/model_selection/test_search.py::test_private_scoring",
     ),
 ]
@@ -490,51 +490,53 @@ REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
 DEVICE = "tests/audit/test_flips_of_groups.py::test_a_device_flips_each_kind_of_answer_with_its_own_probability"
 SIMULATION = "tests/audit/test_flips_of_groups.py::test_unanimous_answers_are_flipped_as_often_as_their_kind_says"
-_LAST = '(self.{0}["flips"]["last"] or self.{0}["flips"]["each"])'
 FIELD = [
-    interactive(
-        "devices flip each answer like the last", 'self.protocol["flips"][kind]', _LAST.format("protocol"), DEVICE
+    faults("devices/interactive.py")(
+        "devices flip each answer like the last",
+        'protocol["flips"][kind], ballots, bits)',
+        'protocol["flips"]["last"] or protocol["flips"]["each"], ballots, bits)',
+        DEVICE,
     ),
-    interactive(
+    faults("devices/interactive.py")(
         "devices flip the last answer like each",
-        'self.protocol["flips"][kind]',
-        'self.protocol["flips"]["each"]',
+        'protocol["flips"][kind], ballots, bits)',
+        'protocol["flips"]["each"], ballots, bits)',
         DEVICE,
     ),
     interactive(
         "the simulation flips each answer like the last",
-        'voters, self._protocol["flips"][kind], wins)',
-        f"voters, {_LAST.format('_protocol')}, wins)",
+        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
+        'voters_half.draw(self._protocol, ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
         SIMULATION,
     ),
     interactive(
         "the simulation flips the last answer like each",
-        'voters, self._protocol["flips"][kind], wins)',
-        'voters, self._protocol["flips"]["each"], wins)',
+        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
+        'voters_half.draw(self._protocol, ballots, self._bits, "each", pairs)',
         SIMULATION,
     ),
     interactive(
         "the last answer costs what each does, on both sides",
-        "_flip(terms.reserve) if terms.reserve",
-        "_flip(terms.epsilon) if terms.reserve",
+        '"last": flip_within(reserve) if reserve',
+        '"last": each if reserve',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     interactive(
         "each answer costs what the last does, on both sides",
-        '{"each": _flip(terms.epsilon)',
-        '{"each": _flip(terms.reserve or terms.epsilon)',
+        '"each": each, "last"',
+        '"each": flip_within(reserve) if reserve else each, "last"',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
-    interactive(
+    faults("devices/device.py")(
         "devices that answer on and on",
-        "self._left[kind] -= 1",
-        "self._left[kind] -= 0",
+        "if given >= interactive.allowance(self._protocol)[kind]:",
+        "if given < 0:",
         "tests/channels/test_interactive.py::test_a_device_answers_as_often_as_agreed",
     ),
-    interactive(
+    faults("devices/device.py")(
         "devices that answer for any ballot",
-        "if self._ballot not in (None, key):",
-        "if False:",
+        "if what not in self._said and self._ballot in (None, key):",
+        "if what not in self._said:",
         "tests/channels/test_interactive.py::test_a_device_has_one_ballot",
     ),
     faults("channels/schedules.py")(
@@ -549,10 +551,10 @@ FIELD = [
         "return Terms(epsilon, slots",
         TRANSCRIPTS,
     ),
-    faults("channels/local.py")(
+    faults("devices/device.py")(
         "devices that report any number of ballots",
-        "elif key != self._ballot:",
-        'elif key == b"":',
+        "        if self._ballot not in (None, key):\n            raise BudgetExhausted",
+        "        if self._ballot is None:\n            raise BudgetExhausted",
         "tests/channels/test_local.py::test_a_client_holds_one_report",
     ),
     faults("channels/shuffle.py")(
@@ -562,7 +564,10 @@ FIELD = [
         SHUFFLED,
     ),
     faults("channels/shuffle.py")(
-        "shuffled messages at twice the local epsilon", "flip_probability(each)", "flip_probability(2 * each)", SHUFFLED
+        "shuffled messages at twice the local epsilon",
+        "flip_within(as_text(each)) if amplified",
+        "flip_within(as_text(2 * each)) if amplified",
+        SHUFFLED,
     ),
     faults("channels/shuffle.py")(
         "releases below min_reports",
@@ -570,10 +575,10 @@ FIELD = [
         "if least < 1:",
         "tests/channels/test_shuffle.py::test_nothing_is_released_below_min_reports",
     ),
-    faults("randomizers/answers.py")(
+    faults("devices/answers.py")(
         "answers that are not flipped", "here < there) ^ flips", "here < there) & flips", REPORTS
     ),
-    faults("randomizers/answers.py")(
+    faults("devices/answers.py")(
         "silence that tells",
         "np.where(silent, coins, here < there)",
         "(here < there)",
@@ -581,41 +586,44 @@ FIELD = [
     ),
     faults("randomizers/response.py")(
         "every answer at the whole epsilon",
-        "flip_probability(epsilon / n_queries)",
-        "flip_probability(epsilon)",
+        "return flip_within(stated, n_queries), stated",
+        "return flip_within(stated), stated",
         REPORTS,
     ),
     faults("randomizers/thresholded.py")(
         "published noise states one answer of several",
-        "else n_queries * flip_epsilon(flip)",
-        "else flip_epsilon(flip) / 2",
+        "str(+flips_cost(flip, n_queries)).lower()",
+        "str(+flips_cost(flip, n_queries) / 2).lower()",
         REPORTS,
     ),
-    faults("randomizers/hypercube.py")(
+    faults("devices/hypercube.py")(
         "even d: ties on the near side",
         "2 * low if 2 * k > d else high + low",
         "2 * low if 2 * k > d else 2 * high",
         "tests/randomizers/test_hypercube.py::test_the_scale_is_the_formula_and_the_cap_the_best",
     ),
     faults("randomizers/hypercube.py")(
-        "corners at twice epsilon", "math.ceil(math.exp(-epsilon) *", "math.ceil(math.exp(-2 * epsilon) *", REPORTS
+        "corners at twice epsilon",
+        "levels = levels_within(stated)",
+        "levels = levels_within(as_text(2 * epsilon))",
+        REPORTS,
     ),
-    faults("randomizers/privunit.py")(
+    faults("devices/privunit.py")(
         "PrivUnitG leans at twice epsilon",
-        "(above + ndtr(gamma) * math.exp(-epsilon)) < above",
-        "(above + ndtr(gamma) * math.exp(-2 * epsilon)) < above",
+        "(high * above + low * below) < low * below",
+        "(high * above + low * below) < low * below / 4",
         "tests/audit/test_every_estimator.py::test_densities_have_two_levels_as_far_apart_as_stated",
     ),
     faults("randomizers/mallows.py")(
         "Mallows rankings at a steeper theta",
-        "weights = [min(_GRID, math.ceil(math.exp(-theta * v)",
-        "weights = [min(_GRID, math.ceil(math.exp(-2 * theta * v)",
+        "math.ceil(math.exp(-theta * v)",
+        "math.ceil(math.exp(-2 * theta * v)",
         REPORTS,
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "plan.guarantee.simulated(bits.certified))",
-        "plan.guarantee)",
+        "plan.guarantee.simulated(bits.certified), names)",
+        "plan.guarantee, names)",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
 ]

@@ -34,7 +34,7 @@ class Histogram(Query):
 
     @classmethod
     def examples(cls, n_items):
-        return [cls()]
+        return [cls(), cls(unseen_last=True)]
 
     def check(self, n_items):
         if n_items > self.largest:
