@@ -51,6 +51,24 @@ class Query:
 
     steps: ClassVar[tuple["Query", ...]] = ()
 
+    @classmethod
+    def examples(cls, n_items):
+        """Return a few queries of this class that differ in what matters to the sensitivity.
+
+        Every query that states a sensitivity has them: it is proved by brute force on each example, over all weak and
+        partial ballots of three and four items.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items, at least 3.
+
+        Returns
+        -------
+        list of Query
+        """
+        raise NotImplementedError(f"{cls.__name__} needs examples for the proof of its sensitivity.")
+
     def check(self, n_items):
         """Refuse what cannot be computed, by looking at public parameters only.
 

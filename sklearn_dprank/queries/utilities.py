@@ -4,6 +4,8 @@ import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from math import inf
 from numbers import Integral
 
 from .base import Query, Sensitivity, moves, n_pairs
@@ -17,6 +19,25 @@ class OrderUtility(Query):
 
     Its `Sensitivity.l1` is the privacy loss per unit of rate.
     """
+
+    def cost(self, margins, order):
+        """Return the cost of one order, by definition; all orders may be shifted alike.
+
+        It is what samplers are tested against, which never list the orders.
+
+        Parameters
+        ----------
+        margins : ndarray of int, shape (n_items, n_items)
+            Of the ballots; positive where the row beats the column.
+        order : sequence of int
+            The items, best first.
+
+        Returns
+        -------
+        int or float
+            `inf` for an order that is never drawn.
+        """
+        raise NotImplementedError
 
     def vector(self, profile, coins):
         return profile.margins.ravel()
@@ -44,6 +65,13 @@ class KemenyUtility(OrderUtility):
 
     sampler: str = "auto"
     verbose: bool = False
+
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
+    def cost(self, margins, order):
+        return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
     def check(self, n_items):
         samplers = ("auto", "table", "insertion", "blocks", "pair_by_pair")
@@ -79,6 +107,20 @@ class MaxViolatedMargin(OrderUtility):
 
     anchor: tuple[int, ...] | None = None
     window: int | None = None
+
+    @classmethod
+    def examples(cls, n_items):
+        other = (1, 0, *range(2, n_items))[::-1]
+        return [cls(), cls(tuple(range(n_items)), 2), cls(other, 2), cls(other, 3)]
+
+    def cost(self, margins, order):
+        if self.window is None:
+            return max(margins[i, j] for j, i in combinations(order, 2))
+        place = {item: k for k, item in enumerate(self.anchor or ())}
+        overruled = [(i, j) for j, i in combinations(order, 2)]
+        if any(place[j] - place[i] >= self.window for i, j in overruled):
+            return inf
+        return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
 
     @property
     def kind(self):

@@ -106,6 +106,22 @@ def test_loss_within_a_window(anchor, window, neighboring):
     assert worst >= stated * 0.99
 
 
+def test_the_cost_of_one_order_is_the_definition():
+    for base in bases(4).values():
+        counts = naive_counts(base)
+        near = MaxViolatedMargin((3, 1, 0, 2), 2)
+        costs = [
+            [query.cost(counts - counts.T, order) for order in orders_of(4)]
+            for query in (KemenyUtility(), MaxViolatedMargin(), near)
+        ]
+        overruled = kemeny_costs(np.maximum(counts - counts.T, 0))
+        np.testing.assert_array_equal(costs[0], overruled)
+        np.testing.assert_array_equal(costs[1], prudent_costs(counts))
+        keep = allowed(4, near.anchor, near.window)
+        np.testing.assert_array_equal(np.array(costs[2])[keep], prudent_costs(counts, near.anchor, near.window)[keep])
+        assert np.isinf(np.array(costs[2])[~keep]).all()
+
+
 def test_halving_what_is_stated_would_be_caught():
     assert worst_loss(kemeny_costs, 3, "replace") > KemenyUtility().sensitivity(3, "add_remove").l1 * 1.9
     assert worst_loss(prudent_costs, 3, "add_remove") > MaxViolatedMargin().sensitivity(3, "add_remove").l1 / 2 * 1.9
