@@ -3,6 +3,7 @@
 The only module that uses scikit-learn's private validation helpers.
 """
 
+from fractions import Fraction
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,9 +20,17 @@ from .privacy.bits import Bits
 from .profile import Profile
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
 
+
+class _Budget(Interval):
+    """An interval of real numbers, fractions included, which scikit-learn's own cannot look at."""
+
+    def __contains__(self, val):
+        return super().__contains__(float(val) if isinstance(val, Fraction) else val)
+
+
 #: Parameter constraints that aggregators share.
-EPSILON = {"epsilon": [Interval(Real, 0, None, closed="neither")]}
-DELTA = {"delta": [Interval(Real, 0, 1, closed="left")]}
+EPSILON = {"epsilon": [_Budget(Real, 0, None, closed="neither")]}
+DELTA = {"delta": [_Budget(Real, 0, 1, closed="left")]}
 NEIGHBORING = {"neighboring": [StrOptions({"add_remove", "replace"})]}
 CALIBRATION = {"calibration": [StrOptions({"exact", "published"})]}
 RULE = {"rule": [None, str, HasMethods(["asks", "aggregate"]), HasMethods(["fit"]), type]}

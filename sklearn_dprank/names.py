@@ -61,7 +61,8 @@ def _kind(name):
 
 def is_frame(X):
     """Tell a table with named columns (of pandas, polars or dask) from an array."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+    kind = type(X)  # asked of the class, because some objects claim to have every attribute
+    return hasattr(kind, "columns") and hasattr(kind, "dtypes")
 
 
 def column_names(X):

@@ -80,16 +80,25 @@ def as_array(X):
     refuse_no_table(X)
     if isinstance(X, (list, tuple)):
         X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
-    return as_numbers(_unmasked(X) if isinstance(X, np.ma.MaskedArray) else X)
+    return as_numbers(unmasked(X))
 
 
-def _unmasked(X):
-    """Return a masked array as an ordinary one: what is masked was not said, so it is NaN."""
+def unmasked(X):
+    """Return a masked array as an ordinary one, and anything else as it is: what is masked was not said, so NaN.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.masked_equal([[0.0, 2.0, 1.0], [0.0, -1.0, 1.0]], -1))
+    array([[ 0.,  2.,  1.],
+           [ 0., nan,  1.]])
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
     data, mask = np.ma.getdata(X), np.ma.getmaskarray(X)
     if not mask.any():
         return data
-    if data.dtype.kind in "iu" and data.ndim == 2:
-        data = _dense_ranks(data)  # integers of 64 bits lose their order as doubles; ranks do not
+    if data.dtype.kind in "iu" and data.dtype.itemsize == 8 and data.ndim == 2:
+        data = _dense_ranks(data)  # as doubles they could lose their order; their ranks do not
     return np.where(mask, np.nan, data if data.dtype.kind in "fO" else data.astype(np.float64))
 
 

@@ -164,21 +164,10 @@ def order_cells(mechanism, query, vector):
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
     orders = [np.array(order) for order in permutations(range(m))]
-    costs = np.array([cost_of_order(query, margins, order) for order in orders], dtype=float)
+    costs = np.array([query.cost(margins, order) for order in orders], dtype=float)
     base = np.array([base_measure(query, order) for order in orders])
     weights = base * np.exp(-mechanism.rate * (costs - costs.min()))
     return weights / weights.sum(), orders
-
-
-def cost_of_order(query, margins, order):
-    """The overruled margins of an order: their sum, or the largest of them, signed."""
-    overruled = {(i, j): margins[i, j] for j, i in combinations(order, 2)}  # j goes before i
-    if type(query).__name__ == "KemenyUtility":
-        return sum(max(w, 0) for w in overruled.values())
-    if query.window is not None:
-        place = {item: k for k, item in enumerate(query.anchor)}
-        overruled = {p: w for p, w in overruled.items() if abs(place[p[0]] - place[p[1]]) < query.window}
-    return max(overruled.values(), default=0)
 
 
 def base_measure(query, order):

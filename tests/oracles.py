@@ -96,6 +96,33 @@ def profiles(draw, max_voters=12, max_items=6, strict=False):
     return draw(hnp.arrays(dtype, (n, m), elements=entries.map(dtype)))
 
 
+_EXTREMES = [-128, -127, -1, 0, 1, 126, 127, 2047, 2048, 2049, 2050, 4097, 65503, -(2**62), 2**62, 2**62 + 1, 2**63 - 1]
+
+
+@st.composite
+def odd_profiles(draw):
+    """Ballots of every real dtype, at the ends of its range, with more items than a byte can number, masked or not."""
+    dtype = np.dtype(draw(st.sampled_from(["?", "i1", "u1", "i2", "u2", "i4", "i8", "u8", "f2", "f4", "f8"])))
+    shape = draw(st.integers(1, 4)), draw(st.sampled_from([2, 3, 5, 254, 255, 300]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    if dtype.kind == "b":
+        X = rng.random(shape) < 0.5
+    elif draw(st.booleans()):  # small numbers, dense
+        X = rng.integers(0, 100, shape).astype(dtype)
+    else:
+        low, high = (-65504, 65504) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        some = [value for value in _EXTREMES if low <= value <= high] + [low, high]
+        some = draw(st.sampled_from([some, some[:1], some[-3:]]))  # far apart, or near one end
+        width = draw(st.sampled_from([0, 3, 200]))
+        pool = [min(max(value + shift, low), high) for value in some for shift in range(-width, width + 1)]
+        X = np.array(pool, dtype=dtype)[rng.integers(0, len(pool), shape)]
+    if dtype.kind == "f" and draw(st.booleans()):
+        X[rng.random(shape) < 0.3] = np.nan
+    if draw(st.booleans()):
+        X = np.ma.masked_array(X, mask=rng.random(shape) < 0.3)
+    return X
+
+
 class ScriptedSession(Session):
     """Answers from a margin matrix, at most `paid` pair margins; remembers what it was asked."""
 

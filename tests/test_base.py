@@ -211,7 +211,9 @@ def test_parameters_of_a_channel(channel, expected):
     [
         (DPHistogram(), 11, "all 11! rankings is explicit up to 10 items only"),
         (DPPrudentOrder(), 17, "set window=7"),
-        (DPKemenySampler(sampler="table"), 26, "goes up to 25 items, got 26; use sampler='auto'"),
+        (DPKemenySampler(), 26, "drawing by disagreements goes up to 25 items, got 26: beyond, no table"),
+        (DPKemenySampler(), 45, "name sampler='insertion' (best to 50 items) or sampler='blocks' (above)"),
+        (DPKemenySampler(sampler="table"), 26, "goes up to 25 items, got 26"),
         (ShufflePairwise(delta=0.0), 3, "delta must be positive in the shuffle model, got 0"),
         (ShufflePairwise(min_reports=10), 3, "min_reports=10 is above the 2 voters; nothing is released."),
         (DPPairwise(rule="bradley_terry"), 3, "Central cannot answer PairTallies, which the rule asks for"),

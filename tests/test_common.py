@@ -4,6 +4,7 @@ import inspect
 import pickle
 import pickletools
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -50,7 +51,7 @@ VARIANTS = {
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_refused_", "local_epsilon_"}
+FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
@@ -194,11 +195,17 @@ def test_ties_gaps_lists_and_dtypes(estimator):
     ballots = rng.integers(0, 3, (300, 4)).astype(float)
     ballots[rng.random(ballots.shape) < 0.3] = np.nan
     assert sorted(seeded(estimator).fit(ballots).ranks_) == [0, 1, 2, 3]
-    assert sorted(seeded(estimator).fit(np.zeros((300, 4))).ranks_) == [0, 1, 2, 3]
-    assert sorted(seeded(estimator).fit(np.full((300, 4), np.nan)).ranks_) == [0, 1, 2, 3]
-    expected = seeded(estimator).fit(X).ranks_
+    fitted = seeded(estimator).fit(X)
+    for nothing in (np.zeros((300, 4)), np.full((300, 4), np.nan)):
+        # A private fit neither refuses nor warns by what ballots say.
+        private = str(fitted.privacy_) != "not private"
+        with nullcontext() if private else pytest.warns(UserWarning, match="no ballot of X prefers any item"):
+            assert sorted(seeded(estimator).fit(nothing).ranks_) == [0, 1, 2, 3]
+    expected = fitted.ranks_
     for same in (X.tolist(), X.astype(np.float32), X.astype(np.uint8), 10.0 * X - 3):
         np.testing.assert_array_equal(seeded(estimator).fit(same).ranks_, expected)
+    masked = np.ma.masked_array(np.nan_to_num(ballots, nan=7).astype(int), mask=np.isnan(ballots))
+    np.testing.assert_array_equal(seeded(estimator).fit(masked).ranks_, seeded(estimator).fit(ballots).ranks_)
 
 
 # Parameters and copies

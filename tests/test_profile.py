@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import all_ballots, naive_counts, naive_placements, profiles
+from oracles import all_ballots, naive_counts, naive_placements, odd_profiles, profiles
 
 from sklearn_dprank import counting
 from sklearn_dprank.datasets import make_mallows
@@ -47,6 +47,22 @@ def test_placements_by_brute_force(X):
     # Every voter fills every position once, and puts every item somewhere.
     np.testing.assert_allclose(profile.position_counts.sum(axis=0), X.shape[0])
     np.testing.assert_allclose(profile.position_counts.sum(axis=1), X.shape[0])
+
+
+@settings(max_examples=100, deadline=None)
+@given(odd_profiles())
+def test_counts_of_odd_dtypes_masks_and_widths(X):
+    """float16 and int8 beyond 254 items, extreme spreads, masks: against a loop over voters and pairs."""
+    said = np.ma.filled(np.ma.asarray(X, dtype=object), np.nan)
+    expected = np.zeros((X.shape[1], X.shape[1]), dtype=np.int64)
+    for row in said:
+        with np.errstate(invalid="ignore"):
+            expected += row[:, None] < row[None, :]
+    profile = Profile.from_rankings(X)
+    np.testing.assert_array_equal(profile.pairwise_counts, expected)
+    silent = np.array([[value != value for value in row] for row in said])
+    np.testing.assert_array_equal(profile.positions.sentinel == profile.positions.table.T, silent)
+    np.testing.assert_array_equal(profile.positions.unranked, silent.any(axis=0))
 
 
 def test_every_ballot_of_four_items():
@@ -204,6 +220,47 @@ def test_nullable_dataframe():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [0, None], "b": [1, 0]}, dtype="Int64")
     np.testing.assert_array_equal(Profile.from_rankings(frame).pairwise_counts, [[0, 1], [0, 0]])
+
+
+@given(profiles())
+def test_silent_profiles(X):
+    for keep in ("positions", "counts"):
+        assert Profile.from_rankings(X, keep=keep).silent == (naive_counts(X).sum() == 0)
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+def test_epsilons_stay_with_what_was_counted(keep):
+    X, own = np.array([[0, 1, 2], [2, 1, 0]]), np.array([1.0, 2.0])
+    plain = Profile.from_rankings(X, keep=keep)
+    given_later = plain.with_voter_epsilon(own)
+    given_at_once = Profile.from_rankings(X, keep=keep, voter_epsilon=own)
+    own[:] = 7  # the caller's array is the caller's
+    for profile in (given_later, given_at_once, given_later.counted(), pickle.loads(pickle.dumps(given_later))):
+        assert_same(profile, plain)
+        assert profile.voter_epsilon.tolist() == [1, 2]
+        with pytest.raises(ValueError, match="read-only"):
+            profile.voter_epsilon[0] = 5
+    assert plain.voter_epsilon is None
+    total = given_later + given_at_once
+    assert total.voter_epsilon.tolist() == [1, 2, 1, 2]
+    assert_same(total, plain + plain)
+
+
+def test_epsilons_are_never_dropped_by_addition():
+    X = [[0, 1, 2], [2, 1, 0]]
+    for first, second in [("counts", "counts"), ("counts", "positions"), ("positions", "counts")]:
+        one = Profile.from_rankings(X, keep=first, voter_epsilon=[1, 2])
+        other = Profile.from_rankings(X, keep=second, voter_epsilon=[3, 4])
+        assert (one + other).voter_epsilon.tolist() == [1, 2, 3, 4]
+        with pytest.raises(ValueError, match="with and without voter_epsilon do not add up"):
+            one + Profile.from_rankings(X, keep=second)
+
+
+def test_names_are_copied():
+    names = np.array(["a", "b"], dtype=object)
+    profile = Profile.from_rankings([[0, 1]], item_names=names)
+    names[0] = "c"
+    assert profile.item_names.tolist() == ["a", "b"]
 
 
 def test_repr_shows_sizes_only():

@@ -62,11 +62,43 @@ def test_compact_form_says_what_the_ballots_say(X):
         np.array([[0.0, 255.0, np.nan]]),  # 255 would be taken for the sentinel
         np.full((3, 4), 7),
         np.full((3, 4), np.nan),
+        # More items than a byte can number, in a dtype that cannot hold the differences.
+        np.array([[1.0, *range(2048, 2048 + 2 * 299, 2)]], dtype=np.float16),
+        np.array([[*range(-128, 128), *range(0, 44)]], dtype=np.int8),
+        np.array([[*range(-32768, -32468), 32766]], dtype=np.int16),
+        np.tile([True, False], (2, 150)),
     ],
     ids=lambda X: f"{X.dtype}-{X.ravel()[0]}",
 )
 def test_every_dtype_and_range(X):
     check_compact(X)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [[3, 1, 2], [5, 9, 7]],
+        [[2**62, 2**62 + 1, 2**62 - 1], [-(2**62), 0, 1]],  # the order of neighbours, which doubles would tie
+        [[True, False, True], [False, False, True]],
+        [[0.5, np.inf, 1.0], [np.nan, 2.0, 1.0]],
+    ],
+    ids=str,
+)
+def test_what_is_masked_is_no_opinion(data):
+    """Whatever stands behind the mask; as an array, or row by row in a list."""
+    mask = np.array([[False, True, False], [False, True, False]])
+    masked = np.ma.masked_array(data, mask=mask)
+    before = masked.copy()
+    for X in (masked, list(masked), tuple(masked)):
+        table = compact_positions(check_ballots(X)).table.T
+        missing = mask | (np.asarray(data) != np.asarray(data))
+        np.testing.assert_array_equal(table == 255, missing)
+        for row, said in zip(table, np.asarray(data), strict=True):
+            assert (row[0] < row[2] < 255) == (said[0] < said[2])
+    np.testing.assert_array_equal(masked.mask, before.mask)
+    unused = np.ma.masked_array(data[:1], mask=False)
+    if np.isfinite(unused.data).all():
+        np.testing.assert_array_equal(check_ballots(unused), unused.data)
 
 
 def test_blocks_are_independent(monkeypatch):
@@ -100,12 +132,10 @@ def test_wide_ballots_take_two_bytes(n_items, dtype):
 def test_it_needs_numpy_only():
     """A voter's device reads ballots with it: scikit-learn comes with `check_ballots`, not before."""
     code = (
-        "import importlib.util, sys; import numpy; before = set(sys.modules)\n"
-        f"spec = importlib.util.spec_from_file_location('rankings', {rankings.__file__!r})\n"
-        "module = importlib.util.module_from_spec(spec); sys.modules['rankings'] = module\n"
-        "spec.loader.exec_module(module); module.compact_positions(numpy.array([[0, 2, 1]]))\n"
+        "import sys; import numpy; before = set(sys.modules)\n"
+        "from sklearn_dprank.rankings import compact_positions; compact_positions(numpy.array([[0, 2, 1]]))\n"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-        "print(*sorted(new - set(sys.stdlib_module_names) - {'numpy', 'rankings'}))"
+        "print(*sorted(new - set(sys.stdlib_module_names) - {'numpy', 'sklearn_dprank'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert run.stdout.split() == []

@@ -17,7 +17,7 @@ SECRET = "271828"
 NUMBERS = [0, 1, 2, -3, 0.5, 2**40, np.int8(4), np.float32(1.5), True]
 GAPS = [None, np.nan, pd.NA, np.float64("nan")]
 TEXTS = ["n/a", f"{SECRET} votes", "first", b"tea"]
-OBJECTS = [{SECRET: 1}, [SECRET, 1], (int(SECRET),), 10**400 + int(SECRET)]
+OBJECTS = [{SECRET: 1}, [SECRET, 1], (int(SECRET),)]
 
 
 def cells_of(rng, shape):
@@ -41,8 +41,7 @@ def naive(cell):
     """Return the number that a cell is, NaN for a gap, None for anything else."""
     if cell is None or cell is pd.NA:
         return math.nan
-    small = isinstance(cell, (int, float, np.number)) and not (isinstance(cell, int) and cell > 10**300)
-    return float(cell) if small else None
+    return float(cell) if isinstance(cell, (int, float, np.number)) else None
 
 
 def check_table(seed):

@@ -134,11 +134,11 @@ class DPKemenySampler(RankAggregator):
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     sampler : {"auto", "table", "insertion", "blocks", "pair_by_pair"}, default="auto"
-        How the same law is drawn. "table" is dynamic programming over all 2^m subsets: 43 MB and 1/4 s at
-        22 items, where "auto" leaves it, 275 MB and 2 s at 25, its limit. "insertion" inserts items one
-        at a time and starts again when one is rejected; "blocks" inserts several at once and is what
-        "auto" takes above 50 items. "pair_by_pair" has the variables of Hay et al.'s Section 4, for comparison:
-        hopeless above a dozen items.
+        How the same law is drawn. "table", and "auto", is dynamic programming over all 2^m subsets: 43 MB and 1/4 s
+        at 22 items, 275 MB and 2 s at 25; more items are refused. The others have no such limit and may never end,
+        so that they must be named: "insertion" inserts items one at a time and starts again when one is rejected;
+        "blocks" inserts several at once, which is better above 50 items. "pair_by_pair" has the variables of Hay et
+        al.'s Section 4, for comparison: hopeless above a dozen items.
     verbose : bool, default=False
         Whether rejection shows the time elapsed on standard error.
     random_state : None, int, Generator or RandomState, default=None
@@ -162,9 +162,9 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". Up to 22 items
-    the time does not depend on the ballots. Above, rejection has the exact law and takes unbounded time: on
-    ballots with strong majority cycles it may never finish. It has no limit of tries and no time-out, because
+    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". From a table
+    the time does not depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded
+    time: on ballots with strong majority cycles it may never finish. It has no limit of tries and no time-out, because
     giving up is an output whose probability depends on the ballots. Stop it by hand and you reveal that the
     ballots are of that kind, which no epsilon covers; so does the time it took. May be published:
     ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the
@@ -254,8 +254,10 @@ class DPPrudentOrder(RankAggregator):
     New here. It wins where margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
     it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
     m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
-    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items. The mechanism never reads n:
-    the choice is yours, from a public estimate. On cyclic majorities it minimises the worst overruled
+    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails below a tenth of
+    that. Under "replace" all of this takes twice as many voters; their number is public there, and `fit` warns where
+    they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads it: the choice is
+    yours, from a public estimate. On cyclic majorities it minimises the worst overruled
     majority, not the number of disagreements.
 
     References

@@ -68,7 +68,7 @@ class Central(BaseEstimator):
         self.calibration = calibration
 
     def plan(self, asks, n_items, n_voters=None):
-        """Price the asks; the number of voters is private here and is not read.
+        """Price the asks; the number of voters is not read, but where it is public ("replace") it may be warned of.
 
         Raises
         ------
@@ -78,6 +78,8 @@ class Central(BaseEstimator):
         self._check()
         for ask in asks:
             ask.query.check(n_items)
+            if n_voters is not None and self.neighboring == "replace":
+                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
         release = None
         if self.release is not None:
             asks, release = self._released(asks, n_items)
@@ -110,7 +112,7 @@ class Central(BaseEstimator):
         if isinstance(query, OrderUtility):
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
-            mechanism = exponential_mechanism(sensitivity, budget, n_items, times)
+            mechanism = exponential_mechanism(sensitivity, budget, n_items, times, query.options(n_items))
             return _Price(query, sensitivity, mechanism, times, budget / times)
         if self.noise == "exponential":
             refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")

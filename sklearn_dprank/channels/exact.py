@@ -41,7 +41,7 @@ class _ExactSession(Session):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
         if profile.silent:
             warn(
-                "no ballot of X prefers any item to another (all is tied or without an opinion), so the consensus is "
+                "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
                 stacklevel=5,  # where `fit` was called
             )

@@ -167,9 +167,7 @@ def check_asks(channel, asks):
     kinds = [ask.query.kind for ask in asks]
     for ask, kind in zip(asks, kinds, strict=True):
         if kinds.count(kind) > 1:
-            raise ValueError(
-                f"the rule asks for {ask.query} twice; declare it once, with the total of times and share."
-            )
+            raise ValueError(f"the rule asks for {ask.query} twice; declare it once, for both.")
 
 
 def refuse(channel, query, remedy):

@@ -98,7 +98,7 @@ class Shuffle(BaseEstimator):
             each = float(self.local_epsilon) / rounds
             epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else self.local_epsilon
         else:
-            epsilon = self.epsilon
+            epsilon = float(self.epsilon)
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
         flip = flip_within(as_text(each)) if amplified else flip_within(as_text(epsilon), rounds)
         protocol = drafted(

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import gaussian_sigma
-from ..privacy.noise import discrete_laplace, round_down, rounded_gaussian
+from ..privacy.gaussian import rounded_gaussian
+from ..privacy.noise import discrete_laplace, round_down
 
-_LARGEST_SIGMA = 2.0**58  # noise of 8 sigma is still a 64-bit integer
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
 _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
@@ -40,18 +40,12 @@ class GaussianNoise:
     """A continuous Gaussian around the value, rounded to an integer: post-processing of the Gaussian mechanism."""
 
     sigma: float
-    arithmetic = "double precision Gaussian, rounded to integers"
+    arithmetic = "exact"
     how = "rounded Gaussian noise"
 
     def release(self, query, vector, bits):
-        """Return the integer vector with independent noise on every entry.
-
-        Noise beyond 64-bit integers is rounded to a coarser, public grid, and the answer is float.
-        """
-        if self.sigma < _LARGEST_SIGMA:
-            return rounded_gaussian(vector, self.sigma, bits)
-        grid = 2.0 ** (math.frexp(self.sigma)[1] - 50)
-        return np.rint((vector + self.sigma * (1 + 2.0**-50) * bits.normal(len(vector))) / grid) * grid
+        """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
+        return rounded_gaussian(vector, self.sigma, bits)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
 """The exponential mechanism over orders (McSherry and Talwar 2007), sampled exactly."""
 
+import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 
 import numpy as np
 
 from ..orders.block_insertion import sample_by_blocks
+from ..orders.choice import log_choice_error
 from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
 from ..orders.linear_extensions import MinimaxMarginSampler
 from ..orders.partition import PartitionTable, log_rounding_error
 from ..orders.windowed import sample_windowed_order
 from ..queries import MaxViolatedMargin
 
-_TABLE = 22  # items: 1/4 s and 43 MB
-_PLAIN = 50  # items up to which inserting one at a time loses less than blocks cost
 _MOST_VOTERS = 2**31  # for whom rounding is bounded
 
 
@@ -31,10 +30,7 @@ class ExponentialMechanism:
 
     rate: float
     how = "exponential mechanism, exact sampler,"
-    arithmetic = (
-        "double precision: the rate is lowered to cover rounding for up to 2^31 voters; choices are drawn "
-        "on a grid of 2^-52"
-    )
+    arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def release(self, query, vector, bits):
         """Return one order, best first, int, shape (n_items,)."""
@@ -42,28 +38,25 @@ class ExponentialMechanism:
 
     def sampler(self, query, vector):
         """Return a callable of (bits) that draws one order; a table, where there is one, is made here, once."""
-        n_items = isqrt(len(vector))
+        n_items = math.isqrt(len(vector))
         margins = vector.reshape(n_items, n_items)
         if isinstance(query, MaxViolatedMargin):
             if query.window is None:
                 return MinimaxMarginSampler(margins, self.rate).draw
             anchor = np.array(query.anchor)
             return lambda bits: sample_windowed_order(margins, anchor, self.rate, bits, query.window)
-        return self._kemeny(query, margins, n_items)
+        return self._kemeny(query, margins)
 
-    def _kemeny(self, query, margins, n_items):
-        sampler = query.sampler
-        if sampler == "auto":
-            sampler = "table" if n_items <= _TABLE else "insertion" if n_items <= _PLAIN else "blocks"
-        if sampler == "table":
+    def _kemeny(self, query, margins):
+        if query.sampler in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), self.rate).draw
-        if sampler == "pair_by_pair":
+        if query.sampler == "pair_by_pair":
             return lambda bits: sample_pair_by_pair(margins, self.rate, bits)
-        draw = sample_by_insertion if sampler == "insertion" else sample_by_blocks
+        draw = sample_by_insertion if query.sampler == "insertion" else sample_by_blocks
         return lambda bits: draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
 
 
-def exponential_mechanism(sensitivity, epsilon, n_items, times=1):
+def exponential_mechanism(sensitivity, epsilon, n_items, times=1, options=None):
     """Return the mechanism that makes `times` draws epsilon-differentially private together.
 
     Parameters
@@ -76,6 +69,8 @@ def exponential_mechanism(sensitivity, epsilon, n_items, times=1):
         Number of items.
     times : int, default=1
         How many draws.
+    options : int or None, default=None
+        Among how many options one choice of the sampler is, at most; None is `n_items`.
 
     Returns
     -------
@@ -89,7 +84,9 @@ def exponential_mechanism(sensitivity, epsilon, n_items, times=1):
     """
     budget = Fraction(epsilon) / times
     # rate times the cost of any order is at most budget * n: what is added up never has a larger exponent.
-    eta = 2 * log_rounding_error(n_items, float(budget) * _MOST_VOTERS)
+    exponent = float(budget) * _MOST_VOTERS
+    eta = 2 * log_rounding_error(n_items, exponent)
+    eta += log_choice_error(options or n_items, exponent + math.lgamma(n_items + 1), n_items)
     rate = float(budget) * (1 - 2**-50) - 2 * eta
     if rate <= 0:
         raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")

@@ -80,7 +80,7 @@ def _parameter_columns(candidates):
     """Return a masked column for each parameter that some candidate sets, as scikit-learn does."""
     columns = {}
     for name in sorted({name for candidate in candidates for name in candidate}):
-        column = MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+        column: MaskedArray = MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
         for row, candidate in enumerate(candidates):
             if name in candidate:
                 column[row] = candidate[name]

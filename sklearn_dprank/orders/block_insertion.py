@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from .choice import draw_each
 from .insertion import accepted_in_order, checked_margins, gap_costs, insertion_order, least_gap_costs
 from .partition import PartitionTable
 
@@ -80,8 +81,8 @@ def _placements(table, weights, joining, bits):
             rest = np.where(inside, now ^ (1 << items), 0)
             last = inside * table[gap, rest, here[:, None]] * weights[gap, :, here] * joining[rest, items]
             earlier = table[gap - 1, mask[here], here] if gap else np.zeros(len(here))
-            ways = np.column_stack([last, earlier]).cumsum(axis=1)
-            pick = (ways <= (bits.uniform(len(here)) * ways[:, -1])[:, None]).sum(axis=1)
+            with np.errstate(divide="ignore"):
+                pick = draw_each(np.log(np.column_stack([last, earlier])), bits)
             here, item = here[pick < n], pick[pick < n]
             left[here] -= 1
             gaps[here, item], places[here, item] = gap, left[here]
@@ -154,7 +155,7 @@ class BlockInsertionSampler:
             costs = np.array([gap_costs(self._margins[item, : items[0]], orders, self._scale) for item in items])
             weights = np.exp(-costs).transpose(2, 0, 1)
             table = _masses(weights, joining)
-            kept = np.flatnonzero(bits.uniform(len(orders)) * bound < table[-1, -1])
+            kept = np.flatnonzero(bits.deep_uniform(len(orders)) * bound < table[-1, -1])
             if len(kept) == 0:
                 return np.empty((0, len(self._order)), dtype=np.int64)
             gaps, places = _placements(table[:, :, kept], weights[:, :, kept], joining, bits)

@@ -13,7 +13,9 @@ with probability (weight of the order) / (product of the U): an accepted try has
 import time
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit
+
+from .choice import draw_each
 
 _BATCHES = (256, 4096)  # tries at once: first, and at most
 
@@ -136,7 +138,8 @@ class InsertionSampler:
     thousand for Mallows ballots of up to 45 items in Borda order, hopeless for margins with strong cycles. There is no
     cap and no timeout, because an answer that depends on how long a draw took would reveal more than epsilon
     accounts for; for the same reason neither the tries nor the time may be published. The bounds are enlarged
-    by 1e-12 so that rounding never makes a probability of acceptance exceed 1; gaps are picked in double precision.
+    by 1e-12 so that rounding never makes a probability of acceptance exceed 1. Both acceptance and gap are drawn with
+    relative precision, so that an order comes as often as is owed, however seldom that is.
 
     References
     ----------
@@ -156,21 +159,22 @@ class InsertionSampler:
     def __init__(self, margins, scale, order="borda"):
         self._margins, self._scale = checked_margins(margins, scale), scale
         self._order = insertion_order(margins, scale, order)
-        self._bounds = []
+        self._log_bounds = []
         for k in range(1, len(self._order)):
             costs = least_gap_costs(self._margins[self._order[k], self._order[:k]], scale)
-            self._bounds.append(np.exp(-costs).sum() * (1 + 1e-12))  # at least 1: the least cost is 0
+            self._log_bounds.append(np.log(np.exp(-costs).sum()) + 1e-12)  # at least 0: the least cost is 0
 
     def tries(self, size, bits):
         """Return the orders accepted among `size` independent tries, in the order of the tries."""
         orders = np.zeros((size, 1), dtype=np.int64)  # of places in the order of insertion
-        for k, bound in enumerate(self._bounds, start=1):
+        for k, log_bound in enumerate(self._log_bounds, start=1):
             row = self._margins[self._order[k], self._order[:k]]
-            mass = np.exp(-gap_costs(row, orders, self._scale)).cumsum(axis=1)
-            target = bits.uniform(len(orders)) * bound
-            kept = target < mass[:, -1]
-            gap = (mass[kept] <= target[kept, None]).sum(axis=1)
-            orders = insert_at(orders[kept], k, gap)
+            costs = gap_costs(row, orders, self._scale)
+            least = costs.min(axis=1)
+            log_mass = np.log(np.exp(least[:, None] - costs).sum(axis=1)) - least
+            kept = bits.log_uniform(len(orders)) < log_mass - log_bound
+            # The gap has its own uniform number: the one that accepted lies on a grid relative to the bound.
+            orders = insert_at(orders[kept], k, draw_each(-costs[kept], bits))
             if len(orders) == 0:
                 return np.empty((0, len(self._order)), dtype=np.int64)
         return self._order[orders]
@@ -280,20 +284,21 @@ def sample_pair_by_pair(margins, scale, bits):
     >>> sample_pair_by_pair(np.array([[0, -60], [60, 0]]), 1.0, SeededBits(np.random.SeedSequence(0))).tolist()
     [1, 0]
     """
-    before = expit(scale * checked_margins(margins, scale))  # chance of i before j, if it is free
-    while (order := _pairwise_try(before, bits)) is None:
+    margins = checked_margins(margins, scale)
+    against = log_expit(-scale * np.abs(margins))  # log chance of each pair against its majority, if it is free
+    while (order := _pairwise_try(margins > 0, against, bits)) is None:
         pass
     return np.array(order)
 
 
-def _pairwise_try(before, bits):
+def _pairwise_try(wins, against, bits):
     order = [0]
-    for item in range(1, len(before)):
-        uniforms = bits.uniform(item)
+    for item in range(1, len(wins)):
+        turned = bits.log_uniform(item) < against[item, :item]
         low, high = 0, item  # the gap is one of low, ..., high
         for other in range(item):
             place = order.index(other)
-            forward = uniforms[other] < before[other, item]  # other before item
+            forward = wins[other, item] != turned[other]  # other before item
             if low <= place < high:
                 low, high = (place + 1, high) if forward else (low, place)
             elif forward != (place < low):  # both values proposed, only one consistent

@@ -15,6 +15,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
+from .choice import Choice
+
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
 
 
@@ -190,17 +192,6 @@ def level_log_weights(log_counts, values, scale):
         return log_counts - scale * values + np.log(-np.expm1(drops))
 
 
-def level_mass(log_weights):
-    """Return the cumulative probabilities of levels, up to a factor."""
-    return np.exp(log_weights - log_weights.max()).cumsum()
-
-
-def draw_levels(mass, size, bits):
-    """Draw `size` indices with the probabilities whose `level_mass` is given."""
-    # Uniforms are at most 1 - 2**-53, so that the products stay below mass[-1] after rounding too.
-    return np.searchsorted(mass, bits.uniform(size) * mass[-1], side="right")
-
-
 def check_margins(margins, scale):
     """Return margins as a square matrix, or raise the errors shared by the samplers of orders."""
     margins = np.asarray(margins)
@@ -236,8 +227,8 @@ class MinimaxMarginSampler:
     -----
     The orders with u <= v are the linear extensions of {W > v}. Their numbers for all thresholds come from a single
     sweep over subsets and are exact integers, and so is the draw of an extension. Only the choice of a threshold is in
-    double precision: it is made on the 2**52 points of `bits.uniform`, so thresholds that are less likely than that
-    may never be drawn. No term is pruned and the work is the same for all margins with as many distinct thresholds.
+    double precision: relative precision, however unlikely it is. No term is pruned and the work is the same for all
+    margins with as many distinct thresholds.
     The table takes 8 * K * 2**m bytes for K thresholds, K <= m (m - 1) / 2 + 1.
 
     Examples
@@ -265,7 +256,7 @@ class MinimaxMarginSampler:
         with np.errstate(divide="ignore"):
             log_counts = np.log(table[-1][0])
         self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
-        self._mass = level_mass(self._log_weights)
+        self._level = Choice(self._log_weights)
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (n_items,)."""
@@ -286,5 +277,5 @@ class MinimaxMarginSampler:
         array of int, shape (size, n_items)
             One order a row, best first.
         """
-        levels = draw_levels(self._mass, size, bits)
-        return np.array([self._extensions.draw(k, bits) for k in levels.tolist()]).reshape(size, self._n_items)
+        orders = [self._extensions.draw(self._level.draw(bits), bits) for _ in range(size)]
+        return np.array(orders).reshape(size, self._n_items)

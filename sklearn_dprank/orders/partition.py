@@ -1,10 +1,10 @@
 """Exact sampling of orders by their total cost: the table of all subsets, summed where `subset_dp` maximises."""
 
 import math
-from bisect import bisect_right
 
 import numpy as np
 
+from .choice import Choice, draw_each
 from .subset_dp import Sweep, reduced_gain
 
 
@@ -45,8 +45,7 @@ class PartitionTable:
     Orders are drawn item by item from the table of all subsets (forward filtering, backward sampling), so
     no draw is ever rejected and the time is the same for every `cost`. The table takes 8 * 2**m bytes: 8 MB
     at m = 20, 270 MB at m = 25. The law is exact up to double precision: every order has its
-    probability within a factor exp(2 * log_rounding_error(...)), and a choice of an item is off by at most
-    2**-52 more, the grid of `bits.uniform`.
+    probability within a factor exp(2 * log_rounding_error(...) + log_choice_error(...)), however small it is.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class PartitionTable:
         self._sweep = Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact
         self._table = self._sweep.run(_logsumexp, self._scale)
         self.log_partition = self._table[-1, -1].item() - self._scale * constant
-        self._choices: dict[int, tuple[list[int], list[float]]] = {}
+        self._choices: dict[int, tuple[list[int], Choice]] = {}
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (m,); a set of items met before costs next to nothing."""
@@ -80,17 +79,16 @@ class PartitionTable:
         for _ in range(m):
             if mask not in self._choices:
                 self._choices[mask] = self._choices_of(mask)
-            left, mass = self._choices[mask]
-            target = bits.one_uniform() * mass[-1]
-            order.append(left[min(bisect_right(mass, target), len(left) - 1)])
+            left, choice = self._choices[mask]
+            order.append(left[choice.draw(bits)])
             mask ^= 1 << order[-1]
         return np.array(order)
 
     def _choices_of(self, mask):
-        """Return (items of a set, cumulative mass of each as the first of them)."""
+        """Return (items of a set, the choice of the first of them)."""
         left = np.flatnonzero(mask >> np.arange(len(self._sweep.gain_low)) & 1)
         weights, _ = self._sweep.peel(self._table, np.array([mask]), left[None], self._scale)
-        return left.tolist(), np.exp(weights[0] - weights[0].max()).cumsum().tolist()
+        return left.tolist(), Choice(weights[0])
 
     def sample(self, size, bits):
         """Draw independent orders.
@@ -100,7 +98,7 @@ class PartitionTable:
         size : int
             How many.
         bits : BitSource
-            Supplies ``uniform(size)``.
+            Where the randomness comes from.
 
         Returns
         -------
@@ -120,10 +118,7 @@ class PartitionTable:
         masks = np.full(rows, 2**m - 1)
         for place in range(m):
             weights, rest = self._sweep.peel(self._table, masks, left, self._scale)
-            weights -= weights.max(axis=1, keepdims=True)
-            mass = np.exp(weights, out=weights).cumsum(axis=1)
-            target = bits.uniform(rows) * mass[:, -1]
-            pick = np.minimum((mass <= target[:, None]).sum(axis=1), m - place - 1)
+            pick = draw_each(weights, bits)
             orders[:, place], masks = left[every, pick], rest[every, pick]
             stays = np.ones(left.shape, dtype=bool)
             stays[every, pick] = False

@@ -53,14 +53,40 @@ def quicksort_comparisons(n_items):
     >>> quicksort_comparisons(3).round(4)
     array([0.    , 0.    , 0.3333, 0.6667])
     """
+    law = np.clip(np.fft.irfft(_generating(n_items)[n_items], math.comb(n_items, 2) + 1), 0, None)
+    law.setflags(write=False)
+    return law
+
+
+def quicksort_comparisons_up_to(n_items):
+    """Return the law of every size from 0 to m at once, in the time of the last.
+
+    Parameters
+    ----------
+    n_items : int
+        Largest number of items m.
+
+    Returns
+    -------
+    numpy.ndarray of shape (m + 1, C(m, 2) + 1)
+        Probability of each number of comparisons, one row a size.
+
+    Examples
+    --------
+    >>> quicksort_comparisons_up_to(3)[2].round(4)
+    array([0., 1., 0., 0.])
+    """
+    return np.clip(np.fft.irfft(_generating(n_items), math.comb(n_items, 2) + 1), 0, None)
+
+
+def _generating(n_items):
+    """Return G_0, ..., G_m at the roots of unity, shape (m + 1, half of the roots)."""
     size = math.comb(n_items, 2) + 1
     root = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)
     generating = np.ones((n_items + 1, len(root)), dtype=complex)
     for k in range(2, n_items + 1):
         generating[k] = root ** (k - 1) * (generating[:k] * generating[k - 1 :: -1]).mean(axis=0)
-    law = np.clip(np.fft.irfft(generating[n_items], size), 0, None)
-    law.setflags(write=False)
-    return law
+    return generating
 
 
 def overrun_probability(n_items, max_queries):

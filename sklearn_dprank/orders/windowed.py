@@ -10,7 +10,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from .linear_extensions import check_margins, draw_levels, level_log_weights, level_mass
+from .choice import Choice
+from .linear_extensions import check_margins, level_log_weights
 
 MAX_WINDOW = 12  # 2**11 masks
 
@@ -159,20 +160,22 @@ class WindowedSampler:
             One order a row, best first.
         """
         orders = np.empty((size, len(self._anchor)), dtype=np.int64)
-        for row, level in enumerate(draw_levels(level_mass(self._log_weights), size, bits)):
-            orders[row] = self._anchor[self._backward(level, bits.uniform(orders.shape[1]))]
+        levels = Choice(self._log_weights)
+        for row in range(size):
+            orders[row] = self._anchor[self._backward(levels.draw(bits), bits)]
         return orders
 
-    def _backward(self, level, uniforms):
+    def _backward(self, level, bits):
         """Draw an order of places in the anchor, the last one first."""
         steps = _steps(self._window)
-        order = np.empty(len(uniforms), dtype=np.int64)
+        order = np.empty(len(self._anchor), dtype=np.int64)
         mask = 0
-        for length in range(len(uniforms), 0, -1):
+        for length in range(len(order), 0, -1):
             row = slice(steps.indptr[mask], steps.indptr[mask + 1])
             before = steps.indices[row]
-            weight = (steps.data[row] * self._masses[length - 1][before, level]).cumsum()
-            smaller = int(before[np.searchsorted(weight, uniforms[length - 1] * weight[-1], side="right")])
+            with np.errstate(divide="ignore"):
+                choice = Choice(np.log(steps.data[row] * self._masses[length - 1][before, level]))
+            smaller = int(before[choice.draw(bits)])
             # Either one bit was set, or the first unplaced item was placed and the mask shifted down.
             offset = (mask ^ smaller).bit_length() if mask > smaller else 0
             order[length - 1] = length - 1 - self._sizes[smaller] + offset

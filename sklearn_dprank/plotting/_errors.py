@@ -34,7 +34,7 @@ class ErrorDisplay:
         self.measure = measure
 
     @classmethod
-    def _sweep(cls, estimators, X, values, random_state, **settings):
+    def _sweep(cls, estimators, X, values, random_state, floor, **settings):
         """Measure every estimator at every value of the parameter, each with noise of its own."""
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
@@ -43,6 +43,7 @@ class ErrorDisplay:
             )
         values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
+        _check_floor(floor)
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
         for (name, estimator), own in zip(estimators.items(), seeds.tolist(), strict=True):
@@ -60,12 +61,12 @@ class ErrorDisplay:
                 for candidate, seed in zip(candidates, own, strict=True)
             ]
             errors[name] = np.array([-trial["test_score"] for trial in trials])
-        floor, ceiling = _bounds(profile)
-        return cls(values, errors, floor, ceiling)
+        return cls(values, errors, *_bounds(profile, floor))
 
     @classmethod
-    def _searched(cls, search, X, chosen, metric):
+    def _searched(cls, search, X, chosen, metric, floor):
         """Read the lines of a fitted search."""
+        _check_floor(floor)
         metric = chosen_metric(search, metric)
         known = is_kendall_tau(search, metric)
         if X is not None and not known:
@@ -74,7 +75,7 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         values, errors = lines_of(search, cls._parameter, chosen, metric)
-        floor, ceiling = (None, None) if X is None else _bounds(as_profile(X))
+        floor, ceiling = (None if floor == "kemeny" else floor, None) if X is None else _bounds(as_profile(X), floor)
         return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}")
 
     def _own(self, name):
@@ -175,9 +176,16 @@ def _positive(values, parameter):
     return values
 
 
-def _bounds(profile):
-    """Return (floor, ceiling): the distance of the Kemeny optimum, the expected one of a random order."""
-    floor = average_kendall_tau(kemeny_positions(profile), profile)
+def _check_floor(floor):
+    known = floor == "kemeny" if isinstance(floor, str) else floor is None or isinstance(floor, Real)
+    if not known or (isinstance(floor, Real) and not math.isfinite(floor)):
+        raise ValueError(f"floor must be 'kemeny', a number or None, got {floor!r}.")
+
+
+def _bounds(profile, floor):
+    """Return (floor, ceiling): the distance of the Kemeny optimum if asked for, the expected one of a random order."""
+    if floor == "kemeny":
+        floor = average_kendall_tau(kemeny_positions(profile), profile)
     pairs = profile.pairwise_counts.sum() / 2  # a random order overrules half of all opinions
     return floor, float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
 

@@ -74,4 +74,5 @@ def _column(pd, values, sizes):
     whole = np.empty(len(values), dtype=object)
     for k, value in enumerate(values):
         whole[k] = value
-    return pd.Series(np.repeat(whole, sizes)).infer_objects()
+    column = pd.Series(np.repeat(whole, sizes))
+    return column if any(value is None for value in values) else column.infer_objects()  # None is a value, too

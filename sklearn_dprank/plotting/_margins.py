@@ -92,7 +92,8 @@ class PairwiseMarginDisplay:
         X : array-like of shape (n_voters, n_items) or Profile
             The ballots.
         positions : array-like of shape (n_items,) or None, default=None
-            The consensus that orders the items, smaller is better; None is the Kemeny optimum.
+            The consensus that orders the items, smaller is better; None is the Kemeny optimum, or what is found of it
+            in about ten seconds, with a `ConvergenceWarning`.
         item_names : sequence of str or None, default=None
             Names of the items; None is those of X, or the column indices.
 

@@ -81,7 +81,7 @@ class QueryCountDisplay(ErrorDisplay):
                 yield name, counts, errors
 
     @classmethod
-    def from_estimators(cls, estimators, X, *, n_queries, n_trials=10, random_state=None, n_jobs=None):
+    def from_estimators(cls, estimators, X, *, n_queries, n_trials=10, random_state=None, n_jobs=None, floor="kemeny"):
         """Fit every estimator at every number of queries, `n_trials` times.
 
         Parameters
@@ -94,6 +94,9 @@ class QueryCountDisplay(ErrorDisplay):
             Queries a voter to try.
         n_trials, random_state, n_jobs
             As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
+        floor : "kemeny", float or None, default="kemeny"
+            Error of the Kemeny optimum: sought for about ten seconds at most, with a `ConvergenceWarning` where the
+            best order found is not proved to be one; a number, where it is known; or none is drawn.
 
         Returns
         -------
@@ -105,10 +108,11 @@ class QueryCountDisplay(ErrorDisplay):
         ValueError
             If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
         """
-        return cls._sweep(estimators, X, n_queries, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
+        settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
+        return cls._sweep(estimators, X, n_queries, floor=floor, **settings)
 
     @classmethod
-    def from_search(cls, search, X=None, *, n_queries=None, metric=None):
+    def from_search(cls, search, X=None, *, n_queries=None, metric=None, floor="kemeny"):
         """Take errors from a fitted search: one line for each combination of the other parameters.
 
         Parameters
@@ -121,6 +125,9 @@ class QueryCountDisplay(ErrorDisplay):
             Full name of the parameter. None is the one called "n_queries", or whose name ends in "__n_queries".
         metric : str or None, default=None
             Which of several metrics; the error is its negative. None is "score", or the only one.
+        floor : "kemeny", float or None, default="kemeny"
+            Error of the Kemeny optimum of X: sought for about ten seconds at most, with a `ConvergenceWarning` where
+            the best order found is not proved to be one; a number, where it is known; or none is drawn.
 
         Returns
         -------
@@ -132,7 +139,7 @@ class QueryCountDisplay(ErrorDisplay):
         ValueError
             As `PrivacyUtilityDisplay.from_search`; also if a candidate has ``n_queries=None``.
         """
-        return cls._searched(search, X, n_queries, metric)
+        return cls._searched(search, X, n_queries, metric, floor)
 
     def plot(self, ax=None, *, excess=False):
         """Draw the means, with bands from the smallest to the largest trial and a ring at the best K of each line.

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..names import names_of
@@ -38,14 +39,15 @@ def ranked(estimator, called):
     ValueError
         If it has no ``ranks_``, or they are no positions.
     """
-    check_is_fitted(estimator)
     last = last_step(estimator)
     if not hasattr(last, "ranks_"):
+        check_is_fitted(last)
         raise ValueError(
             f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
             "pass its best_estimator_."
         )
     positions = read_positions(last.ranks_, f"ranks_ of {called}")
+    text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
     ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
     names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
-    return Ranked(positions, names, text_of(estimator), guarantee_of(estimator))
+    return Ranked(positions, names, text, guarantee_of(estimator))

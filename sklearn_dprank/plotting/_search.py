@@ -5,10 +5,12 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from ..metrics import kendall_tau_scorer
+from ..model_selection._candidates import configured
 from ..model_selection._subjects import is_called
+from ..privacy.owed import mixing_step
 from ._words import distinct, text_of, texts_of
 
 _TRIALS = "trial_test_"
@@ -138,6 +140,14 @@ def lines_of(search, parameter, chosen, metric):
     return values, {label: _stacked([trials for _, trials in points]) for label, points in drawn.items()}
 
 
+def may_mix(search):
+    """Tell whether a candidate of a search has a transformer that may mix ballots, so that its epsilon says nothing."""
+    if not isinstance(search.estimator, BaseEstimator):
+        return False
+    candidates = (configured(search.estimator, params) for params in search.cv_results_["params"])
+    return any(mixing_step(candidate) is not None for candidate in candidates)
+
+
 class Line(NamedTuple):
     """Candidates that differ in one parameter only."""
 
@@ -150,7 +160,7 @@ def _whole(search, params, name):
     """Return the text of a candidate without the parameter `name`, if any."""
     if not isinstance(search.estimator, BaseEstimator):
         return "search"
-    return text_of(clone(search.estimator).set_params(**clone(params, safe=False)), {name} - {None})
+    return text_of(configured(search.estimator, params), {name} - {None})
 
 
 def _stacked(rows):

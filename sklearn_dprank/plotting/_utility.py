@@ -1,6 +1,7 @@
 """Error against epsilon."""
 
 from ._errors import ErrorDisplay
+from ._search import may_mix
 
 
 class PrivacyUtilityDisplay(ErrorDisplay):
@@ -59,7 +60,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         return self._values
 
     @classmethod
-    def from_estimators(cls, estimators, X, *, epsilons, n_trials=10, random_state=None, n_jobs=None):
+    def from_estimators(cls, estimators, X, *, epsilons, n_trials=10, random_state=None, n_jobs=None, floor="kemeny"):
         """Fit every estimator at every epsilon, `n_trials` times.
 
         Parameters
@@ -72,6 +73,9 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             Privacy losses to try.
         n_trials, random_state, n_jobs
             As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
+        floor : "kemeny", float or None, default="kemeny"
+            Error of the Kemeny optimum: sought for about ten seconds at most, with a `ConvergenceWarning` where the
+            best order found is not proved to be one; a number, where it is known; or none is drawn.
 
         Returns
         -------
@@ -83,10 +87,11 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ValueError
             If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
         """
-        return cls._sweep(estimators, X, epsilons, n_trials=n_trials, random_state=random_state, n_jobs=n_jobs)
+        settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
+        return cls._sweep(estimators, X, epsilons, floor=floor, **settings)
 
     @classmethod
-    def from_search(cls, search, X=None, *, epsilon=None, metric=None):
+    def from_search(cls, search, X=None, *, epsilon=None, metric=None, floor="kemeny"):
         """Take errors from a fitted search: one line for each combination of the other parameters.
 
         Parameters
@@ -102,6 +107,9 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             a list may have different ones.
         metric : str or None, default=None
             Which of several metrics; the error is its negative. None is "score", or the only one.
+        floor : "kemeny", float or None, default="kemeny"
+            Error of the Kemeny optimum of X: sought for about ten seconds at most, with a `ConvergenceWarning` where
+            the best order found is not proved to be one; a number, where it is known; or none is drawn.
 
         Returns
         -------
@@ -115,7 +123,10 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             If the search is not fitted, no candidate has an epsilon or one has several, there is no such metric, or X
             is given and the metric is not the average Kendall tau distance.
         """
-        return cls._searched(search, X, epsilon, metric)
+        display = cls._searched(search, X, epsilon, metric, floor)
+        if may_mix(search):
+            display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
+        return display
 
     def plot(self, ax=None, *, excess=False):
         """Draw the means, with bands from the smallest to the largest trial.

@@ -94,6 +94,7 @@ def shuffle_amplification(local_epsilon, n_messages, delta, method="blanket"):
     """
     check_shuffle(n_messages, delta, method)
     check_local(local_epsilon=local_epsilon)
+    local_epsilon, delta = float(local_epsilon), float(delta)  # single precision would underflow
     if method == "song2022":
         return local_epsilon - _song_gain(n_messages)
     if n_messages == 1:
@@ -144,6 +145,7 @@ def shuffle_local_epsilon(epsilon, n_messages, delta, method="blanket"):
     """
     check_shuffle(n_messages, delta, method)
     check_local(epsilon=epsilon)
+    epsilon, delta = float(epsilon), float(delta)
     if method == "song2022":
         return epsilon + _song_gain(n_messages)
     if n_messages == 1:

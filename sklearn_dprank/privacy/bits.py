@@ -1,5 +1,6 @@
 """Sources of uniform bits: the only place where randomness enters the package."""
 
+import math
 import os
 import weakref
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 _BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
+_ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
 _EMPTY = np.empty(0, dtype=np.uint64)
 
 
@@ -95,10 +97,6 @@ class BitSource:
         """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
         return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
 
-    def one_uniform(self):
-        """Return what ``uniform(1)`` holds, as a float."""
-        return ((self.integer(2**64) >> 12) + 0.5) * 2.0**-52
-
     def deep_uniform(self, size):
         """Return `size` doubles uniform in (0, 1) with the relative precision of a double, however small.
 
@@ -111,11 +109,32 @@ class BitSource:
         """Return the uniform numbers whose 63 leading bits are given."""
         out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
         for row in (leads < 2**53).nonzero()[0]:
-            digits, length = int(leads[row]), 63
-            while digits < 2**53 and length < 1000:  # a thousand zeros mean a broken source, not chance
-                digits, length = digits << 64 | self.integer(2**64), length + 64
-            out[row] = max(digits, 1) / (1 << length)
+            digits, length = self.longer(int(leads[row]))
+            out[row] = max(digits / (1 << length), 2.0**-1000)
         return out
+
+    def longer(self, digits, length=63):
+        """Return (digits, length) of a uniform number in (0, 1): its bits go on until 54 of them are significant."""
+        while digits < 2**53 and length < _ENOUGH:
+            digits, length = digits << 64 | self.integer(2**64), length + 64
+        return max(digits, 1), length
+
+    def log_uniform(self, size):
+        """Return the logs of `size` numbers uniform in (0, 1): there is no least one."""
+        leads = self.words(size) >> np.uint64(1)
+        out = np.log(np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53))
+        for row in (leads < 2**53).nonzero()[0]:
+            out[row] = self._log(int(leads[row]))
+        return out
+
+    def one_log_uniform(self):
+        """Return what ``log_uniform(1)`` holds, as a float."""
+        lead = self.integer(2**64) >> 1
+        return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53)) if lead >= 2**53 else self._log(lead)
+
+    def _log(self, lead):
+        digits, length = self.longer(lead)
+        return math.log(digits) - length * math.log(2)
 
     def normal(self, size):
         """Return `size` standard normal doubles, by inversion from either tail."""
@@ -127,7 +146,7 @@ class BitSource:
 
     def exponential(self, size):
         """Return `size` standard exponential doubles, by inversion."""
-        return -np.log(self.uniform(size))
+        return -np.log(self.deep_uniform(size))
 
     def bernoulli(self, probability, size):
         """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""

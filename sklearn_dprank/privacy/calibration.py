@@ -11,6 +11,7 @@ from scipy.special import erfcx, ndtr
 from ._search import check, smallest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_LEAST_DELTA = 1e-290  # the tails that make it up are still doubles of full precision
 _SLACK = 1e-10  # relative; far above the rounding errors of `gaussian_delta`
 _CLASSICAL = {"dwork_roth": 1.25, "dwork_2006": 0.8, "two": 2.0}
 
@@ -58,7 +59,8 @@ def gaussian_delta(epsilon, sigma, sensitivity=1.0):
         sigma=(sigma, sigma > 0, "be positive"),
         sensitivity=(sensitivity, sensitivity > 0, "be positive"),
     )
-    r = sensitivity / sigma
+    epsilon = float(epsilon)  # in single precision the tails would be wrong
+    r = float(sensitivity) / float(sigma)
     x = epsilon / r - r / 2
     density = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if r > 1:
@@ -101,8 +103,9 @@ def gaussian_sigma(epsilon, delta, sensitivity=1.0):
     """
     _check_delta(delta)
     check(sensitivity=(sensitivity, 0 < sensitivity < math.inf, "be positive and finite"))
+    delta = float(delta)
     enough = smallest(lambda sigma: gaussian_delta(epsilon, sigma) <= delta * (1 - _SLACK))
-    return enough * sensitivity * (1 + 2.0**-50)
+    return enough * float(sensitivity) * (1 + 2.0**-50)
 
 
 def gaussian_epsilon(delta, sigma, sensitivity=1.0):
@@ -135,6 +138,7 @@ def gaussian_epsilon(delta, sigma, sensitivity=1.0):
     1.0
     """
     _check_delta(delta)
+    delta = float(delta)
 
     def private(epsilon):
         return gaussian_delta(epsilon, sigma, sensitivity) <= delta * (1 - _SLACK)
@@ -203,3 +207,4 @@ def _mills(x):
 
 def _check_delta(delta):
     check(delta=(delta, 0 < delta < 1, "lie strictly between 0 and 1"))
+    check(delta=(delta, delta >= _LEAST_DELTA, f"be at least {_LEAST_DELTA:g}, the least that doubles can carry"))

@@ -9,6 +9,7 @@ import math
 from scipy.special import erf, expit, log_ndtr, ndtr, ndtri
 
 from ._search import check, smallest
+from .rounding import rounded_up
 
 _GRID = 2.0**52  # `BitSource.bernoulli` draws multiples of 1 / _GRID exactly
 _ULPS = 2.0**-50  # covers the rounding of a few elementary functions
@@ -38,6 +39,7 @@ def flip_probability(epsilon):
     0.2689
     """
     check(epsilon=(epsilon, epsilon >= 0, "not be negative"))
+    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     return _on_grid(expit(-epsilon))
 
 
@@ -92,6 +94,7 @@ def thresholded_gaussian_flip(sigma):
     0.4542
     """
     check(sigma=(sigma, sigma > 0, "be positive"))
+    sigma = float(sigma)
     return _on_grid(ndtr(-0.5 / sigma))
 
 
@@ -126,6 +129,7 @@ def thresholded_gaussian_epsilon(sigma):
     0.1838
     """
     check(sigma=(sigma, sigma > 0, "be positive"))
+    sigma = float(sigma)
     x = 0.5 / sigma
     logit = 2 * math.atanh(erf(x / math.sqrt(2))) if x < 1 else float(log_ndtr(x) - log_ndtr(-x))
     return logit * (1 + _ULPS)
@@ -155,6 +159,7 @@ def thresholded_gaussian_sigma(epsilon):
     0.8117
     """
     check(epsilon=(epsilon, 0 < epsilon <= 700, "be positive and at most 700"))
+    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     return smallest(lambda sigma: thresholded_gaussian_epsilon(sigma) <= epsilon, -0.5 / float(ndtri(expit(-epsilon))))
 
 
@@ -182,6 +187,7 @@ def thresholded_laplace_flip(scale):
     0.3033
     """
     check(scale=(scale, scale > 0, "be positive"))
+    scale = float(scale)
     return _on_grid(math.exp(-0.5 / scale) / 2)
 
 
@@ -214,6 +220,7 @@ def thresholded_laplace_epsilon(scale):
     0.832
     """
     check(scale=(scale, scale > 0, "be positive"))
+    scale = float(scale)
     x = 0.5 / scale
     logit = math.log1p(2 * math.expm1(x)) if x < 1 else x + math.log(2 - math.exp(-x))
     return logit * (1 + _ULPS)
@@ -243,6 +250,7 @@ def thresholded_laplace_scale(epsilon):
     0.8063
     """
     check(epsilon=(epsilon, 0 < epsilon < math.inf, "be positive and finite"))
+    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     x = math.log1p(math.expm1(epsilon) / 2) if epsilon < 1 else epsilon + math.log((1 + math.exp(-epsilon)) / 2)
     return 0.5 / x * (1 + 2 * _ULPS)
 

@@ -1,6 +1,6 @@
-"""Noise on integers: exact discrete Laplace, and rounded Gaussian in double precision.
+"""Discrete Laplace noise on integers, exactly.
 
-The discrete Laplace sampler is Algorithm 2 of Canonne, Kamath and Steinke (2020): it uses integers
+The sampler is Algorithm 2 of Canonne, Kamath and Steinke (2020): it uses integers
 only, so its law is the stated one exactly, and nothing leaks through the low bits of a double.
 """
 
@@ -150,53 +150,6 @@ def discrete_laplace(rate, size, bits):
         out[done : done + len(drawn)] = drawn
         done += len(drawn)
     return out
-
-
-def rounded_gaussian(values, sigma, bits):
-    """Return round(N(values, sigma**2)), independently for each value.
-
-    Rounding post-processes the Gaussian mechanism, so the analytic calibration holds as it is
-    (it does not for the discrete Gaussian, whose delta can be three times larger).
-
-    Parameters
-    ----------
-    values : array of int
-        Integer statistics, of any shape; Python integers (dtype object) where 64 bits do not hold them.
-    sigma : float
-        Standard deviation, positive and below 2**58.
-    bits : BitSource
-        Where the uniform words come from.
-
-    Returns
-    -------
-    ndarray of int64 or object, of the shape of `values`
-        The noisy statistics.
-
-    Raises
-    ------
-    ValueError
-        If `values` are not integers or `sigma` is out of bounds.
-
-    Notes
-    -----
-    Arithmetic is double precision: the normal variate is an inversion on a grid of 2**52 points,
-    so it never passes 8.3 standard deviations and its law is exact to about 1e-15. `sigma` is
-    rounded up by more than the rounding of the product.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> rounded_gaussian(np.array([100, 200]), 1.5, SeededBits(np.random.SeedSequence(0))).shape
-    (2,)
-    """
-    values = np.asarray(values)
-    if values.dtype.kind not in "iuO":
-        raise ValueError(f"values must be integers, got dtype {values.dtype}.")
-    if not 0 < sigma < 2.0**58:
-        raise ValueError(f"sigma must be positive and below 2**58, got {sigma!r}.")
-    noise = np.rint(sigma * (1 + 2.0**-50) * bits.normal(values.size)).astype(np.int64).reshape(values.shape)
-    return (values if values.dtype.kind == "O" else values.astype(np.int64)) + noise
 
 
 def _harmonic_run(size, bits):

@@ -61,9 +61,13 @@ def guarantee_of(estimator, *, declared=True):
     >>> print(imputed, imputed.caveats[0][:53])
     not private the step 'simpleimputer' (SimpleImputer) may mix ball...
     """
+    from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(estimator)
+    if not hasattr(type(estimator), "fit"):
+        raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {estimator!r}.")
+    if isinstance(estimator, BaseEstimator):  # others cannot be asked
+        check_is_fitted(estimator)
     return owed_by(estimator, declared)
 
 

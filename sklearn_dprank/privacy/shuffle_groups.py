@@ -46,6 +46,7 @@ def composed_shuffle_epsilon(local_epsilon, n_messages, delta, n_shuffles, metho
     0.65
     """
     check(n_shuffles=(n_shuffles, n_shuffles >= 1, "be at least 1"))
+    delta = float(delta)
     each = shuffle_amplification(local_epsilon, n_messages, delta / n_shuffles, method)
     return each if n_shuffles == 1 else n_shuffles * each * (1 + 2.0**-52)
 
@@ -76,6 +77,7 @@ def composed_local_epsilon(epsilon, n_messages, delta, n_shuffles, method="blank
     1.0
     """
     check(n_shuffles=(n_shuffles, n_shuffles >= 1, "be at least 1"))
+    epsilon, delta = float(epsilon), float(delta)
     each = epsilon if n_shuffles == 1 else epsilon / n_shuffles * (1 - 2.0**-51)
     return shuffle_local_epsilon(each, n_messages, delta / n_shuffles, method)
 
@@ -151,6 +153,7 @@ def random_group_epsilon(local_epsilon, n_voters, n_items, delta):
     check(n_items=(n_items, n_items >= 2, "be at least 2"))
     check_shuffle(n_voters, delta)
     check_local(local_epsilon=local_epsilon)
+    local_epsilon, delta = float(local_epsilon), float(delta)
     # Another voter supplies a blanket coin if it is in the group and answers at random.
     curve = blanket_curve(local_epsilon, n_voters, inclusion=1 / math.comb(n_items, 2))
     return smallest_epsilon(curve, local_epsilon, delta)

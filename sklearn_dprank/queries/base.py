@@ -51,6 +51,24 @@ class Query:
 
     steps: ClassVar[tuple["Query", ...]] = ()
 
+    @classmethod
+    def examples(cls, n_items):
+        """Return a few queries of this class that differ in what matters to the sensitivity.
+
+        Every query that states a sensitivity has them: it is proved by brute force on each example, over all weak and
+        partial ballots of three and four items.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items, at least 3.
+
+        Returns
+        -------
+        list of Query
+        """
+        raise NotImplementedError(f"{cls.__name__} needs examples for the proof of its sensitivity.")
+
     def check(self, n_items):
         """Refuse what cannot be computed, by looking at public parameters only.
 
@@ -58,6 +76,17 @@ class Query:
         ------
         ValueError
             If there are too many items.
+        """
+
+    def warn_of_few(self, n_items, said):
+        """Warn where too few voters make the answer useless; for where their number is public.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+        said : float
+            Number of voters times the epsilon of the answers.
         """
 
     def vector(self, profile, coins):

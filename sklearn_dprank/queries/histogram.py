@@ -32,6 +32,10 @@ class Histogram(Query):
     unseen_last: bool = False
     largest: ClassVar[int] = 10
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(), cls(unseen_last=True)]
+
     def check(self, n_items):
         if n_items > self.largest:
             raise ValueError(

@@ -50,6 +50,10 @@ class PairTallies(Query):
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
+
     @property
     def kind(self):
         return PairTallies
@@ -88,6 +92,10 @@ class AllMargins(Query):
 
     steps: ClassVar[tuple[Query, ...]] = (PairTallies(), Histogram())
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
     def vector(self, profile, coins):
         return profile.margins[_upper(profile.n_items)]
 
@@ -120,6 +128,10 @@ class PairMargin(Query):
     j: int = 1
     steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(i, j) for i, j in combinations(range(n_items), 2)]
+
     @property
     def kind(self):
         return PairMargin
@@ -151,6 +163,10 @@ class NetWins(Query):
     """
 
     steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
+
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
 
     def vector(self, profile, coins):
         return profile.net_wins

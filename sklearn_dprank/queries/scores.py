@@ -11,6 +11,7 @@ import numpy as np
 
 from .base import Query, Sensitivity
 from .histogram import Histogram, cells, completed_ballots
+from .pairs import NetWins
 
 #: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
 SCORE_GRID = 720720
@@ -33,6 +34,14 @@ class PositionalScores(Query):
 
     scores: tuple[float, ...] = field(default=())
     steps: ClassVar[tuple[Query, ...]] = (Histogram(unseen_last=True), Histogram())
+
+    @classmethod
+    def examples(cls, n_items):
+        places = range(n_items)
+        borda, plurality = [float(n_items - 1 - k) for k in places], [float(k == 0) for k in places]
+        veto, thirds = [float(k < n_items - 1) for k in places], [1 / (k + 3) for k in places]
+        rising, constant = [-float(s) for s in borda], [5.0] * n_items
+        return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
 
     @cached_property
     def _grid(self):
@@ -106,6 +115,10 @@ class ScoresByHistogram(Query):
     scores: Query
     largest: ClassVar[int] = 150  # the noise is still a double
     hopeless: ClassVar[int] = 12
+
+    @classmethod
+    def examples(cls, n_items):
+        return [cls(scores) for scores in (NetWins(), *PositionalScores.examples(n_items))]
 
     def check(self, n_items):
         if n_items > self.largest:

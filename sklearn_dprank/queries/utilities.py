@@ -1,10 +1,16 @@
 """Costs of orders, answered with an order."""
 
+import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from math import inf
 from numbers import Integral
 
 from .base import Query, Sensitivity, moves, n_pairs
+
+_MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
 
 
 @dataclass(frozen=True)
@@ -14,8 +20,31 @@ class OrderUtility(Query):
     Its `Sensitivity.l1` is the privacy loss per unit of rate.
     """
 
+    def cost(self, margins, order):
+        """Return the cost of one order, by definition; all orders may be shifted alike.
+
+        It is what samplers are tested against, which never list the orders.
+
+        Parameters
+        ----------
+        margins : ndarray of int, shape (n_items, n_items)
+            Of the ballots; positive where the row beats the column.
+        order : sequence of int
+            The items, best first.
+
+        Returns
+        -------
+        int or float
+            `inf` for an order that is never drawn.
+        """
+        raise NotImplementedError
+
     def vector(self, profile, coins):
         return profile.margins.ravel()
+
+    def options(self, n_items):
+        """Return among how many options one choice of the sampler is, at most."""
+        return n_items
 
 
 @dataclass(frozen=True)
@@ -28,7 +57,8 @@ class KemenyUtility(OrderUtility):
     Parameters
     ----------
     sampler : {"auto", "table", "insertion", "blocks", "pair_by_pair"}, default="auto"
-        How the same law is drawn: from a table of all subsets up to 22 items (25 by name), by rejection beyond.
+        How the same law is drawn: from a table of all subsets up to 25 items ("auto", "table"), or by rejection, which
+        may not end, where it is named.
     verbose : bool, default=False
         Whether rejection prints the time elapsed.
     """
@@ -36,14 +66,23 @@ class KemenyUtility(OrderUtility):
     sampler: str = "auto"
     verbose: bool = False
 
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
+    def cost(self, margins, order):
+        return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
+
     def check(self, n_items):
         samplers = ("auto", "table", "insertion", "blocks", "pair_by_pair")
         if self.sampler not in samplers:
             raise ValueError(f"sampler must be one of {sorted(samplers)}, got {self.sampler!r}.")
-        if self.sampler == "table" and n_items > 25:
+        if self.sampler in ("auto", "table") and n_items > _MOST_IN_TABLE:
             raise ValueError(
-                f"sampler='table' takes 8 * 2**n_items bytes and goes up to 25 items, got {n_items}; "
-                "use sampler='auto'."
+                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
+                "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
+                "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
+                "(above) if you insist."
             )
 
     def sensitivity(self, n_items, neighboring):
@@ -69,6 +108,20 @@ class MaxViolatedMargin(OrderUtility):
     anchor: tuple[int, ...] | None = None
     window: int | None = None
 
+    @classmethod
+    def examples(cls, n_items):
+        other = (1, 0, *range(2, n_items))[::-1]
+        return [cls(), cls(tuple(range(n_items)), 2), cls(other, 2), cls(other, 3)]
+
+    def cost(self, margins, order):
+        if self.window is None:
+            return max(margins[i, j] for j, i in combinations(order, 2))
+        place = {item: k for k, item in enumerate(self.anchor or ())}
+        overruled = [(i, j) for j, i in combinations(order, 2)]
+        if any(place[j] - place[i] >= self.window for i, j in overruled):
+            return inf
+        return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
+
     @property
     def kind(self):
         return MaxViolatedMargin
@@ -85,6 +138,20 @@ class MaxViolatedMargin(OrderUtility):
                 raise ValueError("anchor does nothing without a window; set window=7.")
             if sorted(self.anchor) != list(range(n_items)):
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
+
+    def options(self, n_items):
+        near = n_items if self.window is None else min(int(self.window), n_items)
+        return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
+
+    def warn_of_few(self, n_items, said):
+        least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
+        if said / 2 < least:
+            warnings.warn(
+                f"prudent orders fail where half of n_voters * epsilon is below {what} = {least:.3g}, and here it is "
+                f"{said / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def sensitivity(self, n_items, neighboring):
         loss = 2 * moves(neighboring)

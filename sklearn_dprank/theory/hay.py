@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..orders.quicksort import quicksort_comparisons
+from ..orders.quicksort import quicksort_comparisons, quicksort_comparisons_up_to
 from ._checks import at_least_two, is_published, positive, probability, votes_changed
 
 
@@ -228,6 +228,7 @@ def p_sort_error_floor(n_items, max_queries):
     at_least_two(n_items=n_items)
     budgets = max_queries + 1
     wrong = np.zeros((n_items + 1, budgets))
+    laws = quicksort_comparisons_up_to(min(n_items, budgets) - 1)  # a larger side is never sorted to its end
     for k in range(2, n_items + 1):
         c = k - 1
         paid = np.arange(min(c, budgets))
@@ -235,7 +236,7 @@ def p_sort_error_floor(n_items, max_queries):
         left_over = budgets - c
         for first in range(k if left_over > 0 else 0):
             law = np.zeros(left_over)
-            spent = quicksort_comparisons(first)[:left_over]
+            spent = laws[first, :left_over]
             law[: len(spent)] = spent
             second = np.convolve(law, wrong[c - first, :left_over])[:left_over]
             second += (1 - np.cumsum(law)) * wrong[c - first, 0]  # the first side spent it all

@@ -1,3 +1,4 @@
+import math
 import os
 from collections import Counter
 from fractions import Fraction
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder, Kemeny
 from sklearn_dprank.datasets import make_mallows, read_preflib
@@ -16,7 +18,7 @@ from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.rules import SortByScore
+from sklearn_dprank.rules import KemenyRule, SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
@@ -67,7 +69,7 @@ def test_everything_is_paid_for_and_nothing_more(estimator, neighboring):
         assert (promise.epsilon, promise.delta) == (0.7, estimator.get_params().get("delta", 0.0))
         assert (promise.trust, promise.neighboring, promise.unit) == ("central", neighboring, "one ballot")
         assert not promise.certified  # a seed was given
-        exact = all(isinstance(price.mechanism, LaplaceNoise) for price in paid)
+        exact = all(isinstance(price.mechanism, (LaplaceNoise, GaussianNoise)) for price in paid)
         assert (promise.arithmetic == "exact") == exact
         assert {name for name in vars(fitted) if name.endswith("_")} <= {
             "consensus_",
@@ -232,18 +234,19 @@ def test_fallback_answers_with_the_kemeny_order():
 def test_coins_answer_what_is_not_paid_for():
     """One paid comparison, the rest coins: of three unanimous items, each order with its exact probability.
 
-    The pivot is uniform and the first comparison right.
+    The pivot is uniform, so is the item compared with it first, and that comparison is right.
     """
     profile = Profile.from_rankings([[0, 1, 2]] * 1000)
     sort = DPKwikSort(epsilon=50.0, max_queries=1, on_exhausted="coin")
     draws = np.array([sort.set_params(random_state=k).fit(profile).consensus_ for k in range(2000)])
-    # pivot 0: 1 goes behind; 2 by a coin before 0, or behind it and then by a coin before or behind 1
-    # pivot 1: 0 goes before; 2 by a coin behind 1, or before it and then by a coin before or behind 0
-    # pivot 2: 0 goes before; 1 by a coin behind 2, or before it and then by a coin before or behind 0
-    twelfths = {(2, 0, 1): 2 + 1, (0, 2, 1): 1 + 1 + 2, (0, 1, 2): 1 + 2 + 1, (1, 0, 2): 1}
+    # pivot 0, first 1: 1 goes behind; 2 by a coin before 0, or behind it and then by a coin before or behind 1
+    # pivot 0, first 2: likewise with 1 and 2 exchanged; pivot 2 is pivot 0 reversed
+    # pivot 1, first 0: 0 goes before; 2 by a coin behind 1, or before it and then by a coin before or behind 0
+    # pivot 1, first 2: likewise reversed
+    of_24 = {(0, 1, 2): 8, (0, 2, 1): 5, (1, 0, 2): 5, (2, 0, 1): 3, (1, 2, 0): 3}
     seen = Counter(map(tuple, draws.tolist()))
-    assert set(seen) == set(twelfths)
-    observed, expected = zip(*[(seen[order], 2000 * share / 12) for order, share in twelfths.items()], strict=True)
+    assert set(seen) == set(of_24)
+    observed, expected = zip(*[(seen[order], 2000 * share / 24) for order, share in of_24.items()], strict=True)
     assert chisquare(observed, expected).pvalue > 1e-3
 
 
@@ -272,9 +275,10 @@ def test_any_rule_reads_the_margins(rule):
 def test_forty_five_items_drowned_in_noise():
     """Hard margins for Kemeny: the work limit, a count, ends the search, and the certified gap is published."""
     profile = Profile.from_rankings(make_mallows(300, 45, 0.9, random_state=0))
-    fitted = DPPairwise(epsilon=0.1, random_state=0).fit(profile)
+    with pytest.warns(ConvergenceWarning, match="work_limit"):
+        fitted = DPPairwise(epsilon=0.1, rule=KemenyRule(work_limit=800), random_state=0).fit(profile)
     assert sorted(fitted.ranks_) == list(range(45))
-    assert 0 <= fitted.optimal_gap_ < 0.05
+    assert 0 < fitted.optimal_gap_ < 0.05
 
 
 # Orders drawn
@@ -289,15 +293,27 @@ def test_rates_of_orders(neighboring):
     prudent = prices(DPPrudentOrder(epsilon=1.0, neighboring=neighboring), 10)["MaxViolatedMargin"]
     assert prudent.mechanism.rate == pytest.approx(1 / (2 * moves), rel=1e-4)
     two = prices(DPPrudentOrder(epsilon=1.0, window=7, neighboring=neighboring), 30)
-    assert two["MaxViolatedMargin"].mechanism.rate == pytest.approx(1 / (4 * moves), rel=1e-4)
+    assert two["MaxViolatedMargin"].mechanism.rate == pytest.approx(1 / (4 * moves), rel=1e-3)
     assert two["NetWins"].mechanism == KNormNoise(2.0 * moves)
 
 
 @pytest.mark.parametrize("sampler", ["auto", "insertion", "blocks"])
 def test_samplers_of_the_estimator(sampler):
-    centre, profile = unanimous(24, 50_000)
+    centre, profile = unanimous(18, 50_000)
     fitted = DPKemenySampler(epsilon=1.0, sampler=sampler, random_state=0).fit(profile)
     np.testing.assert_array_equal(fitted.ranks_, centre)
+
+
+@pytest.mark.parametrize(("window", "n_items", "least"), [(None, 6, 2 * 6.58), (3, 20, 2 * 80)])
+def test_too_few_public_voters_for_prudent_orders(window, n_items, least):
+    """Their number is public under replace only: under add_remove nothing may be said."""
+    ballots = make_mallows(math.ceil(least / 0.5), n_items, 0.5, random_state=0)
+    estimator = DPPrudentOrder(epsilon=0.5, window=window, neighboring="replace", random_state=0)
+    estimator.fit(ballots)
+    few = ballots[: int(least)]
+    with pytest.warns(UserWarning, match=r"prudent orders fail where half of n_voters \* epsilon is below"):
+        estimator.fit(few)
+    estimator.set_params(neighboring="add_remove").fit(few)
 
 
 def test_prudent_order_repairs_its_anchor():
@@ -370,7 +386,7 @@ def test_mallows_ten_items(mallows10, estimator, epsilon, measured):
         (P_BORDA, 0.1, 2.0),
         (K_NORM, 0.1, 0.40),
         (GAUSSIAN, 0.1, 0.15),
-        (DPKemenySampler(), 0.1, 4.3),
+        (DPKemenySampler(sampler="insertion"), 0.1, 4.3),
         (DPPrudentOrder(window=9), 0.1, 0.06),
         (DPPrudentOrder(window=7), 0.1, 0.30),
         (DPPrudentOrder(window=7), 0.03, 8.9),

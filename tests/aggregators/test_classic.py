@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from oracles import naive_counts, naive_disagreements, naive_kemeny, naive_scores, profiles
 from scipy.stats import chisquare
 
-from sklearn_dprank import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
+from sklearn_dprank import Aggregator, Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
+from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
+from sklearn_dprank.rules import SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+pytestmark = pytest.mark.filterwarnings("ignore:no ballot of X prefers")  # ballots drawn at random may say nothing
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
 CLASSIC = [
     Borda(),
@@ -155,9 +158,28 @@ def test_unanimous_voters_get_their_ranking(estimator):
 def test_voters_without_any_opinion(estimator):
     """Everything is level: columns keep their order."""
     for X in (np.zeros((3, 4)), np.full((3, 4), np.nan)):
-        fitted = estimator.fit(X)
+        with pytest.warns(UserWarning, match="no ballot of X prefers any item to another") as caught:
+            fitted = estimator.fit(X)
+        assert caught[0].filename == __file__
+        with pytest.warns(UserWarning, match="no ballot of X prefers"):
+            estimator.fit(Profile.from_rankings(X, keep="counts"))
         assert fitted.consensus_.tolist() == [0, 1, 2, 3]
         assert fitted.score(X) == 0
+
+
+def test_large_scores_of_many_voters():
+    """Totals beyond 64 bits: 3 x 2^25 voters, of whom two thirds prefer item 2, with scores of a million."""
+    profile = Profile.from_rankings([[2, 1, 0], [1, 2, 0], [0, 1, 2]], keep="counts")
+    for _ in range(25):
+        profile = profile + profile
+    rule = PositionalRule([1_000_000, 1, -999_999])
+    assert rule.fit(profile).consensus_.tolist() == [2, 0, 1]
+    query = rule._compose()[1].asks(3)[0].query
+    vector = query.vector(profile, None)
+    assert [int(total) // 720720 for total in vector] == [-(2**25), -(2**25) * 10**6, 2**25 * 999_998]
+    for noise, delta in [("laplace", 0.0), ("gaussian", 1e-6)]:
+        private = Aggregator(Central(1000.0, delta, noise), SortByScore(rule.scores), random_state=0)
+        assert private.fit(profile).consensus_.tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("estimator", CLASSIC, ids=named)

@@ -16,22 +16,12 @@ from audit_tools import (
     worst_delta,
     worst_loss,
 )
+from audited import GAUSSIAN, LARGE, PURE, SAMPLERS, SLOW_GAUSSIAN
 from oracles import distinct_ballots
 from scipy import stats
 from sklearn.base import clone
 
-from sklearn_dprank import (
-    Aggregator,
-    DPBorda,
-    DPHistogram,
-    DPKemenySampler,
-    DPKwikSort,
-    DPPairwise,
-    DPPrudentOrder,
-    queries,
-)
-from sklearn_dprank.channels import Central
-from sklearn_dprank.queries import AllMargins
+from sklearn_dprank import DPBorda, DPPairwise, queries
 
 BASES = {
     "nobody": [],
@@ -42,32 +32,6 @@ MORE_BASES = {
     "cycle": [[0, 1, 2], [1, 2, 0], [2, 0, 1]],
 }
 CORNERS = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 0, 1], [np.nan, 0, 1]])
-# Estimators with pure guarantees, at an epsilon for add_remove that keeps the enumeration small; replace has twice it.
-PURE = {
-    "Borda": DPBorda(epsilon=1.0),
-    "Borda, K-norm": DPBorda(epsilon=1.0, noise="knorm"),
-    "Borda, published": DPBorda(epsilon=1.0, calibration="published"),
-    "KwikSort": DPKwikSort(epsilon=1.0),
-    "KwikSort, binary insertion": DPKwikSort(epsilon=1.0, strategy="binary_insertion"),
-    "KwikSort, coin after 1": DPKwikSort(epsilon=1.0, max_queries=1, on_exhausted="coin"),
-    "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
-    "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
-    "Kemeny sampler": DPKemenySampler(epsilon=1.0),
-    "prudent order": DPPrudentOrder(epsilon=1.0),
-    "prudent order, window 2": DPPrudentOrder(epsilon=1.0, window=2),
-    "prudent order, window 3": DPPrudentOrder(epsilon=1.0, window=3),
-}
-LARGE = {
-    "KwikSort, Kemeny after 1": DPKwikSort(epsilon=6.0, max_queries=1),
-    "KwikSort, Kemeny after 2": DPKwikSort(epsilon=6.0, max_queries=2),
-    "pairwise Kemeny": DPPairwise(epsilon=3.0),
-    "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
-    "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
-    "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
-    "histogram Borda": DPHistogram(epsilon=3.0),
-    "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
-    "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
-}
 RELATIONS = ["add_remove", "replace"]
 
 
@@ -216,17 +180,6 @@ def test_half_the_noise_is_caught(name, neighboring, monkeypatch):
     assert loss > 1.1 * epsilon
 
 
-GAUSSIAN = {
-    "Borda": (DPBorda(), 4),
-    "KwikSort": (DPKwikSort(), 2),
-    "pairwise Kemeny": (DPPairwise(), 2),
-}
-SLOW_GAUSSIAN = {
-    "KwikSort, Kemeny after 1": (DPKwikSort(max_queries=1), 2),
-    "histogram Borda": (DPHistogram(), 4),
-}
-
-
 def gaussian_delta_of(estimator, n_agreeing, neighboring):
     profiles, pairs = neighbours([[0, 1, 2]] * n_agreeing, CORNERS, neighboring, 3)
     return worst_delta([law(estimator, p) for p in profiles], pairs, promise(estimator).epsilon)
@@ -235,10 +188,7 @@ def gaussian_delta_of(estimator, n_agreeing, neighboring):
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize(("estimator", "n_agreeing"), GAUSSIAN.values(), ids=GAUSSIAN)
 def test_gaussian_noise_keeps_its_delta(estimator, n_agreeing, neighboring):
-    factor = 2 if neighboring == "replace" else 1
-    made = type(estimator)(**estimator.get_params()).set_params(
-        noise="gaussian", delta=1e-2, epsilon=float(factor), neighboring=neighboring
-    )
+    made = under(estimator, neighboring)
     for n in (0, n_agreeing):
         assert gaussian_delta_of(made, n, neighboring) <= promise(made).delta
 
@@ -246,7 +196,6 @@ def test_gaussian_noise_keeps_its_delta(estimator, n_agreeing, neighboring):
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "n_agreeing"), SLOW_GAUSSIAN.values(), ids=SLOW_GAUSSIAN)
 def test_gaussian_noise_keeps_its_delta_after_many_answers(estimator, n_agreeing):
-    estimator.set_params(noise="gaussian", delta=1e-2)
     assert gaussian_delta_of(estimator, n_agreeing, "add_remove") <= 1e-2
 
 
@@ -254,10 +203,9 @@ def test_the_gaussian_audit_is_tight():
     assert gaussian_delta_of(DPBorda(noise="gaussian", delta=1e-2), 4, "add_remove") > 0.95e-2
 
 
-@pytest.mark.parametrize("estimator", [DPBorda(), DPKwikSort(), DPPairwise()], ids=lambda e: type(e).__name__)
-def test_half_the_gaussian_noise_is_caught(estimator, monkeypatch):
+@pytest.mark.parametrize(("estimator", "n_agreeing"), GAUSSIAN.values(), ids=GAUSSIAN)
+def test_half_the_gaussian_noise_is_caught(estimator, n_agreeing, monkeypatch):
     halved(monkeypatch, l2_squared=4)
-    estimator.set_params(noise="gaussian", delta=1e-2)
     assert gaussian_delta_of(estimator, 2, "add_remove") > 2e-2
 
 
@@ -275,6 +223,7 @@ def test_half_the_gaussian_noise_is_caught(estimator, monkeypatch):
         LARGE["pairwise hierarchical"],
         LARGE["histogram Borda"],
         PURE["Kemeny sampler"],
+        *SAMPLERS.values(),
         PURE["prudent order"],
         PURE["prudent order, window 2"],
     ],

@@ -363,7 +363,7 @@ def unfitted(estimator):
     ("reports", "match"),
     [
         ([], r"no report could be used \(there were none\)"),
-        (iter(()), r"no report could be used \(there were none\)"),
+        ((), r"no report could be used \(there were none\)"),
         ([{}, {}, "{"], r"no report could be used \(refused: 2 'another protocol', 1 'not JSON'\)"),
         ("reports.jsonl", r"reports must be an iterable of reports, got str; .*open\(path, 'rb'\)"),
         (b"{}", "reports must be an iterable of reports, got bytes"),

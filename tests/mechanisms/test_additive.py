@@ -130,7 +130,7 @@ def test_rates_are_exact_fractions_rounded_down():
     assert noise.rate <= Fraction(0.1) / 21
     assert noise.rate > Fraction(0.1) / 21 * (1 - Fraction(1, 2**20))
     assert noise.arithmetic == "exact"
-    assert "double" in GaussianNoise(1.0).arithmetic
+    assert GaussianNoise(1.0).arithmetic == "exact"
     assert "double" in KNormNoise(1.0).arithmetic
 
 
@@ -154,3 +154,17 @@ def test_large_statistics_do_not_overflow():
         out = noise.release(None, vector, bits)
         assert out.dtype == np.int64
         assert np.all(np.abs(out - vector) < 10**11)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_several_knorm_answers_share_epsilon(neighboring):
+    sensitivity = NetWins().sensitivity(4, neighboring)
+    one, five = (additive_noise("knorm", sensitivity, EPSILON, 0.0, times) for times in (1, 5))
+    assert five.scale == pytest.approx(5 * one.scale, rel=1e-15)
+
+
+def test_every_block_of_a_long_answer_gets_noise(monkeypatch):
+    monkeypatch.setattr("sklearn_dprank.mechanisms.additive._BLOCK", 4)
+    drawn = np.array([LaplaceNoise(Fraction(1, 50)).release(None, np.zeros(11, int), seeded(k)) for k in range(40)])
+    assert (np.abs(drawn).max(axis=0) > 0).all()
+    assert len(np.unique(drawn, axis=1).T) == 11  # no two entries have the same noise

@@ -12,7 +12,7 @@ from sklearn_dprank.mechanisms import ExponentialMechanism, exponential_mechanis
 from sklearn_dprank.orders.block_insertion import sample_by_blocks
 from sklearn_dprank.orders.insertion import sample_by_insertion
 from sklearn_dprank.orders.partition import PartitionTable
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.bits import BitSource, SeededBits
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
@@ -71,7 +71,7 @@ def test_what_rounding_may_cost_is_paid_for(m, epsilon):
     sensitivity = KemenyUtility().sensitivity(m, "add_remove")
     mechanism = exponential_mechanism(sensitivity, Fraction(epsilon), m)
     paid = epsilon - mechanism.rate * sensitivity.l1
-    assert 0 < paid < 1e-3 * epsilon + 1e-10
+    assert 0 < paid < 1e-3 * epsilon + 2e-10
     # One rounding of the cost of one order is already epsilon n 2^-53; m of them are made, and more.
     assert paid > epsilon * 2**31 * 2**-53 * m
 
@@ -172,6 +172,40 @@ def test_nobody_is_a_profile_too(m):
         assert sorted(order.tolist()) == list(range(m))
 
 
+class Biased(BitSource):
+    """Words that often begin with many zeros, so that what is rare comes in a test too."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.rng = np.random.default_rng(seed)
+
+    def _read(self, size):
+        words = self.rng.integers(0, 2**64, size, dtype=np.uint64)
+        words >>= self.rng.integers(0, 64, size, dtype=np.uint64) * self.rng.integers(0, 2, size, dtype=np.uint64)
+        words[self.rng.random(size) < 0.3] = 0
+        return words
+
+
+def reached(query, margins, rate, size=300):
+    bits, mechanism = Biased(0), ExponentialMechanism(rate)
+    return {tuple(mechanism.release(query, margins.ravel(), bits).tolist()) for _ in range(size)}
+
+
+@pytest.mark.parametrize("rate", [40.0, 100.0])
+@pytest.mark.parametrize("query", [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin((0, 1), 2)])
+def test_an_order_that_is_owed_can_come(query, rate):
+    """One voter and epsilon above 36: the other order, likelier than not without the voter, has e^-epsilon."""
+    margins = np.array([[0, 1], [-1, 0]])
+    assert reached(query, margins, rate) == {(0, 1), (1, 0)}
+
+
+@pytest.mark.parametrize("sampler", ["table", "insertion", "blocks"])
+def test_every_order_of_a_cycle_can_come(sampler):
+    """171 voters, three items, a cycle: some orders are owed e^-57 and less beside the bound of insertion."""
+    margins = 57 * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
+    assert len(reached(KemenyUtility(sampler), margins, 1 / 3, size=4000)) == 6
+
+
 # Refusals look at public parameters, and nothing else stops a draw
 
 
@@ -215,8 +249,8 @@ def _streams():
     return Bits.from_random_state(0)
 
 
-def test_sizes_choose_the_sampler(monkeypatch):
-    """By the number of items alone: table to 22, one by one to 50, blocks beyond."""
+def test_rejection_is_never_chosen_for_you(monkeypatch):
+    """It may not end: a table of up to 25 items, or what was named."""
     from sklearn_dprank.mechanisms import exponential
 
     class Chosen(Exception):
@@ -231,10 +265,16 @@ def test_sizes_choose_the_sampler(monkeypatch):
     monkeypatch.setattr(exponential, "PartitionTable", marks("table"))
     monkeypatch.setattr(exponential, "sample_by_insertion", marks("insertion"))
     monkeypatch.setattr(exponential, "sample_by_blocks", marks("blocks"))
-    for m, name in [(2, "table"), (22, "table"), (23, "insertion"), (50, "insertion"), (51, "blocks"), (90, "blocks")]:
+    for m in (2, 23, 25):
         for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
-            with pytest.raises(Chosen, match=name):
-                ExponentialMechanism(0.1).release(KemenyUtility(), margins.ravel(), seeded(0))
+            for sampler in SAMPLERS[:4]:
+                with pytest.raises(Chosen, match="table" if sampler == "auto" else sampler):
+                    ExponentialMechanism(0.1).release(KemenyUtility(sampler), margins.ravel(), seeded(0))
+    for sampler in ("auto", "table"):
+        with pytest.raises(ValueError, match=r"up to 25 items, got 26.*sampler='insertion'"):
+            KemenyUtility(sampler).check(26)
+    for sampler in ("insertion", "blocks", "pair_by_pair"):
+        KemenyUtility(sampler).check(200)
 
 
 def test_the_clock_counts_seconds_not_tries(capsys):
@@ -247,14 +287,14 @@ def test_the_clock_counts_seconds_not_tries(capsys):
     assert capsys.readouterr().err == "".join(f"\rdrawing an order: {s} s" for s in (1, 2, 3))
     X = make_mallows(100, 24, 0.7, random_state=0)
     for verbose in (False, True):
-        DPKemenySampler(verbose=verbose, random_state=0).fit(X)
+        DPKemenySampler(verbose=verbose, sampler="insertion", random_state=0).fit(X)
         printed = capsys.readouterr()
         assert printed.out == "" and ("tr" not in printed.err) and (verbose or not printed.err)
 
 
 def test_huge_crowds_do_not_overflow():
     margins = 2**31 * np.sign(np.subtract.outer(np.arange(24), np.arange(24))).T
-    for query in (KemenyUtility(), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
+    for query in (KemenyUtility("insertion"), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
         order = ExponentialMechanism(5.0).release(query, margins.ravel(), seeded(12))
         assert order.tolist() == list(range(24))
     assert exponential_mechanism(KemenyUtility().sensitivity(24, "replace"), Fraction(2**31 - 1), 24).rate < inf

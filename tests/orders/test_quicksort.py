@@ -9,6 +9,7 @@ from sklearn_dprank.orders.quicksort import (
     _log_moments,
     overrun_probability,
     quicksort_comparisons,
+    quicksort_comparisons_up_to,
     quicksort_query_bound,
 )
 
@@ -39,6 +40,16 @@ def test_law_has_the_known_mean():
         harmonic = sum(1 / k for k in range(1, m + 1))
         assert law @ np.arange(len(law)) == pytest.approx(2 * (m + 1) * harmonic - 4 * m, rel=1e-10)
         assert law.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 9, 40])
+def test_laws_of_all_sizes_at_once(m):
+    laws = quicksort_comparisons_up_to(m)
+    assert laws.shape == (m + 1, math.comb(m, 2) + 1)
+    for k, law in enumerate(laws):
+        alone = quicksort_comparisons(k)
+        np.testing.assert_allclose(law[: len(alone)], alone, atol=1e-14)
+        np.testing.assert_allclose(law[len(alone) :], 0, atol=1e-14)
 
 
 def test_law_cannot_be_spoiled_through_the_cache():

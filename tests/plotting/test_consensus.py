@@ -191,11 +191,17 @@ class Mine(BaseEstimator):
         return self
 
 
+class Plain:
+    """Not even an estimator of scikit-learn's."""
+
+    fit = Mine.fit
+
+
 class Claiming(Mine):
     privacy_ = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "believe me")
 
 
-@pytest.mark.parametrize("estimator", [Mine(), Claiming()], ids=lambda estimator: type(estimator).__name__)
+@pytest.mark.parametrize("estimator", [Mine(), Plain(), Claiming()], ids=lambda estimator: type(estimator).__name__)
 def test_estimators_of_others_are_not_private(plt, estimator):
     release = DPBorda(epsilon=1.0).fit([[0, 1, 2]] * 5)
     display = ConsensusDisplay.from_estimators(estimator.fit([[0, 1, 2]]), release)

@@ -40,6 +40,14 @@ def test_objects_stay_whole(searched):
     assert [each is scores for each in frame["scores"]] == [True, True, False, False]
 
 
+def test_none_is_a_value(searched):
+    """Not the lack of one."""
+    search = searched([{"n_queries": None}, {"n_queries": 2}, {"epsilon": 1.0}], score=[[[1.0, 2.0]]] * 3)
+    column = results_frame(search)["n_queries"].tolist()
+    assert column[:4] == [None, None, 2, 2]
+    assert np.isnan(column[4:]).all()
+
+
 def test_a_parameter_called_like_a_column(searched):
     frame = results_frame(searched([{"seed": 5, "score": 6}], score=[[[1, 2]]]))
     assert frame.columns.tolist() == ["candidate", "param_seed", "param_score", "split", "trial", "seed", "score"]

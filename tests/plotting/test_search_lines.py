@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPBorda, LDPPairwise
@@ -38,6 +39,10 @@ def test_ballots_give_floor_and_ceiling(searched):
         display = PrivacyUtilityDisplay.from_search(search, ballots)
         assert display.floor == average_kendall_tau(kemeny_positions(X), X)
         assert display.ceiling == 0.5
+        for floor in (None, 0.1):
+            display = PrivacyUtilityDisplay.from_search(search, ballots, floor=floor)
+            assert (display.floor, display.ceiling) == (floor, 0.5)
+    assert PrivacyUtilityDisplay.from_search(search, floor=0.1).floor == 0.1
 
 
 def test_a_line_for_each_combination_of_the_others(searched):
@@ -240,6 +245,17 @@ def test_real_search_over_queries(plt):
         np.testing.assert_allclose(display.errors[name].mean(axis=1), wanted)
         assert display.n_queries[name].tolist() == [1, 2, 6]
         assert display.best[name] == grid["n_queries"][int(np.argmin(wanted))]
+
+
+@pytest.mark.parametrize(
+    ("step", "label"),
+    [(RatingsToRankings(), "epsilon of one release"), (SimpleImputer(), "epsilon of the last step (a")],
+)
+def test_the_axis_promises_no_more_than_a_pipeline(plt, step, label):
+    pipeline = Pipeline([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
+    grid = {"ballots": ["passthrough", step], "aggregator__epsilon": [0.1, 1.0]}
+    search = GridSearchCV(pipeline, grid, n_trials=2, refit=False, random_state=0).fit(X)
+    assert PrivacyUtilityDisplay.from_search(search).plot().ax_.get_xlabel().startswith(label)
 
 
 def test_a_search_and_a_sweep_measure_the_same():

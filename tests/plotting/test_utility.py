@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,7 +12,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.model_selection._trials import child_seeds
-from sklearn_dprank.plotting import PrivacyUtilityDisplay
+from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
@@ -232,3 +234,20 @@ def test_pipelines_are_searched_instead():
     pipeline = make_pipeline(RatingsToRankings(), DPBorda())
     with pytest.raises(ValueError, match="must be an aggregator, got Pipeline; use GridSearchCV and from_search"):
         PrivacyUtilityDisplay.from_estimators({"pipeline": pipeline}, X, epsilons=[1.0])
+
+
+def test_a_floor_is_taken_or_left_out(monkeypatch):
+    """A number or None spares the search for the optimum, which may take ten seconds."""
+
+    def never(profile):
+        raise AssertionError("the optimum was sought")
+
+    monkeypatch.setattr(_errors, "kemeny_positions", never)
+    make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, X, epsilons=[1.0], n_trials=1)
+    assert make(floor=None).floor is None
+    assert make(floor=0.25).floor == 0.25
+    with pytest.raises(AssertionError, match="sought"):
+        make()
+    for floor in ("optimal", np.nan, [0.1]):
+        with pytest.raises(ValueError, match="floor must be 'kemeny', a number or None, got"):
+            make(floor=floor)

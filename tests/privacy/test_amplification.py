@@ -358,3 +358,12 @@ def test_every_local_epsilon_of_a_grid_is_finite():
     for local_epsilon, n in product((1e-9, 1e-3, 30.0, 500.0), (2, 5000, 10**7)):
         for method in ("blanket", "clones", "closed_form"):
             assert 0 <= shuffle_amplification(local_epsilon, n, 1e-6, method) <= local_epsilon
+
+
+@pytest.mark.parametrize("method", ["blanket", "exact", "clones", "closed_form"])
+def test_single_precision_does_not_underflow(method):
+    delta = np.float32(1e-6)
+    for function, epsilon in ((shuffle_amplification, 1.0), (shuffle_local_epsilon, 0.3)):
+        assert function(np.float32(epsilon), 50, delta, method) == function(
+            float(np.float32(epsilon)), 50, float(delta), method
+        )

@@ -280,3 +280,36 @@ def test_a_negative_seed_is_refused():
 def test_other_types_are_refused(random_state):
     with pytest.raises(ValueError, match="random_state must be None"):
         Bits.from_random_state(random_state)
+
+
+class Zeros(BitSource):
+    """So many zero words, then ones."""
+
+    def __init__(self, zeros):
+        super().__init__()
+        self.zeros = zeros
+
+    def _read(self, size):
+        return np.array([2**64 - 1 if k >= self.zeros else 0 for k in range(size)], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("zeros", [1, 3, 40])
+def test_logs_of_uniforms_have_no_least(zeros):
+    """63 bits of the first word, 64 of each further one."""
+    expected = -(63 + 64 * (zeros - 1)) * np.log(2)
+    assert Zeros(zeros).log_uniform(1)[0] == pytest.approx(expected, rel=1e-14)
+    assert Zeros(zeros).one_log_uniform() == Zeros(zeros).log_uniform(1)[0]
+
+
+def test_logs_of_uniforms_are_logs_of_uniforms():
+    logs = seeded(30).log_uniform(20_000)
+    assert np.all(logs < 0)
+    np.testing.assert_allclose(np.exp(logs), seeded(30).deep_uniform(20_000), rtol=1e-12)
+    bits = seeded(30)
+    np.testing.assert_allclose([bits.one_log_uniform() for _ in range(64)], seeded(30).log_uniform(64), rtol=1e-15)
+
+
+def test_a_broken_source_ends():
+    bits = Constant(0)
+    assert -(2.0**21) < bits.one_log_uniform() < -(2.0**19)
+    assert bits.deep_uniform(1)[0] == 2.0**-1000

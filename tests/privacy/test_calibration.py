@@ -1,8 +1,11 @@
 """Gaussian noise against numerical integration and the figures of the literature."""
 
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from sklearn_dprank.privacy.calibration import (
     gaussian_epsilon,
     gaussian_sigma,
 )
+from sklearn_dprank.privacy.gaussian import two_sided_tail
 
 
 def integrated_delta(epsilon, sigma, sensitivity=1.0):
@@ -100,6 +104,37 @@ def test_epsilon_is_zero_when_delta_covers_all():
 def test_delta_out_of_bounds(function, delta):
     with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):
         function(1.0, delta)
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-9, 1e-3, 0.1, 1, 50, 500])
+@pytest.mark.parametrize("delta", [1e-290, 1e-200, 1e-100, 1e-30, 1e-12])
+def test_tiny_deltas_are_accurate(epsilon, delta):
+    """Against the formula in two thousand bits: never more than delta, and no less than what the slack takes."""
+    sigma = gaussian_sigma(epsilon, delta)
+
+    def upper(x):
+        tail = two_sided_tail(abs(x), 2400) / 2
+        return tail if x >= 0 else 1 - tail
+
+    r = 1 / Fraction(sigma)
+    x = Fraction(epsilon) / r
+    with localcontext() as context:
+        context.prec = 800
+        spent = upper(x - r / 2) - Fraction(Decimal(epsilon).exp()) * upper(x + r / 2)
+    assert 1 - Fraction(1, 10**8) < spent / Fraction(delta) <= 1
+
+
+@pytest.mark.parametrize("function", [gaussian_sigma, classical_gaussian_sigma])
+def test_delta_below_what_doubles_carry(function):
+    with pytest.raises(ValueError, match=r"^delta must be at least 1e-290, the least that doubles can carry"):
+        function(1.0, 9e-291)
+
+
+def test_single_precision_is_not_calculated_with():
+    epsilon, delta = np.float32(0.1), np.float32(1e-9)
+    assert gaussian_sigma(epsilon, delta, np.float32(3)) == gaussian_sigma(float(epsilon), float(delta), 3.0)
+    assert gaussian_delta(epsilon, np.float32(20)) == gaussian_delta(float(epsilon), 20.0)
+    assert gaussian_epsilon(delta, np.float32(20)) == gaussian_epsilon(float(delta), 20.0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,3 +125,16 @@ def test_randomized_response_flips_least(epsilon):
 def test_parameters_out_of_bounds(function, value):
     with pytest.raises(ValueError, match="must"):
         function(value)
+
+
+def test_numbers_of_every_kind():
+    """Single precision is not calculated with, and fractions are rounded to the side that protects more."""
+    for function in (
+        flip_probability,
+        thresholded_gaussian_sigma,
+        thresholded_laplace_scale,
+        thresholded_gaussian_flip,
+    ):
+        assert function(np.float32(0.3)) == function(float(np.float32(0.3)))
+        assert function(Fraction(1, 4)) == function(0.25)
+    assert 1 / flip_probability(Fraction(1, 3)) - 1 <= math.exp(1 / 3)

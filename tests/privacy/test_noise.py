@@ -11,7 +11,7 @@ from scipy import stats
 
 from sklearn_dprank.privacy import noise
 from sklearn_dprank.privacy.bits import BitSource, SeededBits
-from sklearn_dprank.privacy.noise import discrete_laplace, round_down, rounded_gaussian
+from sklearn_dprank.privacy.noise import discrete_laplace, round_down
 
 RATES = [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(7, 3), round_down(math.pi), round_down(0.3) / 4]
 BIG = 2**31 - 1
@@ -238,29 +238,3 @@ def test_round_down_refuses_what_is_not_positive(x):
 def test_round_down_refuses_to_give_zero(x):
     with pytest.raises(ValueError, match="too small"):
         round_down(x)
-
-
-def test_rounded_gaussian_has_the_law_of_a_rounded_normal():
-    sigma = 2.3
-    draws = rounded_gaussian(np.full(60_000, 7), sigma, seeded(10)) - 7
-    cells = np.arange(-15, 16)
-    pmf = stats.norm.cdf((cells + 0.5) / sigma) - stats.norm.cdf((cells - 0.5) / sigma)
-    assert chi_square_p(draws, cells, pmf) > 1e-3
-
-
-def test_rounded_gaussian_keeps_shape_and_large_values():
-    values = np.array([[2**60 + 1, -(2**60) - 1]])
-    released = rounded_gaussian(values, 0.01, seeded(11))
-    np.testing.assert_array_equal(released, values)
-    assert released.dtype == np.int64
-
-
-@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, 2.0**58])
-def test_rounded_gaussian_refuses_bad_sigma(sigma):
-    with pytest.raises(ValueError, match="sigma must be"):
-        rounded_gaussian(np.array([1]), sigma, seeded())
-
-
-def test_rounded_gaussian_refuses_doubles():
-    with pytest.raises(ValueError, match="values must be integers"):
-        rounded_gaussian(np.array([1.0]), 1.0, seeded())

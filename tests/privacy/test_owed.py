@@ -148,6 +148,10 @@ class Claiming(Mine):
         return super().fit(X)
 
 
+class Plain:
+    fit = Mine.fit
+
+
 class Passing(BaseEstimator):
     """Hands out every attribute of what it wraps."""
 
@@ -165,7 +169,8 @@ class Passing(BaseEstimator):
 
 
 def test_classes_of_others_promise_nothing():
-    assert guarantee_of(Mine().fit(X)) == PrivacyGuarantee.nothing("an estimator that states no guarantee")
+    for estimator in (Mine(), Plain()):
+        assert guarantee_of(estimator.fit(X)) == PrivacyGuarantee.nothing("an estimator that states no guarantee")
     for claim in (Claiming().fit(X), Passing(DPBorda()).fit(X), make_pipeline(RatingsToRankings(), Claiming()).fit(X)):
         promise = guarantee_of(claim)
         assert promise.epsilon == math.inf
@@ -190,5 +195,5 @@ def test_unfitted(estimator):
 
 @pytest.mark.parametrize("thing", [5, DPBorda, [DPBorda()], SimpleNamespace(privacy_="mine")])
 def test_no_estimator(thing):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="estimator must be a fitted estimator, pipeline or search, got"):
         guarantee_of(thing)

@@ -106,6 +106,22 @@ def test_loss_within_a_window(anchor, window, neighboring):
     assert worst >= stated * 0.99
 
 
+def test_the_cost_of_one_order_is_the_definition():
+    for base in bases(4).values():
+        counts = naive_counts(base)
+        near = MaxViolatedMargin((3, 1, 0, 2), 2)
+        costs = [
+            [query.cost(counts - counts.T, order) for order in orders_of(4)]
+            for query in (KemenyUtility(), MaxViolatedMargin(), near)
+        ]
+        overruled = kemeny_costs(np.maximum(counts - counts.T, 0))
+        np.testing.assert_array_equal(costs[0], overruled)
+        np.testing.assert_array_equal(costs[1], prudent_costs(counts))
+        keep = allowed(4, near.anchor, near.window)
+        np.testing.assert_array_equal(np.array(costs[2])[keep], prudent_costs(counts, near.anchor, near.window)[keep])
+        assert np.isinf(np.array(costs[2])[~keep]).all()
+
+
 def test_halving_what_is_stated_would_be_caught():
     assert worst_loss(kemeny_costs, 3, "replace") > KemenyUtility().sensitivity(3, "add_remove").l1 * 1.9
     assert worst_loss(prudent_costs, 3, "add_remove") > MaxViolatedMargin().sensitivity(3, "add_remove").l1 / 2 * 1.9
@@ -140,7 +156,8 @@ def test_margins_say_it_all():
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
-        (KemenyUtility("table"), 26, r"'table' takes 8 \* 2\*\*n_items bytes and goes up to 25 items, got 26"),
+        (KemenyUtility("table"), 26, "goes up to 25 items, got 26"),
+        (KemenyUtility(), 26, r"goes up to 25 items, got 26.* name sampler='insertion'"),
         (KemenyUtility("mcmc"), 5, r"sampler must be one of \['auto', .*got 'mcmc'"),
         (MaxViolatedMargin(), 17, r"17 items needs a window \(without one at most 16 items\); set window=7"),
         (MaxViolatedMargin(window=1), 5, "window must be None or an integer from 2 to 12, got 1"),

@@ -1,0 +1,214 @@
+"""Everything private is audited: the list is complete by construction, and voters' devices are audited here."""
+
+import inspect
+import json
+import math
+import warnings
+from collections import Counter
+from contextlib import suppress
+from itertools import combinations, combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from audited import AUDITED, CENTRAL, DENSITIES, REPORTS, SHUFFLES, TRANSCRIPTS
+from local_tools import law_of, worst_ratio
+from oracles import distinct_ballots, naive_counts, rankings
+from scipy import stats
+from sklearn.utils._param_validation import StrOptions
+
+import sklearn_dprank
+from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
+from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.privacy.amplification import shuffle_amplification
+
+NAN = np.nan
+X = [[0, 1, 2], [2, 1, 0], [0, 2, 1]] * 3
+EVERY_KIND = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN]]
+
+
+# --- the list
+
+
+def quietly(estimator):
+    """A fit on a few ballots; warnings about so few voters are not the point."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(X)
+
+
+def private_classes():
+    """The public estimators that promise something, by their own account."""
+    public = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
+    public = [cls for cls in public if isinstance(cls, type) and issubclass(cls, RankAggregator)]
+    return [cls for cls in public if hasattr(cls(), "channel") or math.isfinite(quietly(cls()).privacy_.epsilon)]
+
+
+def unaudited(cls):
+    """What of a class no audit has a case for: itself, or (parameter, option) where it takes one of a few words."""
+    cases = [estimator for estimator in AUDITED if type(estimator) is cls]
+    if not cases:
+        return [cls]
+    missing = []
+    for name, allowed in cls._parameter_constraints.items():
+        for constraint in allowed if isinstance(allowed, list) else []:
+            if not isinstance(constraint, StrOptions) or (name == "neighboring" and cases[0] in CENTRAL):
+                continue  # the audits of curators put each case under both relations
+            seen = {getattr(case, name) for case in cases}
+            missing += [(name, option) for option in sorted(constraint.options - seen)]
+    return missing
+
+
+@pytest.mark.parametrize("cls", private_classes(), ids=lambda cls: cls.__name__)
+def test_every_private_estimator_and_option_has_an_audit(cls):
+    assert not unaudited(cls), "add a case to tests/audited.py, which the exact audits take theirs from"
+
+
+def test_an_estimator_or_option_of_tomorrow_is_missed():
+    class Tomorrow(DPBorda):
+        pass
+
+    assert unaudited(Tomorrow) == [Tomorrow]
+    noises = {**DPBorda._parameter_constraints, "noise": [StrOptions({"laplace", "gaussian", "knorm", "cauchy"})]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DPBorda, "_parameter_constraints", noises)
+        assert unaudited(DPBorda) == [("noise", "cauchy")]
+    assert len(private_classes()) >= 14
+
+
+def public_classes(module, ability):
+    found = [getattr(module, name) for name in module.__all__]
+    return {cls for cls in found if inspect.isclass(cls) and hasattr(cls, ability)}
+
+
+def test_every_channel_randomizer_and_noise_has_an_audit():
+    composed = [estimator._compose() for estimator in AUDITED]
+    assert {type(channel) for channel, _ in composed} == public_classes(channels, "plan") - {channels.Exact}
+    used = {type(getattr(channel, "randomizer", None)) for channel, _ in composed}
+    assert used >= public_classes(randomizers, "protocol") - {randomizers.Randomizer}
+    pairs = [estimator._compose() for estimator in CENTRAL]
+    prices = [price for channel, rule in pairs for price in channel.plan(rule.asks(3), 3).open.prices.values()]
+    assert {type(price.mechanism) for price in prices} == public_classes(mechanisms, "release")
+
+
+# --- one report
+
+
+def stated(estimator):
+    return quietly(estimator).privacy_.epsilon
+
+
+def flip_of(protocol):
+    """The numerator of the probability that an answer is flipped, where reports hold answers."""
+    return protocol.get("flip", [None])[0]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_report_tells_two_ballots_further_apart_than_stated(name):
+    estimator = REPORTS[name]
+    flip = flip_of(estimator.protocol(3))
+    many = name in ("rr, two pairs", "Mallows")
+    ballots = EVERY_KIND if many else distinct_ballots(3)
+    laws = [law_of(lambda b=ballot: estimator.client(3).report(b), flip) for ballot in ballots]
+    assert all(sum(law.values()) == pytest.approx(1) for law in laws)
+    spent = worst_ratio(laws)
+    assert spent <= stated(estimator) + 1e-12
+    assert spent >= 0.6 * stated(estimator)  # Mallows' largest ratio is not reached on three items
+
+
+@pytest.mark.parametrize("estimator", DENSITIES.values(), ids=DENSITIES)
+@pytest.mark.parametrize("ballot", [[0, 1, 2], [1, 2, 0]], ids=str)
+def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
+    """Along the ballot's direction: normal, but for one factor above gamma and another below."""
+    protocol = estimator.protocol(3)
+    gamma = protocol["gamma"] / protocol["points_per_unit"]
+    above, most = stats.norm.sf(gamma), math.exp(stated(estimator))
+    low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart
+    counts = naive_counts([ballot])
+    direction = (counts - counts.T).sum(axis=1) / math.sqrt(8)
+    reports = [estimator.client(3, random_state=seed).report(ballot)["vector"] for seed in range(4000)]
+    vectors = np.array([[*vector, -sum(vector)] for vector in reports]) / protocol["points_per_unit"]
+    likely = int(np.count_nonzero(vectors @ direction > gamma))
+    assert stats.binomtest(likely, 4000, most * low * above).pvalue > 1e-3
+
+    def cdf(x):
+        cut = np.minimum(x, gamma)
+        return low * (stats.norm.cdf(cut) + most * (stats.norm.cdf(x) - stats.norm.cdf(cut)))
+
+    assert stats.kstest(vectors @ direction, cdf).pvalue > 1e-3
+    across = vectors @ np.cross(direction, np.ones(3) / math.sqrt(3))
+    assert stats.kstest(across, stats.norm.cdf).pvalue > 1e-3
+
+
+# --- answers to questions
+
+
+def asked_by(estimator, m):
+    """A question as the curator itself asks it, to be put about other pairs."""
+    seen = []
+    with suppress(ValueError):  # nobody answers
+        estimator.fit_interactive(lambda question: seen.append(question) or [], items=m, n_voters=m)
+    return {key: value for key, value in seen[0].items() if key != "voters"}
+
+
+@pytest.mark.parametrize("estimator", TRANSCRIPTS.values(), ids=TRANSCRIPTS)
+def test_no_transcript_tells_two_ballots_further_apart_than_stated(estimator):
+    """Whatever is asked, however it depends on what was said: the worst of all sequences of questions."""
+    protocol, question = estimator.protocol(3), asked_by(estimator, 3)
+    ballots = EVERY_KIND[:2] if protocol["answers"] > 2 else EVERY_KIND
+
+    def transcript(ballot, asked):
+        device = estimator.client(3)
+        each = [{**question, "question": number, "pairs": [list(pair)]} for number, pair in enumerate(asked, start=1)]
+        return [device.answer(one, ballot)["answer"] for one in each]
+
+    spent = [
+        worst_ratio(
+            [law_of(lambda b=ballot, a=asked: transcript(b, a), protocol["flips"]["each"]) for ballot in ballots]
+        )
+        for asked in product(combinations(range(3), 2), repeat=protocol["answers"])
+    ]
+    assert max(spent) <= stated(estimator) + 1e-12
+    assert max(spent) == pytest.approx(stated(estimator), rel=1e-9)
+
+
+# --- shuffles
+
+
+def added(law, mine):
+    """The law of a multiset of messages with those of one voter more."""
+    grown: Counter = Counter()
+    for (seen, p), (message, q) in product(law.items(), mine.items()):
+        grown[tuple(sorted([*seen, message]))] += p * q
+    return grown
+
+
+@pytest.mark.parametrize("estimator", SHUFFLES.values(), ids=SHUFFLES)
+def test_shuffled_messages_keep_epsilon_and_delta(estimator):
+    """All messages about one pair (or about hidden ones), for all ballots of those who hide each other."""
+    channel, _ = estimator._compose()
+    hidden = channel.pairs == "hidden"
+    arguments = [] if hidden else [[[0, 1]]]
+    ballots = rankings(3) if hidden else [[0, 1, 2], [1, 0, 2], [0, 0, 1]]
+    flip = flip_of(estimator.protocol(3))
+    texts = [law_of(lambda b=ballot: estimator.client(3).report(b, *arguments), flip) for ballot in ballots]
+    promise = quietly(estimator).privacy_
+    assert worst_ratio(texts) == pytest.approx(estimator.local_epsilon, rel=1e-9)
+    assert worst_ratio(texts) <= estimator.local_epsilon + 1e-12
+    laws = []
+    for law in texts:
+        messages = {text: json.loads(text) for text in law}
+        assert all(len(sent) == 1 for sent in messages.values())
+        laws.append({(*messages[text][0]["pair"], messages[text][0]["answer"]): p for text, p in law.items()})
+    crowd = estimator.min_reports // (1 if hidden else 3)
+    assert promise.epsilon == shuffle_amplification(estimator.local_epsilon, crowd, estimator.delta)
+    worst = 0.0
+    for others in combinations_with_replacement(laws, crowd - 1):
+        rest: Counter = Counter({(): 1.0})
+        for law in others:
+            rest = added(rest, law)
+        views = [added(rest, law) for law in laws]
+        keys = sorted(set().union(*views))
+        table = np.array([[view[key] for key in keys] for view in views])
+        sticks = np.maximum(table[:, None] - math.exp(promise.epsilon) * table, 0).sum(axis=2)
+        worst = max(worst, sticks.max())
+    assert 0.4 * promise.delta < worst <= promise.delta * (1 + 1e-9)

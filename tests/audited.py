@@ -1,0 +1,101 @@
+"""What the exact audits are run on: every private estimator, with every noise and randomizer that it takes.
+
+The audits take their cases from here, and `audit/test_every_estimator.py` demands a case for everything public.
+"""
+
+from sklearn_dprank import (
+    Aggregator,
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    DPPrudentOrder,
+    LDPAdaptivePairs,
+    LDPBorda,
+    LDPGroupKwikSort,
+    LDPKwikSort,
+    LDPPairwise,
+    LDPQuickSort,
+    ShuffleHierarchical,
+    ShufflePairwise,
+)
+from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.randomizers import MallowsRandomizer
+
+# Trusted curator, pure: the law of the consensus on neighbouring profiles of three items, under both relations. The
+# epsilon is that for add_remove and keeps the enumeration small; replace has twice it.
+PURE = {
+    "Borda": DPBorda(epsilon=1.0),
+    "Borda, K-norm": DPBorda(epsilon=1.0, noise="knorm"),
+    "Borda, published": DPBorda(epsilon=1.0, calibration="published"),
+    "KwikSort": DPKwikSort(epsilon=1.0),
+    "KwikSort, binary insertion": DPKwikSort(epsilon=1.0, strategy="binary_insertion"),
+    "KwikSort, coin after 1": DPKwikSort(epsilon=1.0, max_queries=1, on_exhausted="coin"),
+    "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
+    "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
+    "Kemeny sampler": DPKemenySampler(epsilon=1.0),
+    "prudent order": DPPrudentOrder(epsilon=1.0),
+    "prudent order, window 2": DPPrudentOrder(epsilon=1.0, window=2),
+    "prudent order, window 3": DPPrudentOrder(epsilon=1.0, window=3),
+}
+# The same, with larger enumerations: fewer voters and ballots, but for the slow tests.
+LARGE = {
+    "KwikSort, Kemeny after 1": DPKwikSort(epsilon=6.0, max_queries=1),
+    "KwikSort, Kemeny after 2": DPKwikSort(epsilon=6.0, max_queries=2),
+    "pairwise Kemeny": DPPairwise(epsilon=3.0),
+    "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
+    "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
+    "histogram Borda": DPHistogram(epsilon=3.0),
+    "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
+    "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
+}
+# Other ways to draw one law: that it is the audited one is all there is to show.
+SAMPLERS = {
+    name: DPKemenySampler(epsilon=2.0, sampler=name) for name in ("table", "insertion", "blocks", "pair_by_pair")
+}
+# Trusted curator, Gaussian: (estimator, number of agreeing voters besides nobody).
+GAUSSIAN = {
+    "Borda": (DPBorda(noise="gaussian", delta=1e-2), 4),
+    "KwikSort": (DPKwikSort(noise="gaussian", delta=1e-2), 2),
+    "pairwise Kemeny": (DPPairwise(noise="gaussian", delta=1e-2), 2),
+}
+SLOW_GAUSSIAN = {
+    "KwikSort, Kemeny after 1": (DPKwikSort(noise="gaussian", delta=1e-2, max_queries=1), 2),
+    "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
+}
+CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values()]
+CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
+
+# Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.
+REPORTS = {
+    "rr": LDPPairwise(epsilon=1.5),
+    "rr, two pairs": LDPPairwise(epsilon=1.5, n_queries=2),
+    "laplace": LDPPairwise(epsilon=1.5, randomizer="laplace"),
+    "laplace, published": LDPPairwise(epsilon=1.5, randomizer="laplace", calibration="published"),
+    "gaussian": LDPPairwise(epsilon=1.5, randomizer="gaussian"),
+    "gaussian, published": LDPPairwise(epsilon=1.5, randomizer="gaussian", calibration="published", delta=1e-4),
+    "djw": LDPPairwise(epsilon=1.5, randomizer="djw"),
+    "KwikSort, rr": LDPKwikSort(epsilon=1.5),
+    "KwikSort, laplace": LDPKwikSort(epsilon=1.5, randomizer="laplace"),
+    "KwikSort, published": LDPKwikSort(epsilon=1.5, randomizer="laplace", calibration="published"),
+    "Mallows": Aggregator(Local(1.5, MallowsRandomizer()), rule="borda"),
+}
+# The same where the report is a point of a fine grid: its density along the ballot's direction.
+DENSITIES = {"PrivUnit": LDPBorda(epsilon=1.5)}
+# Nobody trusted, answers to questions: the law of one voter's transcript, whatever is asked.
+TRANSCRIPTS = {
+    "quicksort": LDPQuickSort(1.0, n_queries=2),
+    "groups": LDPGroupKwikSort(1.5),
+    "adaptive pairs": LDPAdaptivePairs(0.7),
+}
+# A trusted shuffler: the law of all messages of few voters, and of one voter's alone.
+SHUFFLES = {
+    "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
+    "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
+    "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
+    "hierarchical, rr": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9, randomizer="rr"),
+}
+AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]

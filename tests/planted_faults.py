@@ -1,0 +1,631 @@
+"""Faults that would break a promise, each with the tests that must fail: see `audit/planted.py`."""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One replacement in one file of the package.
+
+    Attributes
+    ----------
+    name : str
+        What is wrong, in a few words.
+    file : str
+        Path from the root of the repository.
+    old, new : str
+        The text that occurs exactly once there, and what takes its place.
+    tests : tuple of str
+        Node ids of fast tests of which one must fail.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+def faults(file, *tests):
+    """Return what makes faults of one file, which the same tests must catch unless others are named."""
+
+    def make(name, old, new, *others):
+        return Fault(name, f"sklearn_dprank/{file}", old, new, others or tests)
+
+    return make
+
+
+VECTORS = "tests/queries/test_sensitivities.py::test_no_ballot_moves_the_vector_further"
+ORDERS = "tests/queries/test_sensitivities.py::test_no_ballot_costs_more_than_the_loss_stated"
+
+base = faults("queries/base.py", VECTORS)
+pairs = faults("queries/pairs.py", VECTORS)
+scores = faults("queries/scores.py", VECTORS)
+utilities = faults("queries/utilities.py", ORDERS)
+QUERIES = [
+    base("a replaced ballot counts once", 'return 2 if neighboring == "replace" else 1', "return 1"),
+    pairs("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
+    pairs("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
+    pairs("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
+    pairs("the gauge of net wins under replace", "gauge=change)", "gauge=1)"),
+    pairs("half the gauge of net wins", "gauge=change)", "gauge=change / 2)"),
+    pairs("all margins in l1 under replace", "Sensitivity(change * n_pairs(n_items),", "Sensitivity(n_pairs(n_items),"),
+    pairs(
+        "all margins in l2 under replace",
+        "Fraction(change**2 * n_pairs(n_items))",
+        "Fraction(change * n_pairs(n_items))",
+    ),
+    pairs(
+        "half of all margins", "Sensitivity(change * n_pairs(n_items),", "Sensitivity(change * n_pairs(n_items) // 2,"
+    ),
+    pairs(
+        "one margin in l1 under replace",
+        "Sensitivity(change, Fraction(change**2))",
+        "Sensitivity(1, Fraction(change**2))",
+    ),
+    pairs(
+        "one margin in l2 under replace",
+        "Sensitivity(change, Fraction(change**2))",
+        "Sensitivity(change, Fraction(change))",
+    ),
+    pairs("tallies in l1 under replace", "Sensitivity(pairs * moves(neighboring),", "Sensitivity(pairs,"),
+    pairs("tallies in l2 under replace", "Fraction(pairs * moves(neighboring))", "Fraction(pairs)"),
+    pairs("tallies of one pair for those of several", "else len(self.pairs)", "else 1"),
+    pairs("net wins counted twice", "return profile.net_wins", "return 2 * profile.net_wins"),
+    faults("queries/histogram.py", VECTORS)(
+        "the histogram under replace", "Sensitivity(change, Fraction(change))", "Sensitivity(1, Fraction(1))"
+    ),
+    faults("queries/histogram.py", VECTORS)(
+        "a ballot in two cells",
+        "return np.bincount(index, minlength=factorial(profile.n_items))",
+        "return np.bincount(np.append(index, index[:1]), minlength=factorial(profile.n_items))",
+        "tests/queries/test_sensitivities.py::test_a_ballot_adds_the_same_integers_whatever_the_others_say",
+    ),
+    scores("positional scores under replace", 'if neighboring == "replace":', 'if neighboring == "swap":'),
+    scores(
+        "half the l1 of positional scores",
+        "Sensitivity(sum(map(abs, change)) + n_items",
+        "Sensitivity(sum(map(abs, change)) // 2",
+    ),
+    scores("half the l2 of positional scores", "l2_squared = squares + 2", "l2_squared = squares // 2 + 2"),
+    scores(
+        "half the noise of all cells",
+        "l2_squared * spread\n",
+        "l2_squared * spread / 2\n",
+        "tests/queries/test_scores_by_histogram.py::test_noise_sorts_like_noise_on_every_cell",
+    ),
+    utilities(
+        "the Kemeny cost under replace", "loss = moves(neighboring) * n_pairs(n_items)", "loss = n_pairs(n_items)"
+    ),
+    utilities(
+        "half the Kemeny cost",
+        "loss = moves(neighboring) * n_pairs(n_items)",
+        "loss = moves(neighboring) * n_pairs(n_items) // 2",
+    ),
+    utilities("a prudent order without its factor two", "loss = 2 * moves(neighboring)", "loss = moves(neighboring)"),
+    utilities("a prudent order under replace", "loss = 2 * moves(neighboring)", "loss = 2"),
+]
+
+additive = faults("mechanisms/additive.py")
+exponential = faults("mechanisms/exponential.py")
+MECHANISMS = [
+    additive(
+        "many Laplace answers for the price of one",
+        "Fraction(epsilon) / times / sensitivity.l1",
+        "Fraction(epsilon) / sensitivity.l1",
+        "tests/mechanisms/test_additive.py::test_laplace_scale_covers_every_neighbour",
+    ),
+    additive(
+        "many Gaussian answers for the price of one",
+        "float(sensitivity.l2_squared * times)",
+        "float(sensitivity.l2_squared)",
+        "tests/mechanisms/test_additive.py::test_gaussian_scale_covers_every_neighbour",
+    ),
+    additive(
+        "many K-norm answers for the price of one",
+        "float(times * sensitivity.gauge / Fraction(epsilon))",
+        "float(sensitivity.gauge / Fraction(epsilon))",
+        "tests/mechanisms/test_additive.py::test_several_knorm_answers_share_epsilon",
+    ),
+    additive(
+        "K-norm noise of centred scores on net wins",
+        "2 * knorm_noise(n_items",
+        "knorm_noise(n_items",
+        "tests/audit/test_exact.py::test_the_audited_law_is_the_one_that_is_sampled",
+    ),
+    additive(
+        "K-norm noise publishes its numbers",
+        "        return out\n\n\ndef additive_noise",
+        "        return np.rint(noisy).astype(np.int64)\n\n\ndef additive_noise",
+        "tests/mechanisms/test_additive.py::test_knorm_releases_an_order_only",
+    ),
+    additive(
+        "only a first block of a histogram gets noise",
+        "for start in range(0, len(out), _BLOCK):",
+        "for start in range(0, 1, _BLOCK):",
+        "tests/mechanisms/test_additive.py::test_every_block_of_a_long_answer_gets_noise",
+    ),
+    exponential(
+        "twice the rate of the exponential mechanism",
+        "ExponentialMechanism(rate / sensitivity.l1)",
+        "ExponentialMechanism(2 * rate / sensitivity.l1)",
+        "tests/mechanisms/test_exponential.py::test_rates_of_both_relations",
+    ),
+    exponential(
+        "rounding of the exponential mechanism unpaid",
+        "(1 - 2**-50) - 2 * eta",
+        "(1 - 2**-50)",
+        "tests/mechanisms/test_exponential.py::test_what_rounding_may_cost_is_paid_for",
+    ),
+    exponential(
+        "many orders for the price of one",
+        "budget = Fraction(epsilon) / times",
+        "budget = Fraction(epsilon)",
+        "tests/mechanisms/test_exponential.py::test_several_draws_share_the_budget",
+    ),
+    faults("orders/permutohedron.py")(
+        "the Gamma shape of K-norm noise one too small",
+        "bits.exponential(n_items).sum()",
+        "bits.exponential(n_items - 1).sum()",
+        "tests/orders/test_permutohedron.py::test_knorm_radius_and_small_sizes",
+    ),
+    faults("orders/insertion.py")(
+        "orders by insertion without rejection",
+        "target = bits.uniform(len(orders)) * bound",
+        "target = bits.uniform(len(orders)) * mass[:, -1]",
+        "tests/orders/test_insertion.py::test_law_matches_enumeration",
+    ),
+    faults("orders/partition.py")(
+        "orders from a table of twice the rate",
+        "weights -= weights.max(axis=1, keepdims=True)",
+        "weights = 2 * (weights - weights.max(axis=1, keepdims=True))",
+        "tests/orders/test_partition.py::test_samples_follow_the_law",
+    ),
+]
+
+calibration = faults("privacy/calibration.py")
+noise = faults("privacy/noise.py")
+bits = faults("privacy/bits.py")
+WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
+FITS = "tests/audit/test_system_randomness.py::test_a_whole_fit_has_nothing_but_the_system_s_bytes"
+_SECURE = "return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)"
+NOISE = [
+    noise(
+        "epsilon rounded to the nearest fraction",
+        "    return Fraction(*low)\n",
+        "    return x.limit_denominator(limit - 1) if x < 1 else Fraction(*low)\n",
+        "tests/privacy/test_noise.py::test_round_down_is_below_and_close",
+    ),
+    noise(
+        "zero counted twice in one Laplace draw",
+        "if magnitude or not negative:",
+        "if True:",
+        "tests/privacy/test_noise.py::test_scalar_draws_have_the_law_of_the_arrays",
+    ),
+    noise(
+        "zero counted twice in many Laplace draws",
+        "[(magnitude > 0) | ~negative]",
+        "[magnitude >= 0]",
+        "tests/privacy/test_noise.py::test_discrete_laplace_has_its_exact_law",
+    ),
+    noise(
+        "Laplace noise of half the size",
+        "        magnitude = (start + q * turns) // p\n",
+        "        magnitude = (start + q * turns) // (2 * p)\n",
+        "tests/privacy/test_noise.py::test_scalar_draws_have_the_same_law",
+    ),
+    noise(
+        "a discrete Gaussian with the analytic sigma",
+        "noise = np.rint(sigma * (1 + 2.0**-50) * bits.normal(values.size))",
+        "support = np.arange(-40 * int(sigma + 1), 40 * int(sigma + 1) + 1)\n"
+        "    law = np.exp(-(support**2) / (2 * sigma**2))\n"
+        "    noise = support[np.searchsorted(np.cumsum(law / law.sum()), bits.uniform(values.size))]",
+        "tests/mechanisms/test_additive.py::test_law_of_the_noise",
+    ),
+    calibration(
+        "half the analytic sigma",
+        "return enough * sensitivity *",
+        "return enough / 2 * sensitivity *",
+        "tests/privacy/test_calibration.py::test_known_analytic_sigmas",
+    ),
+    calibration(
+        "delta of one tail for both",
+        "return float(ndtr(-x) - density * _mills(x + r))",
+        "return float(ndtr(-x) - density * _mills(x))",
+        "tests/privacy/test_calibration.py::test_delta_is_the_hockey_stick",
+    ),
+    bits(
+        "words of the buffer dealt twice",
+        "        self._used += size\n        return self._buffer[start : self._used]",
+        "        self._used += size // 2\n        return self._buffer[start : start + size]",
+        "tests/privacy/test_bits.py::test_no_word_is_dealt_twice",
+    ),
+    bits(
+        "noise and coins are one stream",
+        "SeededBits(seed, 0), SeededBits(seed, 1)",
+        "SeededBits(seed, 0), SeededBits(seed, 0)",
+        "tests/privacy/test_bits.py::test_seeds_reproduce_their_streams_and_streams_differ",
+    ),
+    bits(
+        "a 32-bit seed of the system, certified",
+        _SECURE,
+        'seed = int.from_bytes(os.urandom(4), "big")\n'
+        "            return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=True)",
+        FITS,
+    ),
+    bits(
+        "a 32-bit seed of numpy's, certified",
+        _SECURE,
+        "seed = int(np.random.SeedSequence().generate_state(1)[0])\n"
+        "            return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=True)",
+        FITS,
+    ),
+    bits(
+        "coins and assignment from a seed, certified",
+        _SECURE,
+        "return cls(SecureBits(), SeededBits(int.from_bytes(os.urandom(4))), SecureBits(), certified=True)",
+        WORDS,
+    ),
+    bits(
+        "a copied system source repeats its words",
+        "def __reduce__(self):",
+        "def read_afresh(self):",
+        "tests/privacy/test_bits.py::test_a_copy_of_the_secure_source_never_repeats_its_words",
+    ),
+    bits(
+        "a forked child deals its parent's words",
+        "            bits._buffer, bits._used = _EMPTY, 0",
+        "            pass",
+        "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
+    ),
+    bits(
+        "normal tails that end at 8.3",
+        "ndtri(self._deep(words >> np.uint64(1)) / 2)",
+        "ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-53)",
+        "tests/privacy/test_bits_tails.py::test_normal_tails_go_as_far_as_chance_does",
+    ),
+    bits(
+        "a seed that is certified",
+        "SeededBits(seed, 2), certified=False)",
+        "SeededBits(seed, 2), certified=True)",
+        "tests/privacy/test_bits.py::test_seeds_reproduce_their_streams_and_streams_differ",
+    ),
+]
+
+guarantee = faults("privacy/guarantee.py")
+central = faults("channels/central.py")
+LAW = "tests/audit/test_exact.py::test_half_the_noise_is_caught"
+MONEY = [
+    guarantee(
+        "composition by the largest epsilon",
+        "sum_up(g.epsilon for g in guarantees)",
+        "max(g.epsilon for g in guarantees)",
+        "tests/privacy/test_guarantee.py::test_epsilons_and_deltas_add_up",
+    ),
+    guarantee(
+        "composition by the largest delta",
+        "sum_up(g.delta for g in guarantees)",
+        "max(g.delta for g in guarantees)",
+        "tests/privacy/test_guarantee.py::test_epsilons_and_deltas_add_up",
+    ),
+    guarantee(
+        "a simulation keeps its certificate",
+        "certified=self.certified and certified",
+        "certified=self.certified or certified",
+        "tests/privacy/test_guarantee.py::test_simulated_never_certifies",
+    ),
+    guarantee(
+        "replacing costs what adding costs",
+        "epsilon=2 * self.epsilon, delta=delta",
+        "epsilon=self.epsilon, delta=delta",
+        "tests/privacy/test_guarantee.py::test_replacing_is_removing_and_adding",
+    ),
+    guarantee(
+        "delta of two steps without e^epsilon",
+        "Fraction(self.delta) * (1 + Fraction(growth))",
+        "2 * Fraction(self.delta)",
+        "tests/privacy/test_guarantee.py::test_replacing_is_removing_and_adding",
+    ),
+    faults("privacy/ledger.py")(
+        "one answer more than was planned",
+        "if given >= planned:",
+        "if given > planned:",
+        "tests/privacy/test_ledger.py::test_messages_name_the_kind_and_the_plan",
+    ),
+    central(
+        "answers that nobody pays for",
+        "self._ledger.charge(query.kind)",
+        "query.kind",
+        "tests/channels/test_central.py::test_an_adaptive_session_pays_each_question_once",
+    ),
+    central(
+        "shares of delta that are all of it",
+        "float(exact(self.delta) * Fraction(ask.share))",
+        "float(self.delta)",
+        "tests/channels/test_central.py::test_gaussian_answers_share_delta_as_they_share_epsilon",
+    ),
+    central(
+        "shares of epsilon that are all of it, and nobody counts",
+        "self._price(ask, epsilon * Fraction(ask.share), n_items)",
+        "self._price(ask, epsilon, n_items)",
+        "tests/channels/test_central.py::test_prices_never_add_up_to_more_than_epsilon",
+    ),
+    central(
+        "a published scale states what was asked for",
+        "budget * Fraction(sensitivity.l1, covered.l1) / times",
+        "budget / times",
+        "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
+    ),
+    central(
+        "noise from the stream of the coins",
+        "self._noise = bits.noise",
+        "self._noise = bits.coins",
+        "tests/channels/test_central.py::test_sessions_draw_from_their_own_streams",
+    ),
+    faults("rules/kwiksort.py")(
+        "a fallback at full epsilon",
+        "Ask(AllMargins(), 1, Fraction(1, 2))",
+        "Ask(AllMargins(), 1, Fraction(1))",
+        "tests/rules/test_kwiksort.py::test_declared_queries",
+    ),
+    faults("rules/choose.py")(
+        "an anchor at full epsilon",
+        "Ask(NetWins(), share=half)",
+        "Ask(NetWins())",
+        "tests/audit/test_orders_audit.py::test_each_stage_keeps_to_its_half",
+    ),
+]
+
+flips = faults("privacy/flips.py")
+shuffles = faults(
+    "privacy/_shuffle_bounds.py", "tests/privacy/test_amplification.py::test_blanket_is_the_bound_of_balle_et_al"
+)
+groups = faults(
+    "privacy/shuffle_groups.py", "tests/privacy/test_amplification.py::test_composition_splits_delta_and_adds_epsilon"
+)
+FORMULAS = [
+    flips(
+        "flips rounded down",
+        "math.ceil(probability * (1 + _ULPS) * _GRID)",
+        "math.floor(probability * _GRID)",
+        "tests/privacy/test_flips.py::test_randomized_response_spends_epsilon_and_never_more",
+    ),
+    flips(
+        "a flip of twice the epsilon",
+        "return _on_grid(expit(-epsilon))",
+        "return _on_grid(expit(-2 * epsilon))",
+        "tests/privacy/test_flips.py::test_flip_probabilities",
+    ),
+    shuffles(
+        "a voter hides behind its own message",
+        "_clone_curve(local_epsilon, n_messages - 1, inclusion",
+        "_clone_curve(local_epsilon, n_messages, inclusion",
+    ),
+    shuffles(
+        "clones one too many",
+        "_clone_curve(local_epsilon, n_messages - 1, math.exp",
+        "_clone_curve(local_epsilon, n_messages, math.exp",
+        "tests/privacy/test_amplification.py::test_curves_are_their_defining_mixture",
+    ),
+    shuffles(
+        "a blanket twice as thick",
+        "inclusion * 2 * _flip(local_epsilon)",
+        "inclusion * min(1.0, 4 * _flip(local_epsilon))",
+    ),
+    groups(
+        "each shuffle at the whole delta",
+        "shuffle_amplification(local_epsilon, n_messages, delta / n_shuffles, method)",
+        "shuffle_amplification(local_epsilon, n_messages, delta, method)",
+    ),
+    groups(
+        "the local epsilon at the whole delta",
+        "shuffle_local_epsilon(each, n_messages, delta / n_shuffles, method)",
+        "shuffle_local_epsilon(each, n_messages, delta, method)",
+    ),
+    groups("several shuffles for the price of one", "n_shuffles * each * (1 + 2.0**-52)", "each * (1 + 2.0**-52)"),
+    groups(
+        "groups of the size of the crowd",
+        "return n_voters * n_queries // math.comb(n_items, 2)",
+        "return n_voters * n_queries",
+        "tests/privacy/test_amplification.py::test_balanced_group_size",
+    ),
+]
+
+selection = faults(
+    "model_selection/private_selection.py", "tests/model_selection/test_private_selection.py::test_total_guarantee"
+)
+scorer = faults(
+    "model_selection/private_scorer.py",
+    "tests/model_selection/test_private_scorer.py::test_sensitivity_is_that_of_all_ballots",
+)
+SELECTION = [
+    selection("selection without one of its epsilons", "(2 + Fraction(eta)) * (", "(1 + Fraction(eta)) * ("),
+    selection(
+        "scores for nothing", "+ Fraction(float(self.score_epsilon))", "+ 0 * Fraction(float(self.score_epsilon))"
+    ),
+    selection(
+        "candidates at the price of the cheapest",
+        "dearest = max(g.epsilon for g in guarantees)",
+        "dearest = min(g.epsilon for g in guarantees)",
+        "tests/model_selection/test_private_selection.py::test_total_guarantee",
+    ),
+    selection(
+        "a total rounded to the nearest",
+        "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
+        "return nearest",
+        "tests/model_selection/test_private_selection.py::test_total_is_never_rounded_below",
+    ),
+    selection(
+        "always ten draws",
+        "range(draw_count(eta, gamma, count_bits))",
+        "range(10)",
+        "tests/audit/test_private_selection_audit.py::test_the_audited_law_is_the_one_that_is_fitted",
+    ),
+    scorer("scores under replace", "most = moves(neighboring) * n_pairs(n_items)", "most = n_pairs(n_items)"),
+    scorer(
+        "half the noise of a score",
+        "most = moves(neighboring) * n_pairs(n_items)",
+        "most = moves(neighboring) * n_pairs(n_items) // 2",
+    ),
+]
+
+accounting = faults("model_selection/_accounting.py")
+SEARCHES = [
+    accounting(
+        "split voters at the price of add_remove",
+        "if split_voters or len(relations) > 1:",
+        "if len(relations) > 1:",
+        "tests/model_selection/test_search.py::test_cost_where_voters_are_split",
+    ),
+    accounting(
+        "private scores of one fit for those of all",
+        "*(scoring.promises * len(scored))",
+        "*scoring.promises",
+        "tests/model_selection/test_search.py::test_private_scoring",
+    ),
+]
+
+interactive = faults("channels/interactive.py")
+TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
+REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
+SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
+DEVICE = "tests/audit/test_flips_of_groups.py::test_a_device_flips_each_kind_of_answer_with_its_own_probability"
+SIMULATION = "tests/audit/test_flips_of_groups.py::test_unanimous_answers_are_flipped_as_often_as_their_kind_says"
+FIELD = [
+    faults("devices/interactive.py")(
+        "devices flip each answer like the last",
+        'protocol["flips"][kind], ballots, bits)',
+        'protocol["flips"]["last"] or protocol["flips"]["each"], ballots, bits)',
+        DEVICE,
+    ),
+    faults("devices/interactive.py")(
+        "devices flip the last answer like each",
+        'protocol["flips"][kind], ballots, bits)',
+        'protocol["flips"]["each"], ballots, bits)',
+        DEVICE,
+    ),
+    interactive(
+        "the simulation flips each answer like the last",
+        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
+        'voters_half.draw(self._protocol, ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
+        SIMULATION,
+    ),
+    interactive(
+        "the simulation flips the last answer like each",
+        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
+        'voters_half.draw(self._protocol, ballots, self._bits, "each", pairs)',
+        SIMULATION,
+    ),
+    interactive(
+        "the last answer costs what each does, on both sides",
+        '"last": flip_within(reserve) if reserve',
+        '"last": each if reserve',
+        "tests/audit/test_flips_of_groups.py::test_the_two_prices",
+    ),
+    interactive(
+        "each answer costs what the last does, on both sides",
+        '"each": each, "last"',
+        '"each": flip_within(reserve) if reserve else each, "last"',
+        "tests/audit/test_flips_of_groups.py::test_the_two_prices",
+    ),
+    faults("devices/device.py")(
+        "devices that answer on and on",
+        "if given >= interactive.allowance(self._protocol)[kind]:",
+        "if given < 0:",
+        "tests/channels/test_interactive.py::test_a_device_answers_as_often_as_agreed",
+    ),
+    faults("devices/device.py")(
+        "devices that answer for any ballot",
+        "if what not in self._said and self._ballot in (None, key):",
+        "if what not in self._said:",
+        "tests/channels/test_interactive.py::test_a_device_has_one_ballot",
+    ),
+    faults("channels/schedules.py")(
+        "each of a group's answers at the whole epsilon",
+        "(2 if overflows else 1) * load",
+        "(2 if overflows else 1)",
+        TRANSCRIPTS,
+    ),
+    faults("channels/schedules.py")(
+        "each slot at the whole epsilon",
+        "return Terms(epsilon / slots, slots",
+        "return Terms(epsilon, slots",
+        TRANSCRIPTS,
+    ),
+    faults("devices/device.py")(
+        "devices that report any number of ballots",
+        "        if self._ballot not in (None, key):\n            raise BudgetExhausted",
+        "        if self._ballot is None:\n            raise BudgetExhausted",
+        "tests/channels/test_local.py::test_a_client_holds_one_report",
+    ),
+    faults("channels/shuffle.py")(
+        "assigned pairs hide in the whole crowd",
+        'return n_voters if self.pairs == "hidden" else',
+        "return n_voters if n_voters else",
+        SHUFFLED,
+    ),
+    faults("channels/shuffle.py")(
+        "shuffled messages at twice the local epsilon",
+        "flip_within(as_text(each)) if amplified",
+        "flip_within(as_text(2 * each)) if amplified",
+        SHUFFLED,
+    ),
+    faults("channels/shuffle.py")(
+        "releases below min_reports",
+        "if least < promised:",
+        "if least < 1:",
+        "tests/channels/test_shuffle.py::test_nothing_is_released_below_min_reports",
+    ),
+    faults("devices/answers.py")(
+        "answers that are not flipped", "here < there) ^ flips", "here < there) & flips", REPORTS
+    ),
+    faults("devices/answers.py")(
+        "silence that tells",
+        "np.where(silent, coins, here < there)",
+        "(here < there)",
+        "tests/audit/test_local_audit.py::test_without_an_opinion_an_answer_is_a_fair_coin",
+    ),
+    faults("randomizers/response.py")(
+        "every answer at the whole epsilon",
+        "return flip_within(stated, n_queries), stated",
+        "return flip_within(stated), stated",
+        REPORTS,
+    ),
+    faults("randomizers/thresholded.py")(
+        "published noise states one answer of several",
+        "str(+flips_cost(flip, n_queries)).lower()",
+        "str(+flips_cost(flip, n_queries) / 2).lower()",
+        REPORTS,
+    ),
+    faults("devices/hypercube.py")(
+        "even d: ties on the near side",
+        "2 * low if 2 * k > d else high + low",
+        "2 * low if 2 * k > d else 2 * high",
+        "tests/randomizers/test_hypercube.py::test_the_scale_is_the_formula_and_the_cap_the_best",
+    ),
+    faults("randomizers/hypercube.py")(
+        "corners at twice epsilon",
+        "levels = levels_within(stated)",
+        "levels = levels_within(as_text(2 * epsilon))",
+        REPORTS,
+    ),
+    faults("devices/privunit.py")(
+        "PrivUnitG leans at twice epsilon",
+        "(high * above + low * below) < low * below",
+        "(high * above + low * below) < low * below / 4",
+        "tests/audit/test_every_estimator.py::test_densities_have_two_levels_as_far_apart_as_stated",
+    ),
+    faults("randomizers/mallows.py")(
+        "Mallows rankings at a steeper theta",
+        "math.ceil(math.exp(-theta * v)",
+        "math.ceil(math.exp(-2 * theta * v)",
+        REPORTS,
+    ),
+    faults("base.py")(
+        "a seeded fit keeps its certificate",
+        "plan.guarantee.simulated(bits.certified), names)",
+        "plan.guarantee, names)",
+        "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
+    ),
+]
+
+FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD]

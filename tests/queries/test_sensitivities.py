@@ -1,0 +1,172 @@
+"""Every query that states a sensitivity, found by itself: no weak or partial ballot moves its answer any further."""
+
+import importlib
+import pkgutil
+from functools import lru_cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_gauge, rankings
+
+import sklearn_dprank
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
+
+NEIGHBORING = ["add_remove", "replace"]
+SIZES = [3, 4]
+RATE = 0.7  # of the law exp(-rate cost) that the privacy loss per unit of rate is read from
+
+
+def every_query():
+    """The query classes of the package that state a sensitivity, whoever wrote them."""
+    for module in pkgutil.walk_packages(sklearn_dprank.__path__, "sklearn_dprank."):
+        if "plotting" not in module.name:  # it asks nothing, and takes a second
+            importlib.import_module(module.name)
+    waiting, found = [Query], set()
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith("sklearn_dprank.") and kind.sensitivity is not Query.sensitivity:
+            found.add(kind)
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def cases(wanted):
+    """(query, number of items), for the classes of which `wanted` is true."""
+    return [
+        pytest.param(query, m, id=f"{query!r}-{m}")
+        for kind in every_query()
+        if wanted(kind)
+        for m in SIZES
+        for query in kind.examples(m)
+    ]
+
+
+VECTORS = cases(lambda kind: not issubclass(kind, OrderUtility))
+ORDERS = cases(lambda kind: issubclass(kind, OrderUtility))
+
+
+@pytest.mark.parametrize("m", SIZES)
+@pytest.mark.parametrize("kind", every_query(), ids=lambda kind: kind.__name__)
+def test_every_query_has_examples_of_its_own(kind, m):
+    queries = kind.examples(m)
+    assert queries and all(type(query) is kind for query in queries)
+    for query in queries:
+        query.check(m)
+
+
+def test_a_query_without_examples_is_an_error():
+    class Yesterday(Query):
+        """It states no sensitivity either, or the walk would find it wherever this module is imported."""
+
+    with pytest.raises(NotImplementedError, match="Yesterday needs examples"):
+        Yesterday.examples(3)
+    assert {NetWins, PairMargin, ScoresByHistogram} <= set(every_query())
+
+
+# Vectors
+
+
+def seeded(seed):
+    return SeededBits(np.random.SeedSequence(seed))
+
+
+@lru_cache(maxsize=64)
+def contributions(query, m):
+    """What each ballot alone gives, by several completions of those that are completed by coins."""
+    alone = [Profile.from_rankings([ballot]) for ballot in all_ballots(m)]
+    return np.array([[query.vector(profile, seeded(seed)) for profile in alone] for seed in range(4)])
+
+
+def steps(query, m, neighboring):
+    """Every difference that neighbours can make."""
+    every = np.unique(np.concatenate(contributions(query, m)), axis=0)
+    if neighboring == "add_remove":
+        return every
+    return np.unique((every[:, None] - every).reshape(-1, every.shape[1]), axis=0)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize(("query", "m"), VECTORS)
+def test_no_ballot_moves_the_vector_further(query, m, neighboring):
+    moved, stated = steps(query, m, neighboring), query.sensitivity(m, neighboring)
+    assert np.abs(moved).sum(axis=1).max() <= stated.l1
+    assert (moved**2).sum(axis=1).max() <= stated.l2_squared
+    if stated.gauge is not None:
+        assert max(map(permutohedron_gauge, moved)) <= stated.gauge
+
+
+@pytest.mark.parametrize(("query", "m"), VECTORS)
+def test_a_ballot_adds_the_same_integers_whatever_the_others_say(query, m):
+    """So that what one ballot gives alone is what it moves beside any others."""
+    by_coins = (contributions(query, m) != contributions(query, m)[0]).any()
+    ballots = rankings(m)[::5] if by_coins else all_ballots(m)[::3]
+    alone = [query.vector(Profile.from_rankings([ballot]), seeded(0)) for ballot in ballots]
+    together = query.vector(Profile.from_rankings(ballots), seeded(1))
+    assert together.dtype == np.int64 and together.ndim == 1
+    np.testing.assert_array_equal(together, np.sum(alone, axis=0))
+
+
+# ScoresByHistogram states the sensitivity of all m! cells, of which its m scores are a shortcut.
+LOOSE = {ScoresByHistogram}
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize(
+    "kind", [k for k in every_query() if not issubclass(k, OrderUtility) and k not in LOOSE], ids=lambda k: k.__name__
+)
+def test_half_of_what_is_stated_would_be_caught(kind, neighboring):
+    for m in SIZES:
+        seen = set()
+        for query in kind.examples(m):
+            moved, stated = steps(query, m, neighboring), query.sensitivity(m, neighboring)
+            seen |= {"l1"} if np.abs(moved).sum(axis=1).max() > stated.l1 / 2 else set()
+            seen |= {"l2"} if (moved**2).sum(axis=1).max() > stated.l2_squared / 2 else set()
+            if stated.gauge is None or max(map(permutohedron_gauge, moved)) > stated.gauge / 2:
+                seen.add("gauge")
+        assert seen == {"l1", "l2", "gauge"}
+
+
+# Orders: the loss of the law exp(-rate cost), per unit of rate
+
+
+def others(m):
+    """What the other voters may say: nothing, one thing, one thing and its reverse, a cycle, ties and gaps."""
+    ranking = np.arange(m)
+    return [
+        [ranking] * 60,
+        [ranking] * 60 + [ranking[::-1]],
+        [ranking[::-1]] * 60,
+        [np.roll(ranking, k) for k in range(m)] * 5,
+        [[0] * m, [0, 0, *range(1, m - 1)], [np.nan, *range(m - 1)]] * 3,
+        [ranking, np.roll(ranking, 1)],
+    ]
+
+
+def log_law(query, counts):
+    margins = counts - counts.T
+    costs = np.array([query.cost(margins, order) for order in permutations(range(len(margins)))], dtype=float)
+    weights = -RATE * costs[np.isfinite(costs)]
+    return weights - np.logaddexp.reduce(weights)
+
+
+@lru_cache(maxsize=32)
+def laws(query, m):
+    """For each base the log laws with each extra ballot, and without."""
+    votes = [naive_counts([ballot]) for ballot in distinct_ballots(m)]
+    bases = [np.zeros((m, m), dtype=int), *map(naive_counts, others(m))]
+    return [(np.array([log_law(query, base + vote) for vote in votes]), log_law(query, base)) for base in bases]
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize(("query", "m"), ORDERS)
+def test_no_ballot_costs_more_than_the_loss_stated(query, m, neighboring):
+    worst = 0.0
+    for added, base in laws(query, m):
+        worst = max(worst, np.ptp(added, axis=0).max() if neighboring == "replace" else np.abs(added - base).max())
+    stated = query.sensitivity(m, neighboring)
+    assert worst / RATE <= stated.l1 * (1 + 1e-12)
+    assert worst / RATE > stated.l1 / 2  # half of it would be caught
+    assert stated.l2_squared == stated.l1**2
