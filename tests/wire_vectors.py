@@ -153,10 +153,12 @@ def conversations():
     every = [[i, j] for i in range(5) for j in range(i + 1, 5)]
     for what, ballot in BALLOTS.items():
         asked = [("each", 1, [[0, 1]]), ("each", 4, [[0, 1], [0, 4], [2, 3]]), ("last", 5, every)]
-        yield f"rr-interactive, {what}", two_kinds, ballot, asked
+        yield f"rr-interactive, {what}", two_kinds, ballot, asked, {}
+    between = {"noise": [3 * 2**49] * 3}  # turns an answer of the one kind round, and not one of the other
+    yield "rr-interactive, two flips", two_kinds, BALLOTS["a ranking"], asked, between
     asks = KwikSortRule(on_exhausted="coin").asks(3)
     groups = Interactive(1.0, Groups()).plan(asks, 3, n_voters=90).protocol
-    yield "rr-interactive, as KwikSort asks", groups, [1, None, 0], [("each", 1, [[0, 1], [0, 2]])]
+    yield "rr-interactive, as KwikSort asks", groups, [1, None, 0], [("each", 1, [[0, 1], [0, 2]])], {}
 
 
 def refused_protocols():
@@ -216,8 +218,8 @@ def vectors():
         if protocol["randomizer"] == "privunit":
             entry["tolerance"] = 1
         out["reports"].append({**entry, "report": said})
-    for name, protocol, ballot, asked in conversations():
-        made = device(protocol, {stream: chance(name, stream) for stream in STREAMS})
+    for name, protocol, ballot, asked, first in conversations():
+        made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
         questions = [
             {"protocol": digest(protocol), "question": number, "kind": kind, "pairs": pairs}
             for kind, number, pairs in asked
