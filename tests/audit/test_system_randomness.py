@@ -86,7 +86,9 @@ def test_a_whole_fit_has_nothing_but_the_system_s_bytes(estimator, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("estimator", private_estimators(), ids=lambda e: type(e).__name__)
-@pytest.mark.parametrize("seed", [0, np.random.default_rng, np.random.RandomState], ids=str)
+@pytest.mark.parametrize(
+    "seed", [0, np.random.default_rng, np.random.RandomState], ids=["int", "Generator", "RandomState"]
+)
 def test_a_fit_with_a_seed_is_never_certified(estimator, seed):
     fitted = clone(estimator).set_params(random_state=seed if seed == 0 else seed(0)).fit(X)
     assert not fitted.privacy_.certified
