@@ -505,14 +505,14 @@ FIELD = [
     ),
     interactive(
         "the simulation flips each answer like the last",
-        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
-        'voters_half.draw(self._protocol, ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
+        "ballots, self._bits, kind, pairs)",
+        'ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
         SIMULATION,
     ),
     interactive(
         "the simulation flips the last answer like each",
-        "voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)",
-        'voters_half.draw(self._protocol, ballots, self._bits, "each", pairs)',
+        "ballots, self._bits, kind, pairs)",
+        'ballots, self._bits, "each", pairs)',
         SIMULATION,
     ),
     interactive(
