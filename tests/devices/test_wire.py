@@ -267,6 +267,20 @@ def test_a_hundred_thousand_answers():
     assert fuzz_answers(100_000, seed=1).total() >= 100_000
 
 
+def test_an_answer_about_what_was_not_asked():
+    protocol = LDPQuickSort().protocol(ITEMS)
+    every = [list(pair) for pair in combinations(range(4), 2)]
+
+    def ask(question):
+        (asked,) = question["pairs"]
+        said = {"protocol": digest(protocol), "question": question["question"], "answer": 1}
+        return [{**said, "pair": pair} for pair in every if pair != asked] + [{**said, "pair": asked}]
+
+    fitted = LDPQuickSort(random_state=0).fit_interactive(ask, items=ITEMS, n_voters=40)
+    assert set(fitted.reports_refused_) == {"pair out of range"}
+    assert fitted.reports_refused_["pair out of range"] == 5 * fitted.reports_accepted_
+
+
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "user_guide" / "wire.rst").read_text(encoding="utf-8").split())
 REASONS = {
     *("too long", "not JSON", "not a JSON object", "another protocol", "wrong keys", "wrong number of answers"),
