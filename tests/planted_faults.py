@@ -170,14 +170,14 @@ MECHANISMS = [
     ),
     faults("orders/insertion.py")(
         "orders by insertion without rejection",
-        "target = bits.uniform(len(orders)) * bound",
-        "target = bits.uniform(len(orders)) * mass[:, -1]",
+        "kept = bits.log_uniform(len(orders)) < log_mass - log_bound",
+        "kept = bits.log_uniform(len(orders)) < 0",
         "tests/orders/test_insertion.py::test_law_matches_enumeration",
     ),
     faults("orders/partition.py")(
         "orders from a table of twice the rate",
-        "weights -= weights.max(axis=1, keepdims=True)",
-        "weights = 2 * (weights - weights.max(axis=1, keepdims=True))",
+        "pick = draw_each(weights, bits)",
+        "pick = draw_each(2 * weights, bits)",
         "tests/orders/test_partition.py::test_samples_follow_the_law",
     ),
 ]
@@ -213,18 +213,18 @@ NOISE = [
         "        magnitude = (start + q * turns) // (2 * p)\n",
         "tests/privacy/test_noise.py::test_scalar_draws_have_the_same_law",
     ),
-    noise(
+    faults("privacy/gaussian.py")(
         "a discrete Gaussian with the analytic sigma",
-        "noise = np.rint(sigma * (1 + 2.0**-50) * bits.normal(values.size))",
+        "rounded = _rounded(rest, shift, sigma, bits)",
         "support = np.arange(-40 * int(sigma + 1), 40 * int(sigma + 1) + 1)\n"
         "    law = np.exp(-(support**2) / (2 * sigma**2))\n"
-        "    noise = support[np.searchsorted(np.cumsum(law / law.sum()), bits.uniform(values.size))]",
+        "    rounded = rest + support[np.searchsorted(np.cumsum(law / law.sum()), bits.uniform(values.size))]",
         "tests/mechanisms/test_additive.py::test_law_of_the_noise",
     ),
     calibration(
         "half the analytic sigma",
-        "return enough * sensitivity *",
-        "return enough / 2 * sensitivity *",
+        "return enough * float(sensitivity) *",
+        "return enough / 2 * float(sensitivity) *",
         "tests/privacy/test_calibration.py::test_known_analytic_sigmas",
     ),
     calibration(
@@ -628,4 +628,170 @@ FIELD = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD]
+device = faults("devices/device.py")
+owed = faults("privacy/owed.py")
+BOUNDARIES = [
+    device(
+        "devices believe what a protocol states",
+        "half.spent(protocol) <= Decimal(protocol[stated])",
+        "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
+        "tests/devices/test_device_protocol.py::test_levels_that_protect_nobody",
+        "tests/devices/test_device_fuzz.py::test_the_stated_epsilon_may_be_the_true_one_and_no_less",
+    ),
+    device(
+        "owners' limits count for nothing",
+        "if spent > Decimal(float(limit)):",
+        "if spent < 0:",
+        "tests/devices/test_device.py::test_max_epsilon",
+    ),
+    device(
+        "a forked device reports once more",
+        "        if self._home != os.getpid():\n            return",
+        "        if self._home is None:\n            return",
+        "tests/devices/test_device.py::TestFork::test_a_child_says_nothing_new",
+    ),
+    device(
+        "an unpickled device reports once more",
+        "    device._home = None\n",
+        "",
+        "tests/devices/test_device.py::test_a_pickled_copy_repeats_and_says_nothing_new",
+    ),
+    device(
+        "threads draw side by side",
+        "        with self._lock:\n            if what not in",
+        "        if True:\n            if what not in",
+        "tests/devices/test_device.py::test_threads_get_one_report",
+        "tests/devices/test_device.py::test_threads_share_one_budget_of_answers",
+    ),
+    device(
+        "a restart forgets what was said",
+        "device._ballot, device._said = state[",
+        "device._ballot, _ = state[",
+        "tests/devices/test_device.py::test_after_a_restart_the_same_message",
+    ),
+    faults("devices/protocol.py")(
+        "the name of a protocol leaves out the items",
+        "hashlib.sha256(canonical(protocol))",
+        'hashlib.sha256(canonical({k: v for k, v in protocol.items() if k != "items"}))',
+        "tests/devices/test_wire.py::test_other_items_are_another_protocol",
+    ),
+    faults("devices/protocol.py")(
+        "costs of a report rounded down",
+        '* (1 + Decimal("1e-50"))',
+        '* (1 - Decimal("1e-50"))',
+        "tests/devices/test_device_protocol.py::test_log_ratio_is_just_above",
+    ),
+    faults("devices/privunit.py")(
+        "leans on a grid",
+        "rarely = bits.deep_uniform(size)",
+        "rarely = bits.uniform(size)",
+        "tests/devices/test_device_privunit.py::test_the_side_is_drawn_to_the_last_word",
+    ),
+    faults("devices/privunit.py")(
+        "normal numbers with an end",
+        "length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))",
+        "length = np.sqrt(-2 * np.log(bits.uniform(pairs)))",
+        "tests/devices/test_device_privunit.py::test_every_coordinate_beyond_every_grid_is_reachable",
+    ),
+    faults("channels/local.py")(
+        "reports of any protocol are counted",
+        "epsilons.get(protocol_of(report))",
+        "epsilons.get(protocol_of(report), next(iter(self.protocols)))",
+        "tests/devices/test_wire.py::test_another_epsilon_is_another_protocol",
+    ),
+    faults("channels/local.py")(
+        "the smallest of personal epsilons is stated",
+        'max(float(protocol["epsilon"])',
+        'min(float(protocol["epsilon"])',
+        "tests/aggregators/test_personal_budgets.py::test_the_guarantee_is_the_largest_and_says_so",
+    ),
+    faults("channels/shuffle.py")(
+        "messages of any protocol hide somebody",
+        "if protocol_of(message) != name:",
+        "if protocol_of(message) is None:",
+        "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
+    ),
+    interactive(
+        "answers of any protocol are counted",
+        "if protocol_of(report) != self._name:",
+        "if protocol_of(report) is None:",
+        "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
+    ),
+    interactive(
+        "the reserve is spent twice",
+        "share = Decimal(epsilon) - reserve",
+        "share = Decimal(epsilon)",
+        "tests/audit/test_flips_of_groups.py::test_the_two_prices",
+        "tests/channels/test_interactive.py::test_the_protocol_is_public_and_says_all",
+        "tests/audit/test_local_audit.py::test_the_last_resort_is_paid_for",
+    ),
+    faults("randomizers/reports.py")(
+        "a consensus of no reports",
+        "if not self.accepted:",
+        "if self.accepted < 0:",
+        "tests/devices/test_wire.py::test_nothing_to_read",
+    ),
+    faults("privacy/rounding.py")(
+        "what is stated is rounded to nearest",
+        "if math.isinf(near) or Fraction(near) >= exact(x):",
+        "if near == near:",
+        "tests/privacy/test_guarantee.py::test_sums_are_never_below_the_exact_ones",
+        "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
+    ),
+    faults("channels/central.py")(
+        "any query of a kind at the declared price",
+        "if not query.sensitivity(self.n_items, self._neighboring).within(price.sensitivity):",
+        "if False:",
+        "tests/channels/test_central.py::test_nothing_is_answered_that_was_not_priced",
+    ),
+    owed(
+        "every transformer keeps the guarantee",
+        "type(step) not in _ROW_WISE",
+        "step is None",
+        "tests/privacy/test_owed.py::test_the_step_that_voids_is_named",
+    ),
+    owed(
+        "what others state is believed",
+        '    if hasattr(last, "privacy_"):\n',
+        '    if hasattr(last, "privacy_"):\n        return last.privacy_\n',
+        "tests/privacy/test_owed.py::test_classes_of_others_promise_nothing",
+    ),
+    faults("model_selection/_subjects.py")(
+        "a split may hold a voter many times",
+        "    _refuse_repeats(parts, len(X))\n",
+        "",
+        "tests/model_selection/test_search.py::test_a_voter_counts_once_in_a_part",
+    ),
+    faults("model_selection/_search.py")(
+        "a search inside binds others by what it declares",
+        "return self.privacy_ if declared else self.results_cost_",
+        "return self.privacy_",
+        "tests/model_selection/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
+    ),
+    faults("rankings.py")(
+        "unseen items always first",
+        "else coins.coins(width)",
+        "else ~np.zeros(width, dtype=bool)",
+        "tests/test_completed.py::test_the_law_of_every_ballot",
+    ),
+    faults("rankings.py")(
+        "coins for those who need them only",
+        "coins.permutations(width, n_items).T",
+        "coins.permutations(width if (block == sentinel).any() else 1, n_items).T",
+        "tests/test_completed.py::test_work_does_not_tell_who_needed_it",
+    ),
+    faults("orders/choice.py")(
+        "unlikely options never come",
+        "mass = np.logaddexp.accumulate(np.asarray(log_weights, dtype=float)[order])",
+        "mass = np.log(np.exp(np.asarray(log_weights, dtype=float)[order]).cumsum())",
+        "tests/orders/test_choice.py::test_every_option_has_its_probability",
+    ),
+    faults("rules/kwiksort.py")(
+        "columns decide who is asked",
+        "session.coins.permutation(session.n_items).tolist()",
+        "list(range(session.n_items))",
+        "tests/rules/test_kwiksort.py::test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up",
+    ),
+]
+
+FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *BOUNDARIES]

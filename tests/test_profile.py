@@ -179,7 +179,7 @@ def test_whole_numbers_are_names():
 
 BAD_NAMES = [
     ("ab", "item_names must list one name an item, got the one text 'ab'; pass a list of names."),
-    ({"a", "b"}, "item_names must be in the order of the columns, and a set has no order; pass a list of names."),
+    ({"ab"}, "item_names must be in the order of the columns, and a set has no order; pass a list of names."),
     (5, "item_names must list one name an item, got 5; pass a list of names."),
     ([("a", 1), ("b", 1)], "item_names must be all strings or all whole numbers, got tuple; rename the items."),
     (["a", None], "item_names must be all strings or all whole numbers, got NoneType and str; rename the items."),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..rankings import ballot_key, compact_positions
+from ..rankings import ballot_key, compact_positions, unmasked
 
 
 def read_ballot(ballot, n_items):
@@ -11,7 +11,7 @@ def read_ballot(ballot, n_items):
     Parameters
     ----------
     ballot : array-like of shape (n_items,)
-        Where this voter puts each item; smaller is better, equal is tied, NaN or None is no opinion.
+        Where this voter puts each item; smaller is better, equal is tied, NaN, None or masked is no opinion.
     n_items : int
         How many items the protocol has.
 
@@ -28,7 +28,7 @@ def read_ballot(ballot, n_items):
         If the ballot does not have one number for each item.
     """
     try:
-        row = np.asarray(ballot, dtype=float)
+        row = np.asarray(unmasked(ballot), dtype=float)
     except (TypeError, ValueError, OverflowError):
         row = np.empty(0)
     if row.shape != (n_items,) or np.isinf(row).any():

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from decimal import Decimal
@@ -109,8 +110,9 @@ class Device:
 
     def __init__(self, protocol, *, max_epsilon=None, random_state=None):
         limit = math.inf if max_epsilon is None else max_epsilon
-        if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
+        if isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0:
             raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
+        limit = min(limit, sys.float_info.max)
         self._protocol = checked(protocol)
         self._half = voter_half(self._protocol)
         spent = self._half.spent(self._protocol)
