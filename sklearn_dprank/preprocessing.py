@@ -105,7 +105,7 @@ def _checked_indices(table, n_items):
             f"orders must hold item indices 0, ..., {n_items - 1} (n_items={n_items}), and one holds another number; "
             "subtract 1 if the items count from 1, pass n_items if no ballot lists every item, fill up with NaN."
         )
-    return np.where(listed, table, -1).astype(np.int64)
+    return np.where(listed, table, np.int64(-1)).astype(np.int64)  # a plain -1 would have to fit uint8
 
 
 def _numbers(table):
