@@ -660,8 +660,7 @@ BOUNDARIES = [
         "threads draw side by side",
         "        with self._lock:\n            if what not in",
         "        if True:\n            if what not in",
-        "tests/devices/test_device.py::test_threads_get_one_report",
-        "tests/devices/test_device.py::test_threads_share_one_budget_of_answers",
+        "tests/devices/test_device.py::test_a_thread_waits_for_one_that_draws",
     ),
     device(
         "a restart forgets what was said",

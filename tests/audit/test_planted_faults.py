@@ -32,7 +32,7 @@ def test_every_fault_can_still_be_planted(fault, tmp_path):
     assert fault.tests
     for test in fault.tests:
         file, _, name = test.partition("::")
-        assert f"\ndef {name.split('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8"), test
+        assert f"def {name.rpartition('::')[2].split('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8"), test
 
 
 @pytest.mark.parametrize("old", ["nowhere to be found", "def "])

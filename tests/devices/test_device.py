@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 import wire_vectors
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
-from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.devices import Device, RefusedProtocol, pairs
 from sklearn_dprank.devices.device import HALVES
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import SecureBits
@@ -205,6 +206,19 @@ def test_threads_with_different_ballots_get_one_of_them(restless):
         ballots = [np.roll(range(20), shift) for shift in range(16)]
         said = together(*[lambda device=device, ballot=ballot: device.report(ballot) for ballot in ballots])
         assert len([message for message in said if message is not None]) == 1
+
+
+def test_a_thread_waits_for_one_that_draws(monkeypatch):
+    """The same without luck: the first thread draws slowly, and the second comes meanwhile."""
+    draw = pairs.draw
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        return draw(*arguments)
+
+    monkeypatch.setattr(pairs, "draw", slowly)
+    device = random_report()
+    assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
 
 
 def test_threads_share_one_budget_of_answers(restless):
