@@ -17,7 +17,7 @@ import pytest
 import wire_vectors
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
-from sklearn_dprank.devices import Device, RefusedProtocol, pairs
+from sklearn_dprank.devices import Device, RefusedProtocol, hypercube
 from sklearn_dprank.devices.device import HALVES
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import SecureBits
@@ -210,13 +210,13 @@ def test_threads_with_different_ballots_get_one_of_them(restless):
 
 def test_a_thread_waits_for_one_that_draws(monkeypatch):
     """The same without luck: the first thread draws slowly, and the second comes meanwhile."""
-    draw = pairs.draw
+    draw = hypercube.draw
 
     def slowly(*arguments):
         time.sleep(0.2)
         return draw(*arguments)
 
-    monkeypatch.setattr(pairs, "draw", slowly)
+    monkeypatch.setattr(hypercube, "draw", slowly)
     device = random_report()
     assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
 
