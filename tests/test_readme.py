@@ -40,7 +40,7 @@ def test_table_has_every_estimator_and_says_which_are_missing():
     ("marker", "install", "job"),
     [
         ("command: run", 'python -m pip install ".[plot]"', "python examples/plot_quickstart.py"),
-        ("command: test", 'python -m pip install -e ".[test]"', "python -m pytest -n auto"),
+        ("command: test", 'python -m pip install -e ".[test]"', 'python -m pytest -n auto -m "not slow"'),
     ],
 )
 def test_two_commands(marker, install, job):

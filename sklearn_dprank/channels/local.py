@@ -74,6 +74,9 @@ class Local(BaseEstimator):
                 f"voter_epsilon must hold 1 to {_LARGEST_GRID} distinct values, got {len(grid)}; round them."
             )
         randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
+        if isinstance(randomizer, type):
+            name = randomizer.__name__
+            raise ValueError(f"randomizer must be a randomizer object, got the class {name}; use randomizer={name}().")
         refuse_underived(
             self, asks, randomizer.releases, f"reports by {type(randomizer).__name__} give {randomizer.releases}."
         )

@@ -200,6 +200,11 @@ def test_everything_follows_from_the_tallies():
     assert session.answer(PairMargin(0, 2)) == pytest.approx(1)
 
 
+def test_a_class_is_no_randomizer():
+    with pytest.raises(ValueError, match=r"randomizer must be a randomizer object, got the class RandomizedResponse;"):
+        Local(randomizer=RandomizedResponse).plan([Ask(NetWins())], M)
+
+
 def test_guarantee_and_refusal():
     guarantee = plan(3, epsilon=2.5).guarantee
     assert (guarantee.epsilon, guarantee.delta) == (2.5, 0.0)
