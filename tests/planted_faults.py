@@ -640,7 +640,7 @@ BOUNDARIES = [
     ),
     device(
         "owners' limits count for nothing",
-        "if spent > Decimal(float(limit)):",
+        "if spent > Decimal(limit):",
         "if spent < 0:",
         "tests/devices/test_device.py::test_max_epsilon",
     ),

@@ -109,16 +109,13 @@ class Device:
     """
 
     def __init__(self, protocol, *, max_epsilon=None, random_state=None):
-        limit = math.inf if max_epsilon is None else max_epsilon
-        if isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0:
-            raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
-        limit = min(limit, sys.float_info.max)
+        limit = _limit(max_epsilon)
         self._protocol = checked(protocol)
         self._half = voter_half(self._protocol)
         spent = self._half.spent(self._protocol)
         self.epsilon = _as_float_above(spent)
-        self._max_epsilon = None if max_epsilon is None else float(limit)
-        if spent > Decimal(float(limit)):
+        self._max_epsilon = None if max_epsilon is None else limit
+        if spent > Decimal(limit):
             raise RefusedProtocol(
                 f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r} "
                 "of this device's owner."
@@ -292,6 +289,19 @@ def _unpickled(text):
     device = Device.from_json(text)
     device._home = None
     return device
+
+
+def _limit(max_epsilon):
+    """Return the owner's limit as a float; infinite where there is none."""
+    if max_epsilon is None:
+        return math.inf
+    try:
+        limit = math.nan if isinstance(max_epsilon, bool) or not isinstance(max_epsilon, Real) else float(max_epsilon)
+    except OverflowError:  # a large integer
+        limit = sys.float_info.max
+    if not limit > 0:
+        raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
+    return limit
 
 
 def _as_float_above(number):
