@@ -91,7 +91,8 @@ class _Loss:
 
     def __init__(self, tallies, ridge):
         self._n_items, self._ridge = len(tallies[0].wins), ridge
-        self._terms = [(flip, wins[wins > 0], *np.nonzero(wins)) for flip, wins in tallies]
+        # Counts with noise on them may be negative.
+        self._terms = [(flip, wins[np.nonzero(wins)], *np.nonzero(wins)) for flip, wins in tallies]
 
     def __call__(self, s):
         value = self._ridge / 2 * (s @ s)

@@ -248,7 +248,10 @@ def test_whole_runs_of_the_rule(estimator, others):
             said.append([question["voters"], reports])
             return reports
 
-        estimator.fit_interactive(ask, items=3, n_voters=len(ballots))
+        try:
+            estimator.fit_interactive(ask, items=3, n_voters=len(ballots))
+        except ValueError as error:  # all groups that were drawn are empty, and nobody was asked
+            return said, str(error)
         return said, estimator.consensus_.tolist()
 
     assert plan(3, len(others) + 1)[1].guarantee.epsilon == 1.0
