@@ -123,9 +123,8 @@ class Device:
         self._random_state = random_state
         self._bits = None
         self._ballot = None  # SHA-256 of what the ballot says
-        self._said: Mapping[str, str] = MappingProxyType(
-            {}
-        )  # replaced as a whole, so that a fork never sees half of it
+        # Replaced as a whole, so that a fork never sees half of it.
+        self._said: Mapping[str, str] = MappingProxyType({})
         self._home = os.getpid()
         self._lock = threading.Lock()
 
