@@ -539,16 +539,10 @@ FIELD = [
         "if what not in self._said:",
         "tests/channels/test_interactive.py::test_a_device_has_one_ballot",
     ),
-    faults("channels/schedules.py")(
-        "each of a group's answers at the whole epsilon",
-        "(2 if overflows else 1) * load",
-        "(2 if overflows else 1)",
-        TRANSCRIPTS,
-    ),
-    faults("channels/schedules.py")(
-        "each slot at the whole epsilon",
-        "return Terms(epsilon / slots, slots",
-        "return Terms(epsilon, slots",
+    interactive(
+        "each of several answers at the whole epsilon",
+        "each = flip_within(share, terms.answers)",
+        "each = flip_within(share)",
         TRANSCRIPTS,
     ),
     faults("devices/device.py")(

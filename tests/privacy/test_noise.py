@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -198,6 +198,11 @@ def test_whole_turns_are_geometric():
 
 
 @given(st.floats(min_value=2**-30, max_value=2.0**31 - 1))
+@example(math.pi / 10)  # of such numbers about every second has its nearest fraction above
+@example(math.e / 10)
+@example(math.sqrt(2) / 2)
+@example(math.log(2))
+@example(1 / math.pi)
 def test_round_down_is_below_and_close(x):
     fraction = round_down(x)
     assert fraction <= Fraction(x)
