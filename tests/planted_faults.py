@@ -543,7 +543,7 @@ FIELD = [
         "each of several answers at the whole epsilon",
         "each = flip_within(share, terms.answers)",
         "each = flip_within(share)",
-        TRANSCRIPTS,
+        "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     faults("devices/device.py")(
         "devices that report any number of ballots",
