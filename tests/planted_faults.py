@@ -710,10 +710,16 @@ BOUNDARIES = [
         "if protocol_of(report) is None:",
         "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
     ),
+    faults("randomizers/base.py")(
+        "devices spend more than the double that is stated",
+        "return min(Decimal(epsilon), Decimal(float(epsilon)))",
+        "return Decimal(epsilon)",
+        "tests/randomizers/test_response.py::test_devices_spend_no_more_than_the_double_that_is_stated",
+    ),
     interactive(
         "the reserve is spent twice",
-        "share = Decimal(epsilon) - reserve",
-        "share = Decimal(epsilon)",
+        "share = both_ways(epsilon) - reserve",
+        "share = both_ways(epsilon)",
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
         "tests/channels/test_interactive.py::test_the_protocol_is_public_and_says_all",
         "tests/audit/test_local_audit.py::test_the_last_resort_is_paid_for",

@@ -15,7 +15,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
 from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
-from ..randomizers.base import as_text, drafted, flip_within
+from ..randomizers.base import as_text, both_ways, drafted, flip_within
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of, require_answer, require_pair
 from ..randomizers.response import counted_wins
 from .plan import Plan, Session, ballots_of, refuse
@@ -79,7 +79,7 @@ def _flips(epsilon, terms):
     """Return the flips over 2^52 of all answers together, and of the last report, where a reserve is kept back."""
     reserve = Decimal(terms.reserve)
     with localcontext(prec=800):  # every digit of a double: the shares add up to no more than the whole
-        share = Decimal(epsilon) - reserve
+        share = both_ways(epsilon) - reserve
     each = flip_within(share, terms.answers)
     return {"each": each, "last": flip_within(reserve) if reserve else None}
 

@@ -96,6 +96,11 @@ def as_text(number):
     return repr(float(number))
 
 
+def both_ways(epsilon):
+    """Return an epsilon as a Decimal: no more than its text says, nor than the double that guarantees state."""
+    return min(Decimal(epsilon), Decimal(float(epsilon)))
+
+
 def flip_within(epsilon, times=1):
     """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
 
@@ -116,7 +121,7 @@ def flip_within(epsilon, times=1):
     >>> flip_within("1.0") / 2**52
     0.2689414213699952
     """
-    budget = Decimal(epsilon)
+    budget = both_ways(epsilon)
     with localcontext() as context:
         context.prec = 60
         # Beyond 36 per answer, one point of the grid is as little as there is.
@@ -144,7 +149,7 @@ def levels_within(epsilon):
     ValueError
         If epsilon is so small that both weights would be equal.
     """
-    budget = Decimal(epsilon)
+    budget = both_ways(epsilon)
     with localcontext() as context:
         context.prec = 60
         low = max(1, math.ceil(FLIP_GRID / min(budget, Decimal(64)).exp()))

@@ -12,6 +12,7 @@ from local_tools import report_of
 from oracles import all_ballots, distinct_ballots
 from scipy import stats
 
+from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.devices import pairs as module
 from sklearn_dprank.devices.answers import distinct
 from sklearn_dprank.devices.protocol import FLIP_GRID
@@ -181,6 +182,17 @@ def test_simulation_in_blocks(monkeypatch):
 def test_it_releases_tallies():
     assert RandomizedResponse().releases == PairTallies()
     assert RandomizedResponse().get_params() == {"n_queries": 1}
+
+
+@pytest.mark.parametrize("estimator", [LDPPairwise(n_queries=3), LDPPairwise(randomizer="djw"), LDPGroupKwikSort()])
+def test_devices_spend_no_more_than_the_double_that_is_stated(estimator):
+    """0.3 as text is more than 0.3 as a double, which is what the guarantee holds."""
+    for k in range(1, 400):
+        epsilon = k / 100
+        device = estimator.set_params(epsilon=epsilon).client(12)
+        assert Decimal(device.epsilon) <= Decimal(epsilon)
+        protocol = estimator._plan(12, 100)[1]
+        assert protocol.guarantee.epsilon == epsilon
 
 
 @pytest.mark.parametrize("n_queries", [0, -1, 4, 1.5, "two"])
