@@ -586,8 +586,8 @@ FIELD = [
     ),
     faults("randomizers/thresholded.py")(
         "published noise states one answer of several",
-        "str(+flips_cost(flip, n_queries)).lower()",
-        "str(+flips_cost(flip, n_queries) / 2).lower()",
+        "return flip, cost_as_text(flip, n_queries)",
+        "return flip, str(float(cost_as_text(flip, n_queries)) / 2)",
         REPORTS,
     ),
     faults("devices/hypercube.py")(

@@ -1,7 +1,6 @@
 """A trusted shuffler between the voters' devices and the curator."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, localcontext
 from functools import lru_cache
 from numbers import Integral
 
@@ -9,13 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..devices import shuffled
-from ..devices.protocol import FLIP_GRID, digest, flips_cost
+from ..devices.protocol import FLIP_GRID, digest
 from ..privacy.checks import check_delta, check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
 from ..queries import PairTallies, Tallies, n_pairs
-from ..randomizers.base import as_text, drafted, flip_within
+from ..randomizers.base import as_text, cost_as_text, drafted, flip_within
 from ..randomizers.reports import (
     Inbox,
     RefusedReport,
@@ -106,7 +105,7 @@ class Shuffle(BaseEstimator):
             n_items if items is None else items,
             as_text(epsilon),
             delta=as_text(self.delta),
-            local_epsilon=_stated(flip, rounds),
+            local_epsilon=cost_as_text(flip, rounds),
             n_queries=rounds,
             pairs=self.pairs,
             min_reports=int(n_voters),
@@ -175,12 +174,6 @@ def balanced_design(n_voters, n_items, n_queries, bits):
     # Any n_queries consecutive slots of one repeated order of all pairs are distinct.
     slots = pairs[bits.permutation(len(pairs))[np.arange(n_voters * n_queries) % len(pairs)]]
     return slots.reshape(n_voters, n_queries, 2)[bits.permutation(n_voters)]
-
-
-def _stated(flip, times):
-    """Return what `times` answers with this flip spend, rounded up in the twelfth digit, as text."""
-    with localcontext(prec=12, rounding=ROUND_CEILING):
-        return str(+flips_cost(flip, times)).lower()
 
 
 @dataclass(frozen=True)

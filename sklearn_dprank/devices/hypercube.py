@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 
 from .ballots import opinions
-from .protocol import FLIP_GRID, is_whole, log_ratio, n_pairs, refuse_unless
+from .protocol import check_levels, is_whole, log_ratio, n_pairs, refuse_unless
 from .weighted import WeightedLaw
 
 FIELDS = ("variant", "levels", "cap")
@@ -17,11 +17,10 @@ _BLOCK = 1 << 21  # opinions held at a time while simulating
 
 def check(protocol):
     """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
-    levels, cap, variant = protocol["levels"], protocol["cap"], protocol["variant"]
+    cap, variant = protocol["cap"], protocol["variant"]
     refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
     refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
-    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
-    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+    check_levels(protocol)
     capped = is_whole(cap, 0, (n_pairs(protocol) - 1) // 2) if variant == "best_cap" else cap is None
     refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .ballots import net_wins
-from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless
+from .protocol import check_levels, is_whole, log_ratio, refuse_unless
 
 FIELDS = ("levels", "gamma", "norm", "points_per_unit")
 PER_UNIT = 1024  # points of the public grid in one unit; gamma is a multiple of 1 / this too
@@ -14,9 +14,7 @@ _BLOCK = 1 << 20  # coordinates held at a time while simulating
 
 def check(protocol):
     """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
-    levels = protocol["levels"]
-    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
-    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+    check_levels(protocol)
     gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
     refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
     refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")

@@ -99,6 +99,13 @@ def flips_cost(flip, times=1):
     return log_ratio(FLIP_GRID - flip, flip, times)
 
 
+def check_levels(protocol):
+    """Raise `RefusedProtocol` unless ``levels`` is two integer weights, the larger first and on the grid of flips."""
+    levels = protocol["levels"]
+    form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
+    refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
+
+
 def is_pair(pair, n_items):
     """Tell whether `pair` is a list [i, j] of items, i before j by index."""
     return (

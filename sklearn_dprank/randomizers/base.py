@@ -1,7 +1,7 @@
 """What every randomizer is to a curator: a protocol, and how to count the reports."""
 
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, Decimal, localcontext
 from numbers import Integral
 
 from sklearn.base import BaseEstimator
@@ -134,6 +134,12 @@ def flip_within(epsilon, times=1):
             f"{times * 1e-15:g}."
         )
     return flip
+
+
+def cost_as_text(flip, times):
+    """Return what `times` answers with this flip over 2^52 spend, rounded up in the twelfth digit, as text."""
+    with localcontext(prec=12, rounding=ROUND_CEILING):
+        return str(+flips_cost(flip, times)).lower()
 
 
 def levels_within(epsilon):

@@ -1,12 +1,11 @@
 """Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
 
-from decimal import ROUND_CEILING, localcontext
 from numbers import Real
 
-from ..devices.protocol import FLIP_GRID, flips_cost
+from ..devices.protocol import FLIP_GRID
 from ..privacy.calibration import classical_gaussian_sigma
 from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
-from .base import as_text, flip_within
+from .base import as_text, cost_as_text, flip_within
 from .response import PairFlips
 
 _CALIBRATIONS = ("exact", "published")
@@ -23,8 +22,7 @@ class _Thresholded(PairFlips):
     def _published(self, flip, n_queries):
         """Return a flip over 2^52, and what K answers with it spend, rounded up in the twelfth digit."""
         flip = int(flip * FLIP_GRID)
-        with localcontext(prec=12, rounding=ROUND_CEILING):
-            return flip, str(+flips_cost(flip, n_queries)).lower()
+        return flip, cost_as_text(flip, n_queries)
 
     def _exact(self, epsilon, n_queries):
         """Return the flip that spends all of epsilon, and epsilon: randomised response."""
