@@ -176,8 +176,8 @@ MECHANISMS = [
     ),
     faults("orders/partition.py")(
         "orders from a table of twice the rate",
-        "pick = draw_each(weights, bits)",
-        "pick = draw_each(2 * weights, bits)",
+        "draw_each(self._weights(masks, left), bits)",
+        "draw_each(2 * self._weights(masks, left), bits)",
         "tests/orders/test_partition.py::test_samples_follow_the_law",
     ),
 ]

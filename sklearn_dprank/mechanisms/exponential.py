@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..orders.block_insertion import sample_by_blocks
+from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.choice import log_choice_error
-from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
+from ..orders.insertion import InsertionSampler
 from ..orders.linear_extensions import MinimaxMarginSampler
+from ..orders.pair_by_pair import PairByPairSampler
 from ..orders.partition import PartitionTable, log_rounding_error
-from ..orders.windowed import sample_windowed_order
+from ..orders.windowed import WindowedSampler
 from ..queries import MaxViolatedMargin
 
 _MOST_VOTERS = 2**31  # for whom rounding is bounded
@@ -43,17 +44,16 @@ class ExponentialMechanism:
         if isinstance(query, MaxViolatedMargin):
             if query.window is None:
                 return MinimaxMarginSampler(margins, self.rate).draw
-            anchor = np.array(query.anchor)
-            return lambda bits: sample_windowed_order(margins, anchor, self.rate, bits, query.window)
+            return WindowedSampler(margins, np.array(query.anchor), self.rate, query.window).draw
         return self._kemeny(query, margins)
 
     def _kemeny(self, query, margins):
         if query.sampler in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), self.rate).draw
         if query.sampler == "pair_by_pair":
-            return lambda bits: sample_pair_by_pair(margins, self.rate, bits)
-        draw = sample_by_insertion if query.sampler == "insertion" else sample_by_blocks
-        return lambda bits: draw(margins, self.rate, bits, on_try=_clock() if query.verbose else None)[0]
+            return PairByPairSampler(margins, self.rate).draw
+        sampler = (InsertionSampler if query.sampler == "insertion" else BlockInsertionSampler)(margins, self.rate)
+        return (lambda bits: sampler.draw(bits, on_try=_clock())) if query.verbose else sampler.draw
 
 
 def exponential_mechanism(sensitivity, epsilon, n_items, times=1, options=None):

@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import ExponentialMechanism, exponential_mechanism
-from sklearn_dprank.orders.block_insertion import sample_by_blocks
-from sklearn_dprank.orders.insertion import sample_by_insertion
+from sklearn_dprank.orders.block_insertion import BlockInsertionSampler
+from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy.bits import BitSource, SeededBits
 from sklearn_dprank.privacy.noise import round_down
@@ -114,7 +114,7 @@ def test_six_items_against_brute_force(sampler):
     if sampler == "table":
         draws = PartitionTable(np.maximum(margins.T, 0), 0.3).sample(20_000, seeded(3))
     elif sampler == "insertion":
-        draws = sample_by_insertion(margins, 0.3, seeded(4), size=20_000)
+        draws = InsertionSampler(margins, 0.3).sample(20_000, seeded(4))
     else:
         mechanism, bits = ExponentialMechanism(0.3), seeded(5)
         draws = np.array([mechanism.release(KemenyUtility(sampler), margins.ravel(), bits) for _ in range(1500)])
@@ -150,9 +150,9 @@ def test_agreement_on_more_items(m, sampler):
     margins, scale = profile.margins, 0.5 / n_pairs(m)
     table = PartitionTable(np.maximum(margins.T, 0), scale).sample(4000, seeded(8))
     if sampler == "insertion":
-        other = sample_by_insertion(margins, scale, seeded(9), size=4000)
+        other = InsertionSampler(margins, scale).sample(4000, seeded(9))
     else:
-        other = sample_by_blocks(margins, scale, seeded(10), size=1000)
+        other = BlockInsertionSampler(margins, scale).sample(1000, seeded(10))
     a, b = pairs_before(table), pairs_before(other)
     pooled = (a + b) / (len(table) + len(other))
     free = (pooled > 0) & (pooled < 1)
@@ -263,8 +263,8 @@ def test_rejection_is_never_chosen_for_you(monkeypatch):
         return stop
 
     monkeypatch.setattr(exponential, "PartitionTable", marks("table"))
-    monkeypatch.setattr(exponential, "sample_by_insertion", marks("insertion"))
-    monkeypatch.setattr(exponential, "sample_by_blocks", marks("blocks"))
+    monkeypatch.setattr(exponential, "InsertionSampler", marks("insertion"))
+    monkeypatch.setattr(exponential, "BlockInsertionSampler", marks("blocks"))
     for m in (2, 23, 25):
         for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
             for sampler in SAMPLERS[:4]:
