@@ -43,7 +43,7 @@ def check_number(value: Any, name: str, *, least: float = -math.inf, above: floa
     ValueError: ridge must be a finite number above 0, got -1.
     """
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if number and least <= value and above < value < below:  # type: ignore[operator]
+    if number and least <= value and above < value < below:
         return
     bounds = [f"at least {least:g}"] if least > -math.inf else []
     bounds += [f"above {above:g}"] if above > -math.inf else []
