@@ -22,8 +22,23 @@ Nothing here is private: every fit is scored against the ballots, and seeded.
 import math
 
 import numpy as np
-from _data import announcement, arguments, mallows, real, some
-from _measure import claim, finish, ldp, line, not_above, panels, standard_error, summary, trials
+from _shared import (
+    begin,
+    claim,
+    curves,
+    excess,
+    finish,
+    ldp,
+    mallows,
+    not_above,
+    panels,
+    real,
+    some,
+    standard_error,
+    summary,
+    sweep,
+    trials,
+)
 
 from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
@@ -35,9 +50,8 @@ from sklearn_dprank.theory.alabi import GUARANTEES, local_budget, reduction_erro
 TRIALS = 8
 
 if __name__ == "__main__":
-    ARGUMENTS = arguments()
+    ARGUMENTS = begin()
     REPEATS = 30 if ARGUMENTS.full else TRIALS
-    print(announcement())
     print(f"{REPEATS} trials a setting.")
 
 # %%
@@ -68,12 +82,6 @@ def share_errors(votes, epsilon=1.0, repeats=TRIALS):
     }
 
 
-def sweep(measure, settings):
-    """Return {name: array of shape (n_settings, n_trials)} of a measure that returns {name: (n_trials,)}."""
-    rows = [measure(setting) for setting in settings]
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-
 def slope(x, errors):
     """Return the exponent a of error ~ x^a, by least squares."""
     return np.polyfit(np.log(x), np.log(errors.mean(axis=1)), 1)[0]
@@ -82,19 +90,14 @@ def slope(x, errors):
 VOTERS, BUDGETS, ITEMS = (300, 1000, 3000, 10000), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (5, 10, 20)
 
 
-def draw_lines(results, xs, labels, titles, y, title, name, folder=None):
-    """Draw one panel a sweep."""
+def draw(results, xs, labels, titles, y):
+    """Return a figure with one panel a sweep: a line for what was measured."""
     figure, axes = panels(1, len(xs), height=3.2)
     for ax, result, x, label, above in zip(axes[0], results, xs, labels, titles, strict=True):
-        for look, (which, errors) in enumerate(result.items(), start=1):
-            line(ax, x, errors, look, which)
         ax.set_yscale("log")
-        ax.set_xticks(x, [f"{tick / 1000:g}k" if tick >= 10000 else f"{tick:g}" for tick in x])
-        ax.minorticks_off()
-        ax.set_xlabel(label)
-        ax.set_title(above, fontsize=9)
+        curves(ax, x, result, above, label, ticks=True)
     axes[0, 0].set_ylabel(y)
-    finish(figure, title, name, folder)
+    return figure
 
 
 if __name__ == "__main__":
@@ -104,16 +107,14 @@ if __name__ == "__main__":
         sweep(lambda epsilon: share_errors(mallows(3000, 10, THETA), epsilon, REPEATS), BUDGETS),
         sweep(lambda m: share_errors(mallows(5000, m, THETA), repeats=REPEATS), ITEMS),
     ]
-    draw_lines(
+    figure = draw(
         SHARES,
         [VOTERS, BUDGETS, ITEMS],
         ["voters", "epsilon", "items"],
         ["epsilon = 1, m = 10", "n = 3,000, m = 10", "n = 5,000, epsilon = 1"],
         "mean error of a share w_ij",
-        f"The error of one answer (Mallows θ={THETA:g})",
-        "alabi_shares",
-        ARGUMENTS.pictures,
     )
+    finish(figure, f"The error of one answer (Mallows θ={THETA:g})", "alabi_shares", ARGUMENTS.pictures)
     by_voters = {name: slope(VOTERS, errors) for name, errors in SHARES[0].items()}
     low = {name: slope(BUDGETS[:3], errors[:3]) for name, errors in SHARES[1].items()}
     high = {name: slope(BUDGETS[-2:], errors[-2:]) for name, errors in SHARES[1].items()}
@@ -165,32 +166,27 @@ def excesses(votes, epsilon=1.0, repeats=TRIALS):
     """Return {mechanism, bound and coin: excess in pairs, of shape (n_trials,)}."""
     profile = Profile.from_rankings(votes.ballots)
     pairs = math.comb(profile.n_items, 2)
-    optimum = average_kendall_tau(kemeny_positions(profile), profile)
+    optimum = kemeny_positions(profile)
     found = {
-        name: pairs * (-trials(mechanism(epsilon), profile, repeats, lambda fit, X: fit.score(X)) - optimum)
-        for name, mechanism in MECHANISMS.items()
+        name: pairs * excess(mechanism(epsilon), profile, optimum, repeats) for name, mechanism in MECHANISMS.items()
     }
     answers = trials(ldp(epsilon, HypercubeSampling(), SortByScore()), profile, repeats, share_error)
     bound = reduction_error(1, profile.n_items, answers.mean())
-    return {**found, BOUND: np.full(repeats, bound), COIN: np.full(repeats, pairs * (0.5 - optimum))}
+    coin = pairs * (0.5 - average_kendall_tau(optimum, profile))
+    return {**found, BOUND: np.full(repeats, bound), COIN: np.full(repeats, coin)}
 
 
-def draw_excesses(results, xs, labels, titles, title, name, folder=None):
-    """Draw one panel a sweep: bounds without markers."""
-    figure, axes = panels(1, len(xs), height=3.2)
-    for ax, result, x, label, above in zip(axes[0], results, xs, labels, titles, strict=True):
-        for look, which in enumerate(MECHANISMS, start=1):
-            line(ax, x, result[which], look, which)
+def draw_excesses(results, xs, labels, titles):
+    """Return such a figure with the bounds, without markers."""
+    found = [{name: result[name] for name in MECHANISMS} for result in results]
+    figure = draw(found, xs, labels, titles, "pairs a voter, above the optimum")
+    for ax, result, x in zip(figure.axes, results, xs, strict=True):
         ax.plot(x, result[BOUND].mean(axis=1), color="0.55", lw=2, label=BOUND)
         ax.plot(x, result[COIN].mean(axis=1), color="0.2", lw=1, ls=(0, (1, 2)), label=COIN)
         ax.set_yscale("symlog", linthresh=0.01)
         ax.set_ylim(bottom=0)
-        ax.set_xticks(x, [f"{tick / 1000:g}k" if tick >= 10000 else f"{tick:g}" for tick in x])
         ax.minorticks_off()
-        ax.set_xlabel(label)
-        ax.set_title(above, fontsize=9)
-    axes[0, 0].set_ylabel("pairs a voter, above the optimum")
-    finish(figure, title, name, folder)
+    return figure
 
 
 if __name__ == "__main__":
@@ -204,7 +200,7 @@ if __name__ == "__main__":
         sweep(lambda epsilon: excesses(SUSHI, epsilon, REPEATS), BUDGETS),
         sweep(lambda m: excesses(mallows(5000, m, THETA), 4.0, REPEATS), ROOMS),
     ]
-    draw_excesses(
+    figure = draw_excesses(
         EXCESS,
         [SUSHI_VOTERS, LARGE, BUDGETS, ROOMS],
         ["voters", "voters", "epsilon", "items"],
@@ -214,10 +210,8 @@ if __name__ == "__main__":
             f"{SUSHI.title}, n = 5,000",
             f"Mallows θ={THETA:g}, n = 5,000, epsilon = 4",
         ],
-        "Corollaries 9 and 12 as measured error",
-        "alabi_excess",
-        ARGUMENTS.pictures,
     )
+    finish(figure, "Corollaries 9 and 12 as measured error", "alabi_excess", ARGUMENTS.pictures)
 
 # %%
 # What held

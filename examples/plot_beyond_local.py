@@ -20,11 +20,10 @@ Nothing here is private: every fit is scored against the ballots, and seeded.
 """
 
 import numpy as np
-from _data import announcement, arguments, mallows, real
-from _measure import claim, finish, line, panels, summary, trials
+from _shared import begin, claim, curves, excess, finish, mallows, panels, real, summary, sweep
 
 from sklearn_dprank import LDPAdaptivePairs, LDPBorda, LDPKwikSort, LDPPairwise, ShuffleHierarchical, ShufflePairwise
-from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
+from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.privacy import shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle_groups import balanced_group_size
 from sklearn_dprank.profile import Profile
@@ -34,20 +33,10 @@ TRIALS = 8
 DELTA = 1e-6  # of the shuffled mechanisms
 
 if __name__ == "__main__":
-    ARGUMENTS = arguments()
+    ARGUMENTS = begin()
     REPEATS = 40 if ARGUMENTS.full else TRIALS
     VOTES = [real("SUSHI"), mallows(5000, 45, 0.25) if ARGUMENTS.full else mallows(2000, 15, 0.25)]
-    print(announcement())
     print(f"{REPEATS} trials a setting.")
-
-
-def excess(maker, profile, epsilons, repeats=TRIALS):
-    """Return the excess distances of maker(epsilon), shape (n_epsilons, n_trials)."""
-    optimum = average_kendall_tau(kemeny_positions(profile), profile)
-    return (
-        np.array([-trials(maker(epsilon), profile, repeats, lambda fit, X: fit.score(X)) for epsilon in epsilons])
-        - optimum
-    )
 
 
 def saved(epsilons, baseline, better, n_levels=9):
@@ -66,24 +55,26 @@ def saved(epsilons, baseline, better, n_levels=9):
     return float(np.exp(np.mean(needed[0] - needed[1])))
 
 
-def sweep(makers, votes, epsilons, repeats=TRIALS):
-    """Return {mechanism: excesses of shape (n_epsilons, n_trials)}."""
+def excesses(mechanisms, votes, epsilons, repeats=TRIALS):
+    """Return {mechanism: excess distances of shape (n_epsilons, n_trials)}."""
     profile = Profile.from_rankings(votes.ballots)
-    return {name: excess(maker(profile), profile, epsilons, repeats) for name, maker in makers.items()}
+    optimum = kemeny_positions(profile)
+
+    def measure(epsilon):
+        each = mechanisms(epsilon, profile.n_items)
+        return {name: excess(estimator, profile, optimum, repeats) for name, estimator in each.items()}
+
+    return sweep(measure, epsilons)
 
 
 def draw(results, votes, epsilons, title, name, folder=None):
     """Draw the excess against epsilon, one panel a set of votes."""
     figure, axes = panels(1, len(votes), height=3.4)
     for ax, each, result in zip(axes[0], votes, results, strict=True):
-        for look, (which, errors) in enumerate(result.items(), start=1):
-            line(ax, epsilons, 100 * errors, look, which)
         ax.set_yscale("symlog", linthresh=0.1)
+        percent = {which: 100 * errors for which, errors in result.items()}
+        curves(ax, epsilons, percent, f"{each.title}, n = {len(each.ballots):,}", "epsilon", ticks=True)
         ax.set_ylim(bottom=0)
-        ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        ax.minorticks_off()
-        ax.set_title(f"{each.title}, n = {len(each.ballots):,}", fontsize=9)
-        ax.set_xlabel("epsilon")
     axes[0, 0].set_ylabel("excess distance, % of pairs")
     finish(figure, title, name, folder)
 
@@ -104,19 +95,22 @@ def report(results, votes, epsilons):
 # -----------------
 # All answer by randomized response or its kin at the whole epsilon; only the questions and the decoding differ.
 
-LOCAL = {
-    "LDP-KwikSort:RR (published)": lambda profile: (
-        lambda epsilon: LDPKwikSort(epsilon, best_query_count(epsilon, profile.n_items, variant="published"))
-    ),
-    "DJW, Kemeny (published)": lambda profile: lambda epsilon: LDPPairwise(epsilon, randomizer="djw", rule="kemeny"),
-    "one pair, Bradley-Terry": lambda profile: lambda epsilon: LDPPairwise(epsilon),
-    "adaptive rounds": lambda profile: lambda epsilon: LDPAdaptivePairs(epsilon),
-    "PrivUnitG Borda": lambda profile: lambda epsilon: LDPBorda(epsilon),
-}
+
+def local(epsilon, n_items):
+    """Return the local mechanisms by name."""
+    return {
+        "LDP-KwikSort:RR (published)": LDPKwikSort(epsilon, best_query_count(epsilon, n_items, variant="published")),
+        "DJW, Kemeny (published)": LDPPairwise(epsilon, randomizer="djw", rule="kemeny"),
+        "one pair, Bradley-Terry": LDPPairwise(epsilon),
+        "adaptive rounds": LDPAdaptivePairs(epsilon),
+        "PrivUnitG Borda": LDPBorda(epsilon),
+    }
+
+
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 if __name__ == "__main__":
-    LOCALLY = [sweep(LOCAL, each, EPSILONS, REPEATS) for each in VOTES]
+    LOCALLY = [excesses(local, each, EPSILONS, REPEATS) for each in VOTES]
     draw(LOCALLY, VOTES, EPSILONS, "Local mechanisms", "beyond_local", ARGUMENTS.pictures)
     factors = report(LOCALLY, VOTES, EPSILONS)
     for name in list(factors)[1:]:
@@ -136,16 +130,21 @@ if __name__ == "__main__":
 # Epsilon is now the central one, delta = 1e-6, and every guarantee is the true one: ``privacy_`` of each fit says so.
 # The local epsilon that each may use is found from the number of messages among which a voter hides.
 
-SHUFFLED = {
-    "DDP-Helnaksort (true accounting)": lambda profile: lambda epsilon: ShuffleHierarchical(epsilon, DELTA),
-    "no shuffler, Bradley-Terry": lambda profile: lambda epsilon: LDPPairwise(epsilon),
-    "assigned pair, Bradley-Terry": lambda profile: lambda epsilon: ShufflePairwise(epsilon, DELTA, pairs="assigned"),
-    "hidden pair, Bradley-Terry": lambda profile: lambda epsilon: ShufflePairwise(epsilon, DELTA),
-}
+
+def shuffled(epsilon, n_items):
+    """Return the shuffled mechanisms by name, and a local one beside them."""
+    return {
+        "DDP-Helnaksort (true accounting)": ShuffleHierarchical(epsilon, DELTA),
+        "no shuffler, Bradley-Terry": LDPPairwise(epsilon),
+        "assigned pair, Bradley-Terry": ShufflePairwise(epsilon, DELTA, pairs="assigned"),
+        "hidden pair, Bradley-Terry": ShufflePairwise(epsilon, DELTA),
+    }
+
+
 CENTRAL = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 if __name__ == "__main__":
-    MIXED = [sweep(SHUFFLED, each, CENTRAL, REPEATS) for each in VOTES]
+    MIXED = [excesses(shuffled, each, CENTRAL, REPEATS) for each in VOTES]
     draw(MIXED, VOTES, CENTRAL, f"Shuffled mechanisms, delta = {DELTA:g}", "beyond_shuffle", ARGUMENTS.pictures)
     factors = report(MIXED, VOTES, CENTRAL)
     hidden, assigned, alone = (

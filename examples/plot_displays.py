@@ -9,9 +9,7 @@ the picture.
 
 # %%
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -75,13 +73,4 @@ local = {"LDPKwikSort": LDPKwikSort(epsilon=4.0), "LDPPairwise, Bradley-Terry": 
 queries = QueryCountDisplay.from_estimators(
     local, profile, n_queries=[1, 2, 3, 4, 6, 8, 12, 20, 36], n_trials=20, random_state=0
 ).plot()
-
-# %%
-# From a shell, ``python examples/plot_displays.py folder`` saves the pictures.
-
-if len(sys.argv) > 1:
-    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    displays = {"margins": margins, "swapped": swapped, "consensus": consensus, "utility": utility, "excess": excess,
-                "queries": queries}  # fmt: skip
-    for name, display in displays.items():
-        display.figure_.savefig(Path(sys.argv[1], f"{name}.png"), dpi=110)
+plt.show()

@@ -25,8 +25,20 @@ import math
 import warnings
 
 import numpy as np
-from _data import announcement, arguments, mallows, real
-from _measure import claim, finish, line, not_above, panels, standard_error, summary
+from _shared import (
+    begin,
+    claim,
+    curves,
+    finish,
+    line,
+    mallows,
+    not_above,
+    panels,
+    real,
+    standard_error,
+    summary,
+    sweep,
+)
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.model_selection import cross_validate
@@ -45,10 +57,9 @@ def measured(estimator, votes, crowds=CROWDS, repeats=TRIALS):
 
 
 if __name__ == "__main__":
-    ARGUMENTS = arguments()
+    ARGUMENTS = begin()
     EFFORT = {"crowds": 20, "repeats": 15} if ARGUMENTS.full else {"crowds": CROWDS, "repeats": TRIALS}
     VOTES = [real("TurkDots"), mallows(5000, 15, 0.25)]
-    print(announcement())
     print(f"{EFFORT['crowds']} random groups of {N_VOTERS} voters, {EFFORT['repeats']} fits on each.")
 
 # %%
@@ -215,34 +226,25 @@ def shuffled(epsilon, n_queries=1):
 def sweep_queries(votes, effort, epsilons=(0.5, 1.0)):
     """Return {(which, epsilon): scores of shape (n_counts, n_fits)}."""
     n_items = votes.ballots.shape[1]
-    results = {}
-    for epsilon in epsilons:
-        local, _ = claimed_local_epsilon(epsilon, n_items)
-        for which in ("published", "true"):
-            results[which, epsilon] = np.array(
-                [
-                    measured(
-                        published(local, k, "hierarchical") if which == "published" else shuffled(epsilon, k),
-                        votes,
-                        **effort,
-                    )
-                    for k in query_counts(n_items)
-                ]
-            )
-    return results
+
+    def both(k):
+        found = {}
+        for epsilon in epsilons:
+            local, _ = claimed_local_epsilon(epsilon, n_items)
+            found["published", epsilon] = measured(published(local, k, "hierarchical"), votes, **effort)
+            found["true", epsilon] = measured(shuffled(epsilon, k), votes, **effort)
+        return found
+
+    return sweep(both, query_counts(n_items))
 
 
 def draw_queries(results, votes, folder=None):
     """Draw Figure 3."""
     figure, axes = panels(1, len(votes), height=3.0)
     for ax, each, result in zip(axes[0], votes, results, strict=True):
+        named = {f"{which}, epsilon = {epsilon:g}": scores for (which, epsilon), scores in result.items()}
         counts = query_counts(each.ballots.shape[1])
-        for look, ((which, epsilon), scores) in enumerate(result.items(), start=1):
-            line(ax, counts, scores, look, f"{which}, epsilon = {epsilon:g}")
-        ax.set_xticks(counts, counts)
-        ax.minorticks_off()
-        ax.set_title(each.title, fontsize=9)
-        ax.set_xlabel("K, answers of each voter")
+        curves(ax, counts, named, each.title, "K, answers of each voter", ticks=True)
     axes[0, 0].set_ylabel("average Kendall tau")
     finish(figure, f"Figure 3: DDP-Helnaksort, n = {N_VOTERS}, central epsilon", "song_figure_3", folder)
 
@@ -273,32 +275,33 @@ if __name__ == "__main__":
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 
 
-def with_and_without(votes, effort, epsilons=EPSILONS):
-    """Return {which: scores of shape (n_epsilons, n_fits)}, K = 1."""
-    n_items = votes.ballots.shape[1]
-    makers = {
-        "published, without": lambda epsilon: published(epsilon, 1, "hierarchical"),
-        "published, shuffled": lambda epsilon: published(claimed_local_epsilon(epsilon, n_items)[0], 1, "hierarchical"),
-        "true, without": lambda epsilon: LDPPairwise(epsilon, rule="hierarchical"),
-        "true, shuffled": lambda epsilon: shuffled(epsilon),
-        "true, pair hidden too": lambda epsilon: ShufflePairwise(
-            delta=DELTA, local_epsilon=shuffle_local_epsilon(epsilon, N_VOTERS, DELTA), rule="hierarchical"
-        ),
-    }
+def competitors(epsilon, n_items):
+    """Return the five by name, K = 1."""
+    hidden = shuffle_local_epsilon(epsilon, N_VOTERS, DELTA)
     return {
-        which: np.array([measured(maker(epsilon), votes, **effort) for epsilon in epsilons])
-        for which, maker in makers.items()
+        "published, without": published(epsilon, 1, "hierarchical"),
+        "published, shuffled": published(claimed_local_epsilon(epsilon, n_items)[0], 1, "hierarchical"),
+        "true, without": LDPPairwise(epsilon, rule="hierarchical"),
+        "true, shuffled": shuffled(epsilon),
+        "true, pair hidden too": ShufflePairwise(delta=DELTA, local_epsilon=hidden, rule="hierarchical"),
     }
+
+
+def with_and_without(votes, effort, epsilons=EPSILONS):
+    """Return {which: scores of shape (n_epsilons, n_fits)}."""
+
+    def measure(epsilon):
+        each = competitors(epsilon, votes.ballots.shape[1])
+        return {which: measured(estimator, votes, **effort) for which, estimator in each.items()}
+
+    return sweep(measure, epsilons)
 
 
 def draw_with_and_without(results, votes, epsilons=EPSILONS, folder=None):
     """Draw Figure 4."""
     figure, axes = panels(1, len(votes), height=3.2)
     for ax, each, result in zip(axes[0], votes, results, strict=True):
-        for look, (which, scores) in enumerate(result.items(), start=1):
-            line(ax, epsilons, scores, look, which)
-        ax.set_title(each.title, fontsize=9)
-        ax.set_xlabel("epsilon, claimed or true")
+        curves(ax, epsilons, result, each.title, "epsilon, claimed or true")
     axes[0, 0].set_ylabel("average Kendall tau")
     finish(figure, f"Figure 4: DDP-Helnaksort, K = 1, n = {N_VOTERS}", "song_figure_4", folder)
 

@@ -13,8 +13,7 @@ nothing to anybody.
 # The grid ranges over estimators, as steps of a pipeline, and their epsilons. Kemeny comes along as what could be had
 # without privacy.
 
-import sys
-
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import Pipeline
 
@@ -74,8 +73,4 @@ for epsilon in (0.01, 0.1, 1.0):
     advice = recommend(n_items=8, n_voters=1000, epsilon=epsilon)
     print(f"epsilon = {epsilon:g}: {advice.estimator}, {100 * advice.error:.2f} points above the optimum")
 
-# %%
-# From a shell, ``python examples/plot_sweep.py sweep.png`` saves the picture.
-
-if len(sys.argv) > 1:
-    display.figure_.savefig(sys.argv[1], dpi=110)
+plt.show()

@@ -19,8 +19,23 @@ import math
 import statistics
 
 import numpy as np
-from _data import announcement, arguments, mallows, real, some
-from _measure import claim, finish, ldp, line, not_above, panels, standard_error, summary, trials
+from _shared import (
+    begin,
+    claim,
+    curves,
+    finish,
+    ldp,
+    line,
+    mallows,
+    not_above,
+    panels,
+    real,
+    some,
+    standard_error,
+    summary,
+    sweep,
+    trials,
+)
 
 from sklearn_dprank import DPKwikSort, KwikSort
 from sklearn_dprank.model_selection import cross_validate
@@ -62,9 +77,8 @@ def effort(votes):
 
 
 if __name__ == "__main__":
-    ARGUMENTS = arguments()
+    ARGUMENTS = begin()
     VOTES = all_votes() if ARGUMENTS.full else few_votes()
-    print(announcement())
     print("Trials a setting: " + ", ".join(f"{effort(each)} ({each.title})" for each in VOTES) + ".")
 
 # %%
@@ -159,25 +173,28 @@ def mechanisms(epsilon, n_items):
     return dict(zip(NAMES, (KwikSort(), DPKwikSort(epsilon, on_exhausted="coin"), *local), strict=True))
 
 
+def compared(epsilon, profile, repeats=TRIALS):
+    """Return {mechanism: scores of shape (n_trials, 2)}."""
+    return {name: trials(each, profile, repeats) for name, each in mechanisms(epsilon, profile.n_items).items()}
+
+
 def sweep_epsilon(votes, epsilons=EPSILONS, repeats=TRIALS):
     """Return {mechanism: scores of shape (n_epsilons, n_trials, 2)}."""
     profile = Profile.from_rankings(votes.ballots)
-    rows = [
-        {name: trials(each, profile, repeats) for name, each in mechanisms(epsilon, profile.n_items).items()}
-        for epsilon in epsilons
-    ]
-    return {name: np.array([row[name] for row in rows]) for name in NAMES}
+    return sweep(lambda epsilon: compared(epsilon, profile, repeats), epsilons)
+
+
+def column(result, metric):
+    """Return {mechanism: one metric of its scores}."""
+    return {name: scores[..., metric] for name, scores in result.items()}
 
 
 def draw_epsilon(results, votes, epsilons=EPSILONS, folder=None):
     """Draw Figure 5."""
     figure, axes = panels(2, len(votes))
-    for column, (each, result) in enumerate(zip(votes, results, strict=True)):
-        for look, (name, scores) in enumerate(result.items()):
-            for row, metric in enumerate((ERROR_RATE, DISTANCE)):
-                line(axes[row, column], epsilons, scores[..., metric], look, name)
-        axes[0, column].set_title(each.title, fontsize=9)
-        axes[1, column].set_xlabel("epsilon")
+    for (upper, lower), each, result in zip(axes.T, votes, results, strict=True):
+        curves(upper, epsilons, column(result, ERROR_RATE), each.title, first=0)
+        curves(lower, epsilons, column(result, DISTANCE), xlabel="epsilon", first=0)
     axes[0, 0].set_ylabel("error rate")
     axes[1, 0].set_ylabel("average Kendall tau")
     finish(figure, "Figure 5: the privacy budget", "yan_figure_5", folder)
@@ -225,13 +242,7 @@ if __name__ == "__main__":
 
 def sweep_voters(votes, numbers, repeats=TRIALS, epsilon=2.0):
     """Return {mechanism: scores of shape (n_numbers, n_trials, 2)}."""
-    rows = []
-    for n_voters in numbers:
-        profile = Profile.from_rankings(some(votes, n_voters).ballots)
-        rows.append(
-            {name: trials(each, profile, repeats) for name, each in mechanisms(epsilon, profile.n_items).items()}
-        )
-    return {name: np.array([row[name] for row in rows]) for name in NAMES}
+    return sweep(lambda n: compared(epsilon, Profile.from_rankings(some(votes, n).ballots), repeats), numbers)
 
 
 def voter_numbers(votes):
@@ -246,9 +257,7 @@ def draw_voters(results, votes, folder=None):
     n_columns = 3 if len(votes) > 4 else len(votes)
     figure, axes = panels(-(-len(votes) // n_columns), n_columns)
     for ax, each, result in zip(axes.flat, votes, results, strict=True):
-        for look, (name, scores) in enumerate(result.items()):
-            line(ax, voter_numbers(each), scores[..., DISTANCE], look, name)
-        ax.set_title(each.title, fontsize=9)
+        curves(ax, voter_numbers(each), column(result, DISTANCE), each.title, first=0)
     for ax in axes[-1]:
         ax.set_xlabel("voters")
     for ax in axes[:, 0]:

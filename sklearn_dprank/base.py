@@ -4,6 +4,7 @@ The only module that uses scikit-learn's private validation helpers.
 """
 
 from fractions import Fraction
+from itertools import tee
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .devices import Device
+from .fitted import clear_fitted
 from .metrics import average_kendall_tau
 from .names import checked_names, column_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .privacy.bits import Bits
-from .profile import Profile
+from .profile import Profile, Shape
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
 
 
@@ -107,56 +109,78 @@ class RankAggregator(BaseEstimator):
             If no ballot prefers any item to another, where nothing is private. A private fit neither refuses nor
             warns by what ballots say: it returns an order drawn by noise and coins, under the same guarantee.
         """
-        profile = self._read_ballots(X, reset=True)
+        profile = self.read_ballots(X, reset=True)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
-        return self._release(
-            profile, profile.n_items, profile.n_voters, _own_epsilons(profile), names=profile.item_names
-        )
+        return self._release(profile, profile.item_names, *self._planned(profile))
 
-    def _release(self, voters, n_items, n_voters=None, voter_epsilon=None, *, names=None):
-        """Plan from public inputs, open a session on the voters, and keep only what may be published."""
-        agreed = None if isinstance(voters, Profile) else names  # with devices elsewhere
-        rule, plan = self._plan(n_items, n_voters, voter_epsilon, agreed)
-        bits = Bits.from_random_state(getattr(self, "random_state", None))
-        session = plan.open(voters, bits)
-        consensus = rule.aggregate(session)
-        session.close()
-        return self._publish(consensus, session, plan.guarantee.simulated(bits.certified), names)
+    def plan_for(self, profile):
+        """Return what this aggregator would do with a profile of this shape; ballots are not read.
 
-    def _releases(self, profile, rule, plan, seeds):
-        """Yield this aggregator, fitted on the same voters with one seed after another, as `_checked_plan` said.
+        Parameters
+        ----------
+        profile : Profile or Shape
+            Its numbers of items and voters, and the voters' own epsilons, are read.
 
-        Each release is that of `fit` with the seed as ``random_state``; what no seed changes is done once.
+        Returns
+        -------
+        rule : Rule
+            What decides.
+        plan : Plan
+            What answers it, with the guarantee of one fit.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the parts do not fit together.
         """
-        self._read_ballots(profile, reset=True)
-        open_session = plan.sessions(profile)
-        guarantee = plan.guarantee.simulated(certified=False)
-        together = getattr(rule, "together", 1) if plan.cheap_sessions else 1
-        for start in range(0, len(seeds), together):
-            block = seeds[start : start + together]
-            sessions = [open_session(Bits.from_random_state(seed)) for seed in block]
-            decided = [rule.aggregate(sessions[0])] if together == 1 else rule.aggregate_many(sessions)
-            for seed, session, consensus in zip(block, sessions, decided, strict=True):
-                session.close()
-                if hasattr(self, "random_state"):
-                    self.random_state = seed
-                yield self._publish(consensus, session, guarantee, profile.item_names)
-
-    def _checked_plan(self, profile):
-        """Return (rule, plan) for a profile's numbers of items and voters; its ballots are not read."""
         self._validate_params()
-        return self._plan(profile.n_items, profile.n_voters, _own_epsilons(profile))
+        return self._planned(profile)
+
+    def refits(self, profile, rule, plan, seeds):
+        """Yield this aggregator, fitted on the same voters with one seed after another.
+
+        Each fit is that of `fit` with the seed as ``random_state``; what no seed changes is done once.
+
+        Parameters
+        ----------
+        profile : Profile
+            The ballots.
+        rule, plan : Rule, Plan
+            What `plan_for` gave for this profile.
+        seeds : list of int
+            One for each fit.
+
+        Yields
+        ------
+        self : object
+            The same object again and again: copy what is to be kept.
+        """
+        self.read_ballots(profile, reset=True)
+        for seed, fitted in zip(seeds, self._releases(profile, profile.item_names, rule, plan, seeds), strict=True):
+            if hasattr(self, "random_state"):
+                self.random_state = seed
+            yield fitted
+
+    def _release(self, voters, names, rule, plan):
+        """Return this aggregator, fitted once, with its own ``random_state``."""
+        return next(self._releases(voters, names, rule, plan, [getattr(self, "random_state", None)]))
+
+    def _releases(self, voters, names, rule, plan, random_states):
+        """Open one poll and a session on it for each random state; keep only what may be published."""
+        poll = plan.open(voters)
+        sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
+        for state, session, consensus in zip(random_states, sessions, rule.aggregate_each(asked), strict=True):
+            session.close()
+            yield self._publish(consensus, session, plan.guarantee.simulated(certified=state is None), names)
 
     def _publish(self, consensus, session, guarantee, names):
-        order, facts = consensus
-        for name in [name for name in vars(self) if name.endswith("_") and name not in _ITEMS]:
-            delattr(self, name)  # facts of an earlier fit
+        clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
-        self.consensus_ = items[order]
-        self.ranks_ = order_to_positions(order)
+        self.consensus_ = items[consensus.order]
+        self.ranks_ = order_to_positions(consensus.order)
         self.privacy_ = guarantee
-        for name, value in {**facts, **session.facts}.items():
+        for name, value in {**consensus.published, **session.published}.items():
             setattr(self, f"{name}_", value)
         return self
 
@@ -177,21 +201,20 @@ class RankAggregator(BaseEstimator):
             computed from the ballots exactly, so it is **not** private.
         """
         check_is_fitted(self, "ranks_")
-        return -average_kendall_tau(self.ranks_, self._read_ballots(X, reset=False))
+        return -average_kendall_tau(self.ranks_, self.read_ballots(X))
 
-    def _plan(self, n_items, n_voters=None, voter_epsilon=None, names=None):
-        """Return (rule, plan), from public inputs only."""
+    def _planned(self, shape, items=None):
+        """Return (rule, plan), from public inputs only; `items` where devices and curator must agree on them."""
         channel, rule = self._compose()
-        asks = rule.asks(n_items)
-        field = {} if names is None else {"items": names}  # devices and curator must agree on them
-        if voter_epsilon is None:
-            return rule, channel.plan(asks, n_items, n_voters, **field)
-        if not getattr(channel, "personal_budgets", False):
-            raise ValueError(
-                f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
-                "epsilon for all: leave it out."
-            )
-        return rule, channel.plan(asks, n_items, n_voters, voter_epsilon, **field)
+        agreed = {} if items is None else {"items": items}
+        if shape.voter_epsilon is not None:
+            if not getattr(channel, "personal_budgets", False):
+                raise ValueError(
+                    f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
+                    "epsilon for all: leave it out."
+                )
+            agreed["voter_epsilon"] = np.unique(shape.voter_epsilon)
+        return rule, channel.plan(rule.asks(shape.n_items), shape.n_items, shape.n_voters, **agreed)
 
     def _owed(self, declared):
         """Return what this fit promises, for `privacy.guarantee_of`."""
@@ -238,7 +261,7 @@ class RankAggregator(BaseEstimator):
         """
         self._validate_params()
         names, n_items = _named(items)
-        return self._plan(n_items, None, None if epsilon is None else [epsilon], names)[1].protocol
+        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1].protocol
 
     @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -268,7 +291,7 @@ class RankAggregator(BaseEstimator):
         """
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(reports, n_items, None, epsilons, names=names)
+        return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
 
     @available_if(_channel_can("asks_questions"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -301,10 +324,27 @@ class RankAggregator(BaseEstimator):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(ask, n_items, int(n_voters), names=names)
+        return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
 
-    def _read_ballots(self, X, reset):
-        """Return ballots as a profile that knows the names of its items, which are those of `fit`."""
+    def read_ballots(self, X, reset=False):
+        """Return ballots as a profile that knows the names of its items.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        reset : bool, default=False
+            Whether their items become those of this estimator, as in `fit`; otherwise they must be the same.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        ValueError
+            If X is no set of ballots, or has other items.
+        """
         if not isinstance(X, Profile):
             X = self._read_table(X, reset)
         elif reset:
@@ -338,11 +378,6 @@ class RankAggregator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _own_epsilons(profile):
-    """Return the public grid of the voters' own epsilons, or None."""
-    return None if profile.voter_epsilon is None else np.unique(profile.voter_epsilon)
 
 
 def _named(items):

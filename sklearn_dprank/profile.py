@@ -4,17 +4,35 @@ from collections.abc import Iterator
 from copy import copy
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .chunks import is_lazy, reduce_partitions
 from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
 from .names import checked_names, column_names, is_frame, names_differ
+from .partitions import is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
 from .tables import refuse_no_table
 
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
+
+
+class Shape(NamedTuple):
+    """What is public of a set of ballots: as much of a `Profile` as a plan reads.
+
+    Attributes
+    ----------
+    n_items : int
+        Number of items.
+    n_voters : int or None, default=None
+        Number of voters, where it is public and known.
+    voter_epsilon : sequence of float or None, default=None
+        The voters' own, public epsilons.
+    """
+
+    n_items: int
+    n_voters: int | None = None
+    voter_epsilon: Any = None
 
 
 class Profile:

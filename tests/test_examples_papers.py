@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dprank import LDPKwikSort, LDPQuickSort
+from sklearn_dprank import LDPKwikSort, LDPQuickSort, PositionalRule
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import SortByScore
@@ -38,8 +38,7 @@ def example():
             return module
 
         yield load
-        for name in ("_data", "_measure"):
-            sys.modules.pop(name, None)
+        sys.modules.pop("_shared", None)
 
 
 @pytest.fixture(autouse=True)
@@ -57,33 +56,41 @@ def is_picture(path):
     return path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatch):
-    data = example("_data")
+def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatch, capsys):
+    data = example("_shared")
+    monkeypatch.setattr("sys.argv", ["plot.py", "--pictures", str(tmp_path)])
+    arguments = data.begin()
+    printed = capsys.readouterr().out
+    assert arguments.pictures == tmp_path and not arguments.full
     votes = data.real("TurkDots")
     assert votes.title == "Mallows in place of TurkDots" and votes.ballots.shape == (795, 4)
-    assert "TurkDots, TurkPuzzle, SUSHI" in data.announcement() and "stand in" in data.announcement()
+    assert "TurkDots, TurkPuzzle, SUSHI" in printed and "stand in" in printed
     (tmp_path / "00024-00000001.soc").write_text("# NUMBER ALTERNATIVES: 4\n3: 2,1,3,4\n1: 4,3,2,1\n")
     monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(tmp_path))
     title, ballots = data.real("TurkDots")
     assert title == "TurkDots"
     assert sorted(ballots.tolist()) == [[1, 0, 2, 3]] * 3 + [[3, 2, 1, 0]]
     assert data.real("SUSHI").title == "Mallows in place of SUSHI"
-    assert "TurkDots" not in data.announcement()
+    data.begin()
+    printed = capsys.readouterr().out
+    assert "TurkPuzzle, SUSHI" in printed and "TurkDots" not in printed
 
 
 @pytest.mark.parametrize(("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420)])
 def test_replacements_are_spread_like_the_real_votes(example, name, distance):
-    data, measure = example("_data"), example("_measure")
-    profile = Profile.from_rankings(data.real(name).ballots)
+    shared = example("_shared")
+    profile = Profile.from_rankings(shared.real(name).ballots)
     borda = np.argsort(np.argsort(-profile.net_wins))
-    assert measure.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
+    assert shared.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
 
 
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
-def test_real_votes(example, monkeypatch):
+def test_real_votes(example, monkeypatch, capsys):
     monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)
-    data = example("_data")
-    assert "Real rankings" in data.announcement()
+    monkeypatch.setattr("sys.argv", ["plot.py", "--full"])
+    data = example("_shared")
+    assert data.begin().full
+    assert "Real rankings" in capsys.readouterr().out
     assert [data.real(name).ballots.shape for name in ("TurkDots", "TurkPuzzle", "SUSHI")] == [
         (795, 4),
         (793, 4),
@@ -92,7 +99,7 @@ def test_real_votes(example, monkeypatch):
 
 
 def test_theta_is_one_minus_phi_and_some_are_voters(example):
-    data = example("_data")
+    data = example("_shared")
     votes = data.mallows(4000, 2, 0.5)
     share = np.mean(votes.ballots[:, 0] == 0)
     assert max(share, 1 - share) == pytest.approx(1 / 1.5, abs=0.03)
@@ -101,18 +108,18 @@ def test_theta_is_one_minus_phi_and_some_are_voters(example):
 
 
 def test_kept_estimates_change_nothing_and_are_estimates(example):
-    data, measure = example("_data"), example("_measure")
-    profile = Profile.from_rankings(data.mallows(3000, 5, 0.5).ballots)
-    kept = measure.ldp(6.0, RandomizedResponse(2)).set_params(random_state=3).fit(profile)
+    shared = example("_shared")
+    profile = Profile.from_rankings(shared.mallows(3000, 5, 0.5).ballots)
+    kept = shared.ldp(6.0, RandomizedResponse(2)).set_params(random_state=3).fit(profile)
     plain = LDPKwikSort(6.0, n_queries=2, random_state=3).fit(profile)
     assert kept.ranks_.tolist() == plain.ranks_.tolist()
     assert kept.margins_ == pytest.approx(profile.margins / 3000, abs=0.15)
-    djw = measure.ldp(6.0, HypercubeSampling(), SortByScore()).set_params(random_state=3).fit(profile)
+    djw = shared.ldp(6.0, HypercubeSampling(), SortByScore()).set_params(random_state=3).fit(profile)
     assert djw.margins_ == pytest.approx(profile.margins / 3000, abs=0.15)
 
 
 def test_error_rate_against_pair_by_pair(example):
-    measure = example("_measure")
+    measure = example("_shared")
     rng = np.random.default_rng(0)
     profile = Profile.from_rankings(rng.permuted(np.tile(np.arange(5), (7, 1)), axis=1))
 
@@ -135,8 +142,7 @@ def test_error_rate_against_pair_by_pair(example):
 
 
 def test_claims_are_counted_and_summed_up(example, capsys):
-    measure = example("_measure")
-    measure._VERDICTS.clear()
+    measure = example("_shared")
     measure.claim("one", [True, True], "so")
     measure.claim("two", [True, False])
     measure.claim("three", False)
@@ -144,11 +150,32 @@ def test_claims_are_counted_and_summed_up(example, capsys):
     printed = capsys.readouterr().out
     assert "* one\n  held (2 of 2): so\n* two\n  held in part (1 of 2)\n* three\n  did not hold\n" in printed
     assert "What held:\n  - one\nWhat held in part:\n  - two\nWhat did not hold:\n  - three\n" in printed
-    measure._VERDICTS.clear()
+    measure.summary()
+    assert capsys.readouterr().out == ""  # the next example begins anew
+
+
+def test_sweep_and_excess(example):
+    shared = example("_shared")
+    swept = shared.sweep(lambda x: {"sum": [x + 1, x + 2], "product": [x, 2 * x]}, (3, 5, 7))
+    assert swept["sum"].tolist() == [[4, 5], [6, 7], [8, 9]]
+    assert swept["product"].tolist() == [[3, 6], [5, 10], [7, 14]]
+    profile = Profile.from_rankings([[0, 1, 2]] * 3 + [[1, 0, 2]])
+    found = shared.excess(PositionalRule(scores=[0, 1, 2]), profile, [0, 1, 2], 2)
+    assert found == pytest.approx([22 / 24 - 2 / 24] * 2)  # the reverse against the optimum: 11 of 12 pairs, 1 of 12
+
+
+def test_curves_draw_means_and_label_what_was_measured(example):
+    shared = example("_shared")
+    _, ((ax,),) = shared.panels(1, 1)
+    shared.curves(ax, (500, 20000), {"a": [[1, 3], [5, 7]], "b": [[0], [1]]}, "title", "x", ticks=True)
+    assert ax.get_legend_handles_labels()[1] == ["a", "b"]
+    assert [bars.lines[0].get_ydata().tolist() for bars in ax.containers] == [[2, 6], [0, 1]]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["500", "20k"]
+    assert (ax.get_title(), ax.get_xlabel()) == ("title", "x")
 
 
 def test_yan_queries(example, tmp_path):
-    yan, data = example("plot_yan_2020"), example("_data")
+    yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
     assert yan.query_counts(4) == [1, 2, 3, 4, 5, 6] and yan.query_counts(15) == [1, 2, 3, 4, 5, 16, 105]
     for name in yan.RANDOMIZERS:
@@ -161,7 +188,7 @@ def test_yan_queries(example, tmp_path):
 
 
 def test_yan_epsilon_voters_and_time(example, tmp_path):
-    yan, data = example("plot_yan_2020"), example("_data")
+    yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
     result = yan.sweep_epsilon(votes, (0.1, 5.0), 6)
     kwiksort, central, rr, lap = (mean(np.moveaxis(result[name], 1, -1)) for name in yan.NAMES)
@@ -207,7 +234,7 @@ def test_song_accounting(example, tmp_path):
 
 
 def test_song_figures(example, tmp_path, monkeypatch):
-    song, data = example("plot_song_2022"), example("_data")
+    song, data = example("plot_song_2022"), example("_shared")
     votes = data.mallows(500, 4, 0.5)
     monkeypatch.setattr(song, "N_VOTERS", 200)
     same = song.same_noise(votes, SMALL)
@@ -234,7 +261,7 @@ def test_song_quicksort_flips_as_often_as_the_published_noise(example):
 
 def test_song_measures_each_crowd_on_itself(example):
     song = example("plot_song_2022")
-    votes = example("_data").mallows(300, 4, 0.75)
+    votes = example("_shared").mallows(300, 4, 0.75)
     scores = song.measured(song.published(1.0, 1, "hierarchical"), votes, crowds=2, repeats=3)
     assert scores.shape == (6,) and (scores > 0).all() and (scores < 1).all()
     assert song.one_is_best(np.array([[0.1, 0.1], [0.5, 0.5]])) and not song.one_is_best(
@@ -243,7 +270,7 @@ def test_song_measures_each_crowd_on_itself(example):
 
 
 def test_alabi_answers(example, tmp_path):
-    alabi, data = example("plot_alabi_2022"), example("_data")
+    alabi, data = example("plot_alabi_2022"), example("_shared")
     few, many = (alabi.share_errors(data.mallows(n, 10, 0.1), repeats=6) for n in (500, 8000))
     djw, everything, one = alabi.DEVICES
     for name in (djw, everything):
@@ -252,12 +279,12 @@ def test_alabi_answers(example, tmp_path):
     assert many[djw].mean() / many[one].mean() == pytest.approx(16.9 / 14.5, rel=0.15)
     swept = {name: np.array([few[name], many[name]]) for name in few}
     assert alabi.slope((500, 8000), swept[djw]) == pytest.approx(-0.5, abs=0.06)
-    alabi.draw_lines([swept], [(500, 8000)], ["voters"], [""], "error", "", "shares", tmp_path)
+    alabi.finish(alabi.draw([swept], [(500, 8000)], ["voters"], [""], "error"), "", "shares", tmp_path)
     assert is_picture(tmp_path / "shares.png")
 
 
 def test_alabi_rankings(example, tmp_path):
-    alabi, data = example("plot_alabi_2022"), example("_data")
+    alabi, data = example("plot_alabi_2022"), example("_shared")
     votes = data.mallows(2000, 8, 0.25)
     found = alabi.sweep(lambda epsilon: alabi.excesses(votes, epsilon, 5), (0.5, 4.0))
     nine, twelve, single = alabi.MECHANISMS
@@ -267,7 +294,9 @@ def test_alabi_rankings(example, tmp_path):
         assert averages[name][1] < averages[name][0]
     assert (averages[nine] <= averages[alabi.BOUND]).all()
     assert (averages[nine] < averages[twelve]).all()
-    alabi.draw_excesses([found], [(0.5, 4.0)], ["epsilon"], [""], "", "excess", tmp_path)
+    figure = alabi.draw_excesses([found], [(0.5, 4.0)], ["epsilon"], [""])
+    assert {alabi.BOUND, alabi.COIN, *alabi.MECHANISMS} == set(figure.axes[0].get_legend_handles_labels()[1])
+    alabi.finish(figure, "", "excess", tmp_path)
     assert is_picture(tmp_path / "excess.png")
 
 
@@ -282,9 +311,9 @@ def test_epsilon_saved(example):
 
 
 def test_beyond_local(example, tmp_path, capsys):
-    beyond, data = example("plot_beyond_local"), example("_data")
+    beyond, data = example("plot_beyond_local"), example("_shared")
     votes = data.mallows(1000, 8, 0.25)
-    local = beyond.sweep(beyond.LOCAL, votes, (0.5, 2.0), 6)
+    local = beyond.excesses(beyond.local, votes, (0.5, 2.0), 6)
     averages = {name: mean(scores) for name, scores in local.items()}
     assert all(errors[1] < errors[0] for errors in averages.values())
     for name in ("one pair, Bradley-Terry", "adaptive rounds", "PrivUnitG Borda"):
@@ -296,8 +325,8 @@ def test_beyond_local(example, tmp_path, capsys):
 
 
 def test_beyond_shuffled(example):
-    beyond, data = example("plot_beyond_local"), example("_data")
-    mixed = beyond.sweep(beyond.SHUFFLED, data.mallows(1000, 8, 0.25), (0.4,), 5)
+    beyond, data = example("plot_beyond_local"), example("_shared")
+    mixed = beyond.excesses(beyond.shuffled, data.mallows(1000, 8, 0.25), (0.4,), 5)
     averages = {name: mean(scores)[0] for name, scores in mixed.items()}
     assert min(averages, key=averages.get) == "hidden pair, Bradley-Terry"
     assert averages["hidden pair, Bradley-Terry"] < averages["assigned pair, Bradley-Terry"] / 2

@@ -54,8 +54,8 @@ def test_links_into_the_tree(path):
 
 
 def test_how_many_voters():
-    """The table is what `recommend` says, printed by the script that simulates."""
-    script = ROOT / "examples" / "simulate_recommendations.py"
+    """The table is what `recommend` says, printed by an example."""
+    script = ROOT / "examples" / "how_many_voters.py"
     spec = importlib.util.spec_from_file_location(script.stem, script)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -14,6 +14,7 @@ from ..base import (
     StrOptions,
 )
 from ..channels import Central
+from ..mechanisms import Exponential
 from ..queries import KemenyUtility, MaxViolatedMargin
 from ..rules import Choose, ChooseNearAnchor, KwikSortRule
 
@@ -204,8 +205,8 @@ class DPKemenySampler(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        channel = Central(self.epsilon, noise="exponential", neighboring=self.neighboring)
-        return channel, Choose(KemenyUtility(self.sampler, self.verbose))
+        drawn = Exponential(self.sampler, self.verbose)
+        return Central(self.epsilon, noise=drawn, neighboring=self.neighboring), Choose(KemenyUtility())
 
 
 class DPPrudentOrder(RankAggregator):

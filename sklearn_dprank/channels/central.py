@@ -1,22 +1,19 @@
 """A trusted curator: noise is added to what the ballots say together."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from ..mechanisms import ExponentialMechanism, additive_noise, exponential_mechanism
+from ..mechanisms import MECHANISMS, Calibrated
 from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
 from ..privacy.rounding import exact, rounded_up
-from ..queries import Ask, Histogram, NetWins, OrderUtility, PositionalScores, Query, ScoresByHistogram, Sensitivity
-from .plan import Plan, Publication, Session, check_asks, refuse
-
-_NOISES = ("laplace", "gaussian", "knorm", "exponential")
+from ..queries import Ask, Publication, Query, Sensitivity
+from .plan import Plan, Session, check_asks, refuse
 
 
 class _Price(NamedTuple):
@@ -24,7 +21,7 @@ class _Price(NamedTuple):
 
     query: Query
     sensitivity: Sensitivity
-    mechanism: Any
+    mechanism: Calibrated
     times: int
     epsilon: Fraction
 
@@ -38,8 +35,8 @@ class Central(BaseEstimator):
         Total privacy loss, in nats.
     delta : float, default=0.0
         Total failure probability; needed by Gaussian noise and only by it.
-    noise : {"laplace", "gaussian", "knorm", "exponential"}, default="laplace"
-        What is added to the answers. Orders are always drawn by the exponential mechanism, and
+    noise : {"laplace", "gaussian", "knorm", "exponential"} or Mechanism, default="laplace"
+        What is added to the answers. Orders are drawn by the exponential mechanism where this is another, and
         "exponential" answers nothing else.
     release : Query or None, default=None
         None pays for each question as the rule asks it. A query is published once for the whole
@@ -86,42 +83,38 @@ class Central(BaseEstimator):
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
         prices = {ask.query.kind: self._price(ask, epsilon * Fraction(ask.share), n_items) for ask in asks}
-        reads_ballots = any(isinstance(price.query, (Histogram, ScoresByHistogram)) for price in prices.values())
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()), epsilon, prices)
-        return Plan(guarantee, _Opener(prices, release, self.neighboring), reads_ballots=reads_ballots)
+        needs = frozenset(price.query.needs for price in prices.values())
+        return Plan(guarantee, partial(_CentralPoll, prices, release, self.neighboring), needs=needs)
 
     def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
         for ask in asks:
             if not ask.query.follows_from(self.release):
                 refuse(self, ask.query, f"release={self.release} does not determine it.")
-        scores = {ask.query for ask in asks if isinstance(ask.query, (NetWins, PositionalScores))}
-        release = self.release
-        if release == Histogram() and all(isinstance(ask.query, PositionalScores) for ask in asks):
-            release = Histogram(unseen_last=True)
-        if isinstance(release, Histogram) and n_items > release.largest:
-            if self.noise == "gaussian" and len(asks) == len(scores) == 1:
-                release = ScoresByHistogram(scores.pop())
+        release = self.release.covering([ask.query for ask in asks])
+        if len(asks) == 1:
+            release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
         release.check(n_items)
         return [Ask(release)], release
 
     def _price(self, ask, budget, n_items):
         """Return what one kind of query gets for its share of the budget."""
         query, times = ask.query, ask.times
-        sensitivity = query.sensitivity(n_items, self.neighboring)
-        if isinstance(query, OrderUtility):
+        sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
+        if query.answered_with == "order":
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
-            mechanism = exponential_mechanism(sensitivity, budget, n_items, times, query.options(n_items))
-            return _Price(query, sensitivity, mechanism, times, budget / times)
-        if self.noise == "exponential":
+            if mechanism.answers_with != "order":
+                mechanism = MECHANISMS["exponential"]
+        elif mechanism.answers_with == "order":
             refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")
-        if self.noise == "knorm" and sensitivity.gauge is None:
-            refuse(self, query, "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'.")
+        if remedy := mechanism.refusal(query, n_items):
+            refuse(self, query, remedy)
         covered = self._published(query, n_items, sensitivity) if self.calibration == "published" else sensitivity
         delta = float(exact(self.delta) * Fraction(ask.share))
-        noise = additive_noise(self.noise, covered, budget, delta, times)
-        return _Price(query, sensitivity, noise, times, budget * Fraction(sensitivity.l1, covered.l1) / times)
+        calibrated = mechanism.calibrated(query, covered, n_items, budget, delta, times)
+        return _Price(query, sensitivity, calibrated, times, budget * Fraction(sensitivity.l1, covered.l1) / times)
 
     def _guarantee(self, loss, epsilon, prices):
         used = [price.mechanism for price in prices.values()]
@@ -136,9 +129,16 @@ class Central(BaseEstimator):
 
     def _published(self, query, n_items, sensitivity):
         l1 = query.published_l1(n_items)
-        if l1 is None or self.noise != "laplace":
+        if l1 is None or not self._mechanism().has_published_scale:
             refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
         return sensitivity._replace(l1=l1)
+
+    def _mechanism(self):
+        if isinstance(self.noise, str) and self.noise in MECHANISMS:
+            return MECHANISMS[self.noise]
+        if isinstance(self.noise, (str, type)) or not hasattr(self.noise, "calibrated"):
+            raise ValueError(f"noise must be one of {list(MECHANISMS)} or a mechanism object, got {self.noise!r}.")
+        return self.noise
 
     def _check(self):
         if isinstance(self.release, type):
@@ -147,11 +147,12 @@ class Central(BaseEstimator):
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighboring(self.neighboring)
-        if self.noise not in _NOISES:
-            raise ValueError(f"noise must be one of {list(_NOISES)}, got {self.noise!r}.")
-        if self.noise == "gaussian" and self.delta == 0:
-            raise ValueError("noise='gaussian' needs delta > 0, got delta=0; set delta=1e-6, say, or noise='laplace'.")
-        if self.noise != "gaussian" and self.delta > 0:
+        pure = self._mechanism().pure
+        if not pure and self.delta == 0:
+            raise ValueError(
+                f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say, or noise='laplace'."
+            )
+        if pure and self.delta > 0:
             raise ValueError(
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."
@@ -160,77 +161,68 @@ class Central(BaseEstimator):
             raise ValueError(f"calibration must be 'exact' or 'published', got {self.calibration!r}.")
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Opens sessions at fixed prices."""
+class _CentralPoll:
+    """A profile, and what no noise changes of it: the last sampler, which may hold a large table."""
 
-    prices: dict
-    release: Any
-    neighboring: str
+    def __init__(self, prices, release, neighboring, profile):
+        self.prices, self.neighboring = prices, neighboring
+        self.n_items = profile.n_items
+        self._release, self._profile = release, profile
+        self._kept: tuple[Any, Any] = (None, None)
 
-    def sessions(self, profile):
-        """Return what opens session after session; they share what costs a pass or a table."""
-        return partial(self, profile, shared={})
-
-    def __call__(self, profile, bits, shared=None):
-        session = _CentralSession(profile, self.prices, self.neighboring, bits, shared)
-        if self.release is not None:
-            session.publish(self.release)
+    def __call__(self, bits):
+        session = _CentralSession(self, bits)
+        if self._release is not None:
+            session.publish(self._release)
         return session
+
+    def sampler(self, query, mechanism, completion):
+        """Return what draws answers to a query; one for all sessions, unless coins complete ballots for each anew.
+
+        A session's random anchor never comes back: no more than the last sampler is kept.
+        """
+        if self._kept[0] == (query, mechanism):
+            return self._kept[1]
+        sampler = mechanism.sampler(query, query.vector(self._profile, completion))
+        if query.needs != "positions" or self._profile.strict:
+            self._kept = (query, mechanism), sampler
+        return sampler
+
+    def __getstate__(self):
+        return {**vars(self), "_kept": (None, None)}
 
 
 class _CentralSession(Session):
-    def __init__(self, profile, prices, neighboring, bits, shared=None):
-        super().__init__(profile.n_items, bits.coins)
-        self._shared = shared
-        self._profile = profile
-        self._prices = prices
-        self._neighboring = neighboring
+    def __init__(self, poll, bits):
+        super().__init__(poll.n_items, bits.coins)
+        self._poll = poll
         self._noise = bits.noise
-        # A stream of its own: a sweep, which completes strict ballots once, tosses the rule's coins as a fit does.
+        # A stream of its own: where ballots are completed once for many sessions, the rule's coins stay the same.
         self._completion = bits.assignment
-        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
+        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in poll.prices.items()})
         self._answers: dict[Any, Any] = {}
-        self._published: Publication | None = None
+        self._publication: Publication | None = None
 
     def publish(self, query):
         """Answer `query` now; from here on everything is derived from it."""
-        self._published = Publication(query.meaning, self.answer(query))
+        self._publication = Publication(query.meaning, self.answer(query))
 
     def answer(self, query):
-        if self._published is not None:
-            return self._published.derive(query)
+        if self._publication is not None:
+            return self._publication.derive(query)
         answer = self._answers.get(query)
         if answer is None:  # an answer given again is free
             self._check_price(query)
             self._ledger.charge(query.kind)
-            released = self._released(query, self._prices[query.kind].mechanism)
+            mechanism = self._poll.prices[query.kind].mechanism
+            released = self._poll.sampler(query, mechanism, self._completion).draw(self._noise)
             answer = self._answers[query] = query.read(released, self.n_items)
         return answer
 
     def _check_price(self, query):
         """Raise unless the query is no more sensitive than the one of its kind that was priced, if there is one."""
-        price = self._prices.get(query.kind)
+        price = self._poll.prices.get(query.kind)
         if price is None or query == price.query:
             return
-        if not query.sensitivity(self.n_items, self._neighboring).within(price.sensitivity):
+        if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):
             raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")
-
-    def _released(self, query, mechanism):
-        if self._shared is not None:
-            if isinstance(mechanism, ExponentialMechanism):
-                sampler = self._once((query, mechanism), lambda: mechanism.sampler(query, self._exact(query)))
-                return sampler(self._noise)
-            if isinstance(query, (Histogram, ScoresByHistogram)) and self._profile.strict:
-                return mechanism.release(query, self._once(query, lambda: self._exact(query)), self._noise)
-        return mechanism.release(query, self._exact(query), self._noise)
-
-    def _exact(self, query):
-        return query.vector(self._profile, self._completion)
-
-    def _once(self, key, make):
-        """Return what no noise changes; the sessions of one sweep share the last of it (none near random anchors)."""
-        if key not in self._shared:
-            self._shared.clear()  # a table is large, and an anchor of an earlier session never comes back
-            self._shared[key] = make()
-        return self._shared[key]

@@ -5,7 +5,6 @@ from warnings import warn
 from sklearn.base import BaseEstimator
 
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import OrderUtility
 from .plan import Plan, Session, refuse
 
 
@@ -31,20 +30,29 @@ class Exact(BaseEstimator):
             If the rule asks the channel to choose an order at random.
         """
         for ask in asks:
-            if isinstance(ask.query, OrderUtility):
+            if ask.query.answered_with == "order":
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
-        return Plan(PrivacyGuarantee.nothing(), _ExactSession)
+        needs = frozenset(ask.query.needs for ask in asks)
+        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs)
 
 
-class _ExactSession(Session):
-    def __init__(self, profile, bits):
-        super().__init__(profile.n_items, bits.coins, fair_ties=False)
+class _ExactPoll:
+    def __init__(self, profile):
         if profile.silent:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
                 stacklevel=5,  # where `fit` was called
             )
+        self._profile = profile
+
+    def __call__(self, bits):
+        return _ExactSession(self._profile, bits)
+
+
+class _ExactSession(Session):
+    def __init__(self, profile, bits):
+        super().__init__(profile.n_items, bits.coins, fair_ties=False)
         self._profile = profile
 
     def answer(self, query):

@@ -1,8 +1,8 @@
 """Nobody is trusted, and the curator may ask again: each voter answers a few questions, randomised."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_ma
 from ..randomizers.base import as_text, both_ways, drafted, flip_within
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of, require_answer, require_pair
 from ..randomizers.response import counted_wins
-from .plan import Plan, Session, ballots_of, refuse
-from .schedules import Slots, Terms
+from .plan import POSITIONS, Plan, Session, ballots_of, refuse
+from .schedules import Slots
 
 
 class Interactive(BaseEstimator):
@@ -72,7 +72,7 @@ class Interactive(BaseEstimator):
             flip_grid=FLIP_GRID,
         )
         guarantee = PrivacyGuarantee(float(self.epsilon), 0.0, "local", "replace", terms.how)
-        return Plan(guarantee, _Opener(terms, protocol, n_voters), protocol, reads_ballots=True)
+        return Plan(guarantee, partial(_InteractivePoll, terms, protocol, n_voters), protocol, needs=POSITIONS)
 
 
 def _flips(epsilon, terms):
@@ -84,17 +84,21 @@ def _flips(epsilon, terms):
     return {"each": each, "last": flip_within(reserve) if reserve else None}
 
 
-@dataclass(frozen=True)
-class _Opener:
-    terms: Terms
-    protocol: dict
-    n_voters: int | None
+class _InteractivePoll:
+    """Voters who can be asked, here or in the field."""
 
-    def __call__(self, voters, bits):
-        if isinstance(voters, Profile):
-            crowd: Any = _Simulated(ballots_of(voters), bits, self.protocol)
-            return _InteractiveSession(crowd, voters.n_voters, self.terms, self.protocol, bits)
-        return _InteractiveSession(_Field(voters, self.protocol), self.n_voters, self.terms, self.protocol, bits)
+    def __init__(self, terms, protocol, n_voters, voters):
+        self._terms, self._protocol = terms, protocol
+        self._ballots = ballots_of(voters) if isinstance(voters, Profile) else None
+        self._voters: Any = voters
+        self._n_voters = voters.n_voters if isinstance(voters, Profile) else n_voters
+
+    def __call__(self, bits):
+        if self._ballots is None:
+            crowd: Any = _Field(self._voters, self._protocol)
+        else:
+            crowd = _Simulated(self._ballots, bits, self._protocol)
+        return _InteractiveSession(crowd, self._n_voters, self._terms, self._protocol, bits)
 
 
 class _InteractiveSession(Session):
@@ -122,7 +126,7 @@ class _InteractiveSession(Session):
 
     def close(self):
         self._crowd.close()
-        self.facts = self._inbox.facts
+        self.published = self._inbox.published
 
     def _tallies(self, kind, voters, pairs):
         if pairs is None:

@@ -1,6 +1,6 @@
 """Nobody is trusted: each voter's device randomises the ballot, once."""
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -9,11 +9,11 @@ from ..devices.protocol import digest
 from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
-from ..queries import PairTallies
+from ..queries import PairTallies, Publication
 from ..randomizers import RandomizedResponse, RefusedReport
 from ..randomizers.base import simulated
 from ..randomizers.reports import Inbox, as_reports, protocol_of
-from .plan import Plan, Publication, PublishedSession, ballots_of, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
 
@@ -90,48 +90,60 @@ class Local(BaseEstimator):
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
-        return Plan(guarantee, _Opener(randomizer, protocols, personal), protocols[min(grid)], reads_ballots=True)
+        return Plan(
+            guarantee, partial(_LocalPoll, randomizer, protocols, personal), protocols[min(grid)], needs=POSITIONS
+        )
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Collects one report a voter, and opens a session on what they say together."""
+class _LocalPoll:
+    """One report a voter: those of the field, read once, or those that devices draw here for each session."""
 
-    randomizer: Any
-    protocols: dict[float, dict]
-    personal: bool
-
-    def __call__(self, voters, bits):
-        counters = {epsilon: self.randomizer.counter(protocol) for epsilon, protocol in self.protocols.items()}
-        heard = dict.fromkeys(counters, 0)
-        inbox = Inbox()
+    def __init__(self, randomizer, protocols, personal, voters):
+        self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
+        self._inbox = Inbox()
         if isinstance(voters, Profile):
-            for epsilon, ballots in self._groups(voters):
-                simulated(counters[epsilon], self.protocols[epsilon], ballots, bits)
-                heard[epsilon] += ballots.table.shape[1]
-            inbox.accepted = voters.n_voters
-        else:
-            inbox.read(as_reports(voters), self._taker(counters, heard))
-            inbox.require(
-                "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
-                "the same order" + ("." if self.personal else "; where voters have their own epsilon, give epsilons=.")
-            )
-        n_items = len(next(iter(self.protocols.values()))["items"])
-        answer = self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
-        return PublishedSession(n_items, bits.coins, Publication(self.randomizer.releases, answer), inbox.facts)
+            self._groups: Any = list(self._grouped(voters))
+            self._inbox.accepted = voters.n_voters
+            return
+        self._groups = None
+        counters, heard = self._empty()
+        self._inbox.read(as_reports(voters), self._taker(counters, heard))
+        self._inbox.require(
+            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
+            "the same order" + ("." if personal else "; where voters have their own epsilon, give epsilons=.")
+        )
+        self._answer = self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
 
-    def _groups(self, profile):
+    def __call__(self, bits):
+        n_items = len(next(iter(self._protocols.values()))["items"])
+        answer = self._answer if self._groups is None else self._simulated(bits)
+        publication = Publication(self._randomizer.releases, answer)
+        return PublishedSession(n_items, bits.coins, publication, self._inbox.published)
+
+    def _empty(self):
+        """Return counters by epsilon, and of how many voters each counts."""
+        counters = {epsilon: self._randomizer.counter(protocol) for epsilon, protocol in self._protocols.items()}
+        return counters, dict.fromkeys(counters, 0)
+
+    def _simulated(self, bits):
+        counters, heard = self._empty()
+        for epsilon, ballots in self._groups:
+            simulated(counters[epsilon], self._protocols[epsilon], ballots, bits)
+            heard[epsilon] += ballots.table.shape[1]
+        return self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
+
+    def _grouped(self, profile):
         """Yield (epsilon, ballots) of the voters with each epsilon."""
         ballots = ballots_of(profile)
-        for epsilon in self.protocols:
-            if self.personal:
+        for epsilon in self._protocols:
+            if self._personal:
                 yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])
             else:
                 yield epsilon, ballots
 
     def _taker(self, counters, heard):
         """Return what counts one report, with those of its protocol."""
-        epsilons = {digest(protocol): epsilon for epsilon, protocol in self.protocols.items()}
+        epsilons = {digest(protocol): epsilon for epsilon, protocol in self._protocols.items()}
 
         def take(report):
             epsilon = epsilons.get(protocol_of(report))
@@ -144,8 +156,8 @@ class _Opener:
 
     def _combined(self, answers, heard):
         """Return one answer: tallies side by side, estimates by the inverse of their variance."""
-        if isinstance(self.randomizer.releases, PairTallies):
+        if isinstance(self._randomizer.releases, PairTallies):
             return tuple(tally for answer in answers.values() for tally in answer)
-        weight = {e: heard[e] / self.randomizer.variance(self.protocols[e]) for e in answers}
+        weight = {e: heard[e] / self._randomizer.variance(self._protocols[e]) for e in answers}
         total = sum(weight.values()) or 1.0
         return sum(weight[e] / total * answers[e] for e in answers)

@@ -1,20 +1,21 @@
-"""What every channel hands out: a plan made from public inputs, and a session that sees ballots."""
+"""What every channel hands out: a plan from public inputs, a poll of the voters, and a session of answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import PairTallies
+
+#: What devices that run here need of a Profile.
+POSITIONS = frozenset({"positions"})
 
 
 class Session:
-    """The only object that sees ballots: rules ask it and see answers.
+    """One release: rules ask it and see answers, never ballots.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class Session:
         self.coins = coins
         self._fair_ties = fair_ties
         #: What the channel publishes besides the consensus, by name.
-        self.facts: dict[str, Any] = {}
+        self.published: dict[str, Any] = {}
 
     def answer(self, query):
         """Return the answer to `query`.
@@ -55,38 +56,6 @@ class Session:
         return bool(self.coins.integer(2)) if self._fair_ties else i < j
 
 
-class Publication:
-    """One published answer, and what follows from it: free, and derived once.
-
-    Parameters
-    ----------
-    query : Query
-        What was answered.
-    answer : object
-        Its answer.
-    """
-
-    def __init__(self, query, answer):
-        self._query = query
-        self._answers = {query: answer}
-
-    def derive(self, query):
-        """Return the answer to `query`.
-
-        Raises
-        ------
-        LookupError
-            If it does not follow from the publication.
-        """
-        if query not in self._answers:
-            step = next((step for step in query.steps if step.follows_from(self._query)), None)
-            if step is None:
-                self._answers[query] = query.derive(self._query, self._answers[self._query])
-            else:
-                self._answers[query] = query.step(step, self.derive(step))
-        return self._answers[query]
-
-
 class PublishedSession(Session):
     """A session whose every answer follows from one publication.
 
@@ -97,18 +66,28 @@ class PublishedSession(Session):
     coins : BitSource
         Randomness that rules may use.
     publication : Publication
-        What was published.
-    facts : dict
+        What everything is derived from.
+    published : dict
         What the channel publishes besides.
     """
 
-    def __init__(self, n_items, coins, publication, facts):
+    def __init__(self, n_items, coins, publication, published):
         super().__init__(n_items, coins)
         self._publication = publication
-        self.facts = facts
+        self.published = published
 
     def answer(self, query):
         return self._publication.derive(query)
+
+
+class Poll(Protocol):
+    """The voters of one plan, read once: ballots, or the reports of the field.
+
+    Called with `Bits`, it opens a session: fresh randomness on the same voters. A fit is one session of a poll, a sweep
+    is many. Polls can be pickled; what they keep for the next session, they forget then.
+    """
+
+    def __call__(self, bits) -> Session: ...
 
 
 @dataclass(frozen=True)
@@ -118,33 +97,19 @@ class Plan:
     Attributes
     ----------
     guarantee : PrivacyGuarantee
-        The ceiling that the session keeps.
-    open : callable of (voters, bits) -> Session
-        Opens the session on a Profile, or on reports from the field.
+        The ceiling that every session keeps.
+    open : callable of (voters) -> Poll
+        Opens the poll of a Profile, or of voters in the field.
     protocol : dict or None
         What devices must know, as JSON-able data; None where voters hand over their ballots.
-    reads_ballots : bool
-        Whether a session needs the ballots of a Profile; else its counts will do.
+    needs : frozenset of {"counts", "placements", "positions"}
+        What sessions need of a Profile, as queries say it.
     """
 
     guarantee: PrivacyGuarantee
-    open: Callable[..., Session]
+    open: Callable[[Any], Poll]
     protocol: dict | None = None
-    reads_ballots: bool = False
-
-    @property
-    def cheap_sessions(self):
-        """Whether opening a session is no pass over ballots, so that many may be opened at once."""
-        return not self.reads_ballots
-
-    def sessions(self, voters):
-        """Return what opens one session after another on the same voters: a callable of (bits).
-
-        Where the channel can, what depends on the ballots and not on the noise is worked out once. It lives as long
-        as the callable, so it is for simulations: a release opens one session.
-        """
-        prepare = getattr(self.open, "sessions", None)
-        return partial(self.open, voters) if prepare is None else prepare(voters)
+    needs: frozenset[str] = frozenset()
 
 
 def check_asks(channel, asks):
@@ -180,7 +145,7 @@ def refuse_underived(channel, asks, released, remedy):
     for ask in asks:
         if not ask.query.follows_from(released):
             refuse(channel, ask.query, remedy)
-        if ask.times > 1 and isinstance(ask.query, PairTallies):
+        if ask.times > 1 and ask.query.asks_anew:
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 

@@ -1,8 +1,8 @@
 """A trusted shuffler between the voters' devices and the curator."""
 
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ from ..privacy.checks import check_delta, check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
-from ..queries import PairTallies, Tallies, n_pairs
+from ..queries import PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import as_text, cost_as_text, drafted, flip_within
 from ..randomizers.reports import (
     Inbox,
@@ -25,7 +25,7 @@ from ..randomizers.reports import (
     require_pair,
 )
 from ..randomizers.response import counted_wins
-from .plan import Plan, Publication, PublishedSession, ballots_of, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
@@ -119,8 +119,8 @@ class Shuffle(BaseEstimator):
             f"randomized response on {rounds} {self.pairs} pair(s), each among at least {max(crowd, 1)} messages",
             caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
         )
-        facts = {"local_epsilon": each * rounds}
-        return Plan(guarantee, _Opener(protocol, crowd, facts), protocol, reads_ballots=True)
+        published = {"local_epsilon": each * rounds}
+        return Plan(guarantee, partial(_ShufflePoll, protocol, crowd, published), protocol, needs=POSITIONS)
 
     def _crowd(self, n_voters, n_items):
         """Return among how many messages one hides."""
@@ -176,38 +176,40 @@ def balanced_design(n_voters, n_items, n_queries, bits):
     return slots.reshape(n_voters, n_queries, 2)[bits.permutation(n_voters)]
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Counts shuffled messages, and refuses to open below the least number."""
+class _ShufflePoll:
+    """Shuffled messages: those of the field, refused below the least number, or those that devices draw here."""
 
-    protocol: dict
-    crowd: int
-    facts: dict
-
-    def __call__(self, voters, bits):
-        m, inbox = len(self.protocol["items"]), Inbox()
-        wins = np.zeros((m, m), dtype=np.int64)
+    def __init__(self, protocol, crowd, published, voters):
+        self._protocol, self._crowd = protocol, crowd
+        self._m, inbox = len(protocol["items"]), Inbox()
         if isinstance(voters, Profile):
-            first, second, answers = self._simulated(ballots_of(voters), bits)
-            wins += counted_wins(first, second, answers, m)
-            inbox.accepted = voters.n_voters * self.protocol["n_queries"]
+            self._ballots: Any = ballots_of(voters)
+            inbox.accepted = voters.n_voters * protocol["n_queries"]
         else:
-            self._count(as_reports(voters), inbox, wins)
-        flip, grid = self.protocol["flip"]
-        published = Publication(PairTallies(), (Tallies(flip / grid, wins),))
-        return PublishedSession(m, bits.coins, published, {**inbox.facts, **self.facts})
+            self._ballots = None
+            self._wins = self._counted(as_reports(voters), inbox)
+        self._published = {**inbox.published, **published}
+
+    def __call__(self, bits):
+        wins = self._wins if self._ballots is None else self._simulated(self._ballots, bits)
+        flip, grid = self._protocol["flip"]
+        publication = Publication(PairTallies(), (Tallies(flip / grid, wins),))
+        return PublishedSession(self._m, bits.coins, publication, self._published)
 
     def _simulated(self, ballots, bits):
         design = None
-        if self.protocol["pairs"] == "assigned":
-            m, k = len(self.protocol["items"]), self.protocol["n_queries"]
+        if self._protocol["pairs"] == "assigned":
+            m, k = len(self._protocol["items"]), self._protocol["n_queries"]
             design = balanced_design(ballots.table.shape[1], m, k, bits.assignment)
-        return shuffled.draw(self.protocol, ballots, bits, design)
+        first, second, answers = shuffled.draw(self._protocol, ballots, bits, design)
+        return counted_wins(first, second, answers, self._m)
 
-    def _count(self, messages, inbox, wins):
-        m, k, hidden = len(wins), self.protocol["n_queries"], self.protocol["pairs"] == "hidden"
+    def _counted(self, messages, inbox):
+        """Return how many messages put i before j, int64, shape (n_items, n_items)."""
+        wins = np.zeros((self._m, self._m), dtype=np.int64)
+        m, k, hidden = len(wins), self._protocol["n_queries"], self._protocol["pairs"] == "hidden"
         heard = np.zeros(k if hidden else 1, dtype=np.int64)  # messages in each shuffle
-        name = digest(self.protocol)
+        name = digest(self._protocol)
 
         def take(message):
             if protocol_of(message) != name:
@@ -222,13 +224,14 @@ class _Opener:
 
         inbox.read(messages, take)
         inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
-        self._check_crowd(heard.min(), self.protocol["min_reports"] * (1 if hidden else k), "in a shuffle")
+        self._check_crowd(heard.min(), self._protocol["min_reports"] * (1 if hidden else k), "in a shuffle")
         if not hidden:
-            self._check_crowd((wins + wins.T)[np.triu_indices(m, 1)].min(), self.crowd, "about a pair")
+            self._check_crowd((wins + wins.T)[np.triu_indices(m, 1)].min(), self._crowd, "about a pair")
+        return wins
 
     def _check_crowd(self, least, promised, where):
         if least < promised:
             raise ValueError(
                 f"only {least} messages {where}, where {promised} were promised to hide each voter "
-                f"(min_reports={self.protocol['min_reports']}); nothing is released."
+                f"(min_reports={self._protocol['min_reports']}); nothing is released."
             )

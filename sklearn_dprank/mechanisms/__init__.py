@@ -1,13 +1,28 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
-from .additive import GaussianNoise, KNormNoise, LaplaceNoise, additive_noise
-from .exponential import ExponentialMechanism, exponential_mechanism
+from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise
+from .base import Calibrated, Mechanism, Sampler
+from .exponential import Exponential, ExponentialNoise
+
+#: Mechanisms by the names that ``noise=`` knows.
+MECHANISMS: dict[str, Mechanism] = {
+    "laplace": Laplace(),
+    "gaussian": Gaussian(),
+    "knorm": KNorm(),
+    "exponential": Exponential(),
+}
 
 __all__ = [
-    "ExponentialMechanism",
+    "MECHANISMS",
+    "Calibrated",
+    "Exponential",
+    "ExponentialNoise",
+    "Gaussian",
     "GaussianNoise",
+    "KNorm",
     "KNormNoise",
+    "Laplace",
     "LaplaceNoise",
-    "additive_noise",
-    "exponential_mechanism",
+    "Mechanism",
+    "Sampler",
 ]

@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import gaussian_sigma
@@ -17,14 +19,34 @@ _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
 
 
 @dataclass(frozen=True)
-class LaplaceNoise:
+class _Noisy:
+    """One exact vector, and the noise to be put on it."""
+
+    noise: Any
+    vector: Any
+
+    def draw(self, bits):
+        """Return the vector with fresh noise."""
+        return self.noise.added(self.vector, bits)
+
+
+class _Noise:
+    """Base of calibrated noises."""
+
+    def sampler(self, query, vector):
+        """Return what draws noisy vectors."""
+        return _Noisy(self, vector)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(_Noise):
     """Exact discrete Laplace noise, P(z) proportional to exp(-rate |z|) (Canonne, Kamath and Steinke 2020)."""
 
     rate: Fraction
     arithmetic = "exact"
     how = "discrete Laplace noise"
 
-    def release(self, query, vector, bits):
+    def added(self, vector, bits):
         """Return the integer vector with independent noise on every entry, drawn block by block."""
         if len(vector) <= _BLOCK:
             return vector + discrete_laplace(self.rate, len(vector), bits)
@@ -36,20 +58,20 @@ class LaplaceNoise:
 
 
 @dataclass(frozen=True)
-class GaussianNoise:
+class GaussianNoise(_Noise):
     """A continuous Gaussian around the value, rounded to an integer: post-processing of the Gaussian mechanism."""
 
     sigma: float
     arithmetic = "exact"
     how = "rounded Gaussian noise"
 
-    def release(self, query, vector, bits):
+    def added(self, vector, bits):
         """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
         return rounded_gaussian(vector, self.sigma, bits)
 
 
 @dataclass(frozen=True)
-class KNormNoise:
+class KNormNoise(_Noise):
     """K-norm noise on net wins, shaped like the permutohedron; only the order is released.
 
     References
@@ -61,7 +83,7 @@ class KNormNoise:
     arithmetic = "double precision K-norm sampler; only the order is released"
     how = "K-norm noise"
 
-    def release(self, query, vector, bits):
+    def added(self, vector, bits):
         """Return net wins that have the noisy order and nothing else of the noisy values."""
         n_items = len(vector)
         # The sampler speaks centred Borda scores; net wins are twice as wide.
@@ -71,29 +93,35 @@ class KNormNoise:
         return out
 
 
-def additive_noise(noise, sensitivity, epsilon, delta, times=1):
-    """Return the noise that makes `times` adaptive answers (epsilon, delta)-differentially private together.
+class Laplace(BaseEstimator):
+    """Exact discrete Laplace noise, by the sum of absolute changes; answers share epsilon evenly.
 
-    Parameters
-    ----------
-    noise : {"laplace", "gaussian", "knorm"}
-        Which noise.
-    sensitivity : Sensitivity
-        Of one answer.
-    epsilon : Fraction
-        Budget of all answers together.
-    delta : float
-        Likewise; 0 for pure noise.
-    times : int, default=1
-        How many answers.
-
-    Returns
-    -------
-    LaplaceNoise, GaussianNoise or KNormNoise
-        Pure noise splits epsilon evenly (basic composition); `times` Gaussian answers are one Gaussian
-        answer of sqrt(times) the sensitivity.
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from sklearn_dprank.mechanisms import Laplace
+    >>> from sklearn_dprank.queries import NetWins
+    >>> Laplace().calibrated(NetWins(), NetWins().sensitivity(4, "add_remove"), 4, Fraction(1), 0.0)
+    LaplaceNoise(rate=Fraction(1, 8))
     """
-    if noise == "laplace":
+
+    answers_with = "vector"
+    pure = True
+    adds_up = False
+    has_published_scale = True
+
+    def refusal(self, query, n_items):
+        """Refuse nothing."""
+        return ""
+
+    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+        """Return the noise: rate epsilon / (times l1), rounded down to a ratio of small integers.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is so small that there is none.
+        """
         rate = Fraction(epsilon) / times / sensitivity.l1
         if rate * (_LIMIT - 1) < 1:
             least = 1.001 * times * sensitivity.l1 / _LIMIT
@@ -102,8 +130,44 @@ def additive_noise(noise, sensitivity, epsilon, delta, times=1):
                 f"use at least {least:.3g}."
             )
         return LaplaceNoise(round_down(rate) if rate > _SMALL else round_down(rate, _LIMIT))
-    if noise == "knorm":
+
+
+class Gaussian(BaseEstimator):
+    """Rounded Gaussian noise, by the sum of squared changes.
+
+    `times` answers are one answer of sqrt(times) the sensitivity.
+    """
+
+    answers_with = "vector"
+    pure = False
+    adds_up = True
+    has_published_scale = False
+
+    def refusal(self, query, n_items):
+        """Refuse nothing."""
+        return ""
+
+    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+        """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
+        # Up by one ulp twice: the square root and the fraction's conversion each round.
+        l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
+        return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))
+
+
+class KNorm(BaseEstimator):
+    """K-norm noise, by the gauge of the permutohedron: for net wins, of which it releases the order only."""
+
+    answers_with = "vector"
+    pure = True
+    adds_up = False
+    has_published_scale = False
+
+    def refusal(self, query, n_items):
+        """Refuse what has no gauge."""
+        if query.sensitivity(n_items, "add_remove").gauge is not None:
+            return ""
+        return "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'."
+
+    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+        """Return the noise: answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
-    # Up by one ulp twice: the square root and the fraction's conversion each round.
-    l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
-    return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))

@@ -5,92 +5,91 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
+from sklearn.base import BaseEstimator
 
-from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.choice import log_choice_error
-from ..orders.insertion import InsertionSampler
-from ..orders.linear_extensions import MinimaxMarginSampler
-from ..orders.pair_by_pair import PairByPairSampler
-from ..orders.partition import PartitionTable, log_rounding_error
-from ..orders.windowed import WindowedSampler
-from ..queries import MaxViolatedMargin
+from ..orders.partition import log_rounding_error
 
 _MOST_VOTERS = 2**31  # for whom rounding is bounded
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism:
+class ExponentialNoise:
     """Draws an order with probability proportional to exp(-rate cost).
 
     Parameters
     ----------
     rate : float
         Already lowered by what rounding may cost.
+    choice : str
+        Which of the query's samplers.
+    verbose : bool
+        Whether a sampler that tries again and again shows the time elapsed.
     """
 
     rate: float
+    choice: str = "auto"
+    verbose: bool = False
     how = "exponential mechanism, exact sampler,"
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
-    def release(self, query, vector, bits):
-        """Return one order, best first, int, shape (n_items,)."""
-        return self.sampler(query, vector)(bits)
-
     def sampler(self, query, vector):
-        """Return a callable of (bits) that draws one order; a table, where there is one, is made here, once."""
+        """Return what draws orders; a table, where there is one, is made here, once."""
         n_items = math.isqrt(len(vector))
-        margins = vector.reshape(n_items, n_items)
-        if isinstance(query, MaxViolatedMargin):
-            if query.window is None:
-                return MinimaxMarginSampler(margins, self.rate).draw
-            return WindowedSampler(margins, np.array(query.anchor), self.rate, query.window).draw
-        return self._kemeny(query, margins)
-
-    def _kemeny(self, query, margins):
-        if query.sampler in ("auto", "table"):
-            return PartitionTable(np.maximum(margins.T, 0), self.rate).draw
-        if query.sampler == "pair_by_pair":
-            return PairByPairSampler(margins, self.rate).draw
-        sampler = (InsertionSampler if query.sampler == "insertion" else BlockInsertionSampler)(margins, self.rate)
-        return (lambda bits: sampler.draw(bits, on_try=_clock())) if query.verbose else sampler.draw
+        return query.sampler(vector.reshape(n_items, n_items), self.rate, self.choice, _clock if self.verbose else None)
 
 
-def exponential_mechanism(sensitivity, epsilon, n_items, times=1, options=None):
-    """Return the mechanism that makes `times` draws epsilon-differentially private together.
+class Exponential(BaseEstimator):
+    """The exponential mechanism: orders, the likelier the less they cost.
 
     Parameters
     ----------
-    sensitivity : Sensitivity
-        Of the cost of an order: its loss per unit of rate, as `l1`.
-    epsilon : Fraction
-        Budget of all draws together.
-    n_items : int
-        Number of items.
-    times : int, default=1
-        How many draws.
-    options : int or None, default=None
-        Among how many options one choice of the sampler is, at most; None is `n_items`.
+    sampler : str, default="auto"
+        How the same law is drawn: one of the query's samplers. For `KemenyUtility` a table of all subsets up to 25
+        items ("auto", "table"), or by rejection, which may not end, where it is named.
+    verbose : bool, default=False
+        Whether rejection shows the time elapsed on standard error.
 
-    Returns
-    -------
-    ExponentialMechanism
-        With rate (epsilon / times - 2 eta) / l1, where every probability is right up to a factor e^eta.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that rounding would eat it.
+    Examples
+    --------
+    >>> from sklearn_dprank.channels import Central
+    >>> from sklearn_dprank.mechanisms import Exponential
+    >>> from sklearn_dprank.rules import Choose
+    >>> channel = Central(epsilon=2.0, noise=Exponential(sampler="insertion"))
+    >>> print(channel.plan(Choose().asks(30), n_items=30).guarantee)
+    epsilon = 2 (central, add_remove; double precision...)
     """
-    budget = Fraction(epsilon) / times
-    # rate times the cost of any order is at most budget * n: what is added up never has a larger exponent.
-    exponent = float(budget) * _MOST_VOTERS
-    eta = 2 * log_rounding_error(n_items, exponent)
-    eta += log_choice_error(options or n_items, exponent + math.lgamma(n_items + 1), n_items)
-    rate = float(budget) * (1 - 2**-50) - 2 * eta
-    if rate <= 0:
-        raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
-    return ExponentialMechanism(rate / sensitivity.l1)
+
+    answers_with = "order"
+    pure = True
+    adds_up = False
+    has_published_scale = False
+
+    def __init__(self, sampler="auto", verbose=False):
+        self.sampler = sampler
+        self.verbose = verbose
+
+    def refusal(self, query, n_items):
+        """Refuse a sampler that cannot draw by this query's cost."""
+        return query.sampler_refusal(self.sampler, n_items)
+
+    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+        """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is so small that rounding would eat it.
+        """
+        budget = Fraction(epsilon) / times
+        # rate times the cost of any order is at most budget * n: what is added up never has a larger exponent.
+        exponent = float(budget) * _MOST_VOTERS
+        eta = 2 * log_rounding_error(n_items, exponent)
+        eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
+        rate = float(budget) * (1 - 2**-50) - 2 * eta
+        if rate <= 0:
+            raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
+        return ExponentialNoise(rate / sensitivity.l1, self.sampler, self.verbose)
 
 
 def _clock():

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ..base import RankAggregator
 from ..privacy.owed import last_step, mixing_step
-from ..profile import Profile
+from ..profile import Profile, Shape
 from ..rankings import as_array
 from ._candidates import configured, grid_of
 
@@ -41,8 +41,7 @@ def pure_guarantee(estimator, n_items, n_voters):
             "itself beforehand."
         )
     try:
-        aggregator._validate_params()
-        guarantee = aggregator._plan(n_items, n_voters)[1].guarantee
+        guarantee = aggregator.plan_for(Shape(n_items, n_voters))[1].guarantee
     except ValueError as error:
         raise ValueError(f"the candidate {_named(estimator)} is impossible: {error}") from error
     if math.isinf(guarantee.epsilon):
@@ -76,7 +75,7 @@ def counted_once(candidates, X):
     reader = next((clone(c.estimator) for c in candidates if isinstance(c.estimator, RankAggregator)), None)
     if reader is None:
         return None
-    profile = reader._read_ballots(X, reset=True)
+    profile = reader.read_ballots(X, reset=True)
     profile.pairwise_counts  # noqa: B018
     return profile
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted import clear_fitted
 from ._accounting import declared_public, promise_of, promise_of_results, total_of, warn_reader
 from ._candidates import check_one_estimator, configured, grid_of, refuse_seeds
 from ._results import Results
@@ -192,8 +193,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         refuse_mixed(metrics, estimators)
         splits = Splits(X, self.cv)
         subjects = {(candidate, 0): splits.subject(estimator, 0) for candidate, estimator in enumerate(estimators)}
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("__")]:
-            delattr(self, name)  # facts of an earlier search
+        clear_fitted(self)
         self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
         seeds = child_seeds(self.random_state, (len(candidates), len(splits), self.n_trials))
         results = Results(candidates, seeds, list(metrics))

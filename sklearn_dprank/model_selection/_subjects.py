@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 from ..base import RankAggregator
 from ..metrics import average_kendall_tau
 from ..profile import Profile, as_profile
-from ..queries import PositionalScores
 from ..rankings import check_ballots
 from ._accounting import promise_of
 
@@ -68,17 +67,17 @@ class Piped(NamedTuple):
 
 def _planned(aggregator, train, test) -> tuple[Any, ...]:
     """Return what a release needs; raise whatever is wrong with the parameters, from public inputs only."""
-    rule, plan = aggregator._checked_plan(train)
-    if plan.reads_ballots and train.positions is None:
+    rule, plan = aggregator.plan_for(train)
+    if "positions" in plan.needs and train.positions is None:
         raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
-    if any(isinstance(ask.query, PositionalScores) for ask in rule.asks(train.n_items)):
+    if "placements" in plan.needs:
         train.placements  # noqa: B018
     return aggregator, rule, plan, train, test
 
 
 def _releases(subject, seeds):
     # Threads may work on the same subject: each call has an aggregator of its own, whose parameters nobody changes.
-    return copy(subject.aggregator)._releases(subject.train, subject.rule, subject.plan, seeds)
+    return copy(subject.aggregator).refits(subject.train, subject.rule, subject.plan, seeds)
 
 
 class Refitted(NamedTuple):

@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import RankAggregator
-from ..mechanisms import additive_noise
+from ..mechanisms import Laplace
 from ..privacy.bits import Bits
 from ..privacy.checks import check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
@@ -109,8 +109,9 @@ class PrivateKendallTau(BaseEstimator):
         epsilon = round_down(self.guarantee.epsilon)
         bits = Bits.from_random_state(self.random_state)
         ranks, profile = _order_and_ballots(estimator, X)
-        noise = additive_noise("laplace", agreement_sensitivity(profile.n_items, self.neighboring), epsilon, 0.0)
-        return int(noise.release(None, np.array([net_agreement(ranks, profile)]), bits.noise)[0])
+        sensitivity = agreement_sensitivity(profile.n_items, self.neighboring)
+        noise = Laplace().calibrated(None, sensitivity, profile.n_items, epsilon, 0.0)
+        return int(noise.added(np.array([net_agreement(ranks, profile)]), bits.noise)[0])
 
 
 def net_agreement(ranks, profile):
@@ -167,4 +168,4 @@ def _order_and_ballots(estimator, X):
             f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(estimator).__name__}."
         )
     check_is_fitted(estimator, "ranks_")
-    return estimator.ranks_, estimator._read_ballots(X, reset=False)
+    return estimator.ranks_, estimator.read_ballots(X)

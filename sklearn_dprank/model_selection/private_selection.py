@@ -35,6 +35,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import RankAggregator
+from ..fitted import clear_fitted
 from ..privacy.bits import SecureBits, SeededBits, seed_sequence
 from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
@@ -246,8 +247,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
 
     def _publish(self, privacy, score, fitted, params):
         """Keep the best draw, and let it state the total."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # an earlier fit's
+        clear_fitted(self)
         aggregator = aggregator_of(fitted)
         aggregator.privacy_ = privacy
         self.best_estimator_ = fitted

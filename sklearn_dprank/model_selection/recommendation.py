@@ -10,6 +10,7 @@ from ..aggregators import DPBorda, DPPrudentOrder, LDPBorda, LDPPairwise, Shuffl
 from ..privacy.calibration import gaussian_sigma
 from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.shuffle_groups import composed_local_epsilon
+from ..profile import Shape
 from ..queries import NetWins, n_pairs
 from ..randomizers import PrivUnitG
 from ._expected_error import RESOLUTION, expected_error
@@ -291,8 +292,7 @@ def _advice(chosen, considered, why, n_items, n_voters):
 def _refusal(estimator, n_items, n_voters):
     """Return why an estimator could not be fitted, or "" if it could."""
     try:
-        estimator._validate_params()
-        estimator._plan(n_items, n_voters)
+        estimator.plan_for(Shape(n_items, n_voters))
     except (ValueError, ArithmeticError) as error:
         return f"{_named(estimator)}: {error}"
     return ""

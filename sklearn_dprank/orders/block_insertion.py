@@ -104,6 +104,8 @@ class BlockInsertionSampler(RejectionSampler):
         How many items are drawn by subset dynamic programming, at least 1.
     block : int, default=7
         How many items are merged at once, from 1 to 10.
+    clock : callable of () -> callable of (seconds), or None, default=None
+        Started for each draw, and shown the seconds elapsed after each batch of tries: for a progress bar.
 
     Raises
     ------
@@ -127,7 +129,8 @@ class BlockInsertionSampler(RejectionSampler):
 
     _batches = (32, 128)  # merges at once: 24 MB of masses for blocks of 7 among 100 items
 
-    def __init__(self, margins, scale, order="borda", core=16, block=7):
+    def __init__(self, margins, scale, order="borda", core=16, block=7, clock=None):
+        super().__init__(clock)
         margins = checked_margins(margins, scale, antisymmetric=True)
         if core < 1:
             raise ValueError(f"core must be at least 1, got {core!r}.")

@@ -54,36 +54,29 @@ class RejectionSampler(OrderSampler):
 
     There is no cap on the tries and no timeout: an answer that depends on how long a draw took would reveal more than
     epsilon accounts for. For the same reason neither the tries nor the time may be published.
+
+    Parameters
+    ----------
+    clock : callable of () -> callable of (seconds), or None
+        Starts a clock, which is shown the seconds elapsed after each batch of tries, and nothing else.
     """
 
     _batches = (256, 4096)  # tries at once: first, and at most
+
+    def __init__(self, clock):
+        self._clock = clock
 
     def tries(self, size, bits):
         """Return the orders accepted among `size` independent tries, in the order of the tries."""
         raise NotImplementedError
 
-    def draw(self, bits, on_try=None):
-        """Draw one order, however long it takes; see `sample`."""
-        return self.sample(1, bits, on_try)[0]
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (n_items,), however long it takes."""
+        return self.sample(1, bits)[0]
 
-    def sample(self, size, bits, on_try=None):
-        """Draw independent orders, however long it takes.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
-        on_try : callable, optional
-            Called after each batch of tries with the seconds elapsed, and nothing else: for a progress bar.
-
-        Returns
-        -------
-        array of int, shape (size, n_items)
-            One order a row, best first.
-        """
-        start = time.monotonic()
+    def sample(self, size, bits):
+        """Draw independent orders, best first, int, shape (size, n_items), however long it takes."""
+        start, show = time.monotonic(), self._clock() if self._clock is not None else None
         out = np.empty((size, self.n_items), dtype=np.int64)
         done, (batch, largest) = 0, self._batches
         while done < size:
@@ -91,8 +84,8 @@ class RejectionSampler(OrderSampler):
             out[done : done + len(rows)] = rows
             done += len(rows)
             batch = min(2 * batch, largest)
-            if on_try is not None:
-                on_try(time.monotonic() - start)
+            if show is not None:
+                show(time.monotonic() - start)
         return out
 
 

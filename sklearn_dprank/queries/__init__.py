@@ -1,13 +1,14 @@
 """What may be asked of a profile, how much one ballot can change the answer, and what follows from what.
 
 An answer starts as a vector of integers (`vector`), to which a channel may add noise, and is then shaped
-for a rule (`read`). A query that follows from one already answered is free (`derive`).
+for a rule (`read`). A query that follows from one already answered is free (`Publication`).
 """
 
 from .base import Ask, Query, Sensitivity, n_pairs
 from .histogram import Histogram
-from .pairs import AllMargins, NetWins, PairMargin, PairTallies, Tallies, estimated_margins
-from .scores import SCORE_GRID, PositionalScores, ScoresByHistogram
+from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
+from .publication import Publication
+from .scores import SCORE_GRID, NetWins, PositionalScores, ScoresByHistogram
 from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PairMargin",
     "PairTallies",
     "PositionalScores",
+    "Publication",
     "Query",
     "ScoresByHistogram",
     "Sensitivity",

@@ -1,8 +1,8 @@
-"""What a query is."""
+"""What a query is: what it asks, how far one ballot moves the answer, and what it follows from."""
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 
 class Sensitivity(NamedTuple):
@@ -46,10 +46,27 @@ class Ask(NamedTuple):
 class Query:
     """A question about a profile; subclasses say which.
 
-    ``steps`` are the queries it follows from directly.
+    Attributes
+    ----------
+    answered_with : {"vector", "order"}
+        Whether the answer is made of numbers, to which noise is added, or is an order, which is drawn.
+    needs : {"counts", "placements", "positions"}
+        What is read of a profile: how many voters prefer what to what, where they tie, or every ballot.
+    asks_anew : bool
+        Whether several asks of this kind are several surveys, each among voters of its own.
+    unseen_last : bool
+        Whether items without an opinion count as tied behind all others.
     """
 
-    steps: ClassVar[tuple["Query", ...]] = ()
+    answered_with: ClassVar[Literal["vector", "order"]] = "vector"
+    needs: ClassVar[Literal["counts", "placements", "positions"]] = "counts"
+    asks_anew: ClassVar[bool] = False
+    unseen_last: ClassVar[bool] = False
+
+    @property
+    def steps(self) -> tuple["Query", ...]:
+        """The queries it follows from directly."""
+        return ()
 
     @classmethod
     def examples(cls, n_items):
@@ -135,20 +152,23 @@ class Query:
         """Tell whether the answer follows from the answer to `released` (public; types only)."""
         return self == released or any(step.follows_from(released) for step in self.steps)
 
-    def derive(self, released, answer):
-        """Return the answer as it follows from the published `answer` to `released`.
+    def covering(self, queries):
+        """Return this query as it is best published once for all of `queries`, which follow from it."""
+        return self
 
-        Raises
-        ------
-        LookupError
-            If it does not follow.
+    def shortcut(self, released, noise, n_items):
+        """Return what has the same law as this query derived from `released` with such noise, or None.
+
+        Parameters
+        ----------
+        released : Query
+            What would be published.
+        noise : Mechanism
+            What would be added to it.
+        n_items : int
+            Number of items.
         """
-        if self == released:
-            return answer
-        for step in self.steps:
-            if step.follows_from(released):
-                return self.step(step, step.derive(released, answer))
-        raise LookupError(f"{self} does not follow from {released}.")
+        return None
 
     def __str__(self):
         return type(self).__name__

@@ -29,8 +29,9 @@ class Histogram(Query):
         puts them on either side by a coin, as margins and net wins have it.
     """
 
-    unseen_last: bool = False
+    unseen_last: bool = False  # type: ignore[misc]  # a trait of other queries, a choice here
     largest: ClassVar[int] = 10
+    needs = "positions"
 
     @classmethod
     def examples(cls, n_items):
@@ -42,6 +43,9 @@ class Histogram(Query):
                 f"a histogram of all {n_items}! rankings is explicit up to {self.largest} items only; beyond, use "
                 "noise='gaussian' with the Borda or a positional rule (an equivalent shortcut), or DPBorda."
             )
+
+    def covering(self, queries):
+        return Histogram(unseen_last=True) if all(query.unseen_last for query in queries) else self
 
     def vector(self, profile, coins):
         index = permutation_index(completed_ballots(profile, coins, self.unseen_last))

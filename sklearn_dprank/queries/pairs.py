@@ -1,10 +1,10 @@
-"""Queries about pairs of items, and what adds up from them."""
+"""Queries about pairs of items: their margins, and the answers of voters who were asked about them."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,9 +54,15 @@ class PairTallies(Query):
     def examples(cls, n_items):
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
+    asks_anew = True
+
     @property
     def kind(self):
         return PairTallies
+
+    @property
+    def steps(self):
+        return () if self == PairTallies() else (PairTallies(),)
 
     def vector(self, profile, coins):
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
@@ -64,13 +70,8 @@ class PairTallies(Query):
     def read(self, vector, n_items):
         return (Tallies(0.0, np.array(vector).reshape(n_items, n_items)),)
 
-    def follows_from(self, released):
-        return self == released or released == PairTallies()
-
-    def derive(self, released, answer):
-        if not self.follows_from(released):
-            raise LookupError(f"{self} does not follow from {released}.")
-        if self == released or self.pairs is None:
+    def step(self, source, answer):
+        if self.pairs is None:
             return answer
         return tuple(Tallies(tally.flip, self._asked(tally.wins)) for tally in answer)
 
@@ -90,11 +91,13 @@ class PairTallies(Query):
 class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row beats the column."""
 
-    steps: ClassVar[tuple[Query, ...]] = (PairTallies(), Histogram())
-
     @classmethod
     def examples(cls, n_items):
         return [cls()]
+
+    @property
+    def steps(self):
+        return PairTallies(), Histogram()
 
     def vector(self, profile, coins):
         return profile.margins[_upper(profile.n_items)]
@@ -109,7 +112,7 @@ class AllMargins(Query):
         return Sensitivity(change * n_pairs(n_items), Fraction(change**2 * n_pairs(n_items)))
 
     def step(self, source, answer):
-        if isinstance(source, PairTallies):
+        if source == PairTallies():
             return estimated_margins(answer)
         n_items = items_of(answer)
         pairs = list(combinations(range(n_items), 2))
@@ -126,7 +129,6 @@ class PairMargin(Query):
 
     i: int = 0
     j: int = 1
-    steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
 
     @classmethod
     def examples(cls, n_items):
@@ -135,6 +137,10 @@ class PairMargin(Query):
     @property
     def kind(self):
         return PairMargin
+
+    @property
+    def steps(self):
+        return (AllMargins(),)
 
     def vector(self, profile, coins):
         return profile.margins[self.i, self.j : self.j + 1]
@@ -151,36 +157,6 @@ class PairMargin(Query):
 
     def step(self, source, answer):
         return answer[self.i, self.j]
-
-
-@dataclass(frozen=True)
-class NetWins(Query):
-    """For each item, its margins summed over all opponents.
-
-    Minus twice the centred Borda score; unlike the uncentred one it needs no count of voters. A ballot
-    moves it by at most floor(m^2 / 2) in l1, and to gauge 1 of the permutohedron: tied and partial
-    ballots lie in the convex hull of the strict ones.
-    """
-
-    steps: ClassVar[tuple[Query, ...]] = (AllMargins(),)
-
-    @classmethod
-    def examples(cls, n_items):
-        return [cls()]
-
-    def vector(self, profile, coins):
-        return profile.net_wins
-
-    def sensitivity(self, n_items, neighboring):
-        change = moves(neighboring)
-        l2_squared = Fraction(n_items * (n_items**2 - 1), 3)
-        return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
-
-    def published_l1(self, n_items):
-        return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, half as wide
-
-    def step(self, source, answer):
-        return answer.sum(axis=1)
 
 
 def estimated_margins(tallies):

@@ -1,4 +1,4 @@
-"""Scores of positions."""
+"""Queries for one score an item: net wins, and the scores of positions."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,13 +9,52 @@ from warnings import warn
 
 import numpy as np
 
-from .base import Query, Sensitivity
+from .base import Query, Sensitivity, moves
 from .histogram import Histogram, cells, completed_ballots
-from .pairs import NetWins
+from .pairs import AllMargins
 
 #: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
 SCORE_GRID = 720720
 _HALF = 2**31
+
+
+@dataclass(frozen=True)
+class NetWins(Query):
+    """For each item, its margins summed over all opponents.
+
+    Minus twice the centred Borda score; unlike the uncentred one it needs no count of voters. A ballot
+    moves it by at most floor(m^2 / 2) in l1, and to gauge 1 of the permutohedron: tied and partial
+    ballots lie in the convex hull of the strict ones.
+    """
+
+    @classmethod
+    def examples(cls, n_items):
+        return [cls()]
+
+    @property
+    def steps(self):
+        return (AllMargins(),)
+
+    def shortcut(self, released, noise, n_items):
+        return _by_histogram(self, released, noise, n_items)
+
+    def vector(self, profile, coins):
+        return profile.net_wins
+
+    def places(self, n_items):
+        """Return the integer score of each position, best first."""
+        return np.arange(n_items - 1, -n_items, -2)
+
+    def sensitivity(self, n_items, neighboring):
+        change = moves(neighboring)
+        l2_squared = Fraction(n_items * (n_items**2 - 1), 3)
+        return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
+
+    def published_l1(self, n_items):
+        return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, half as wide
+
+    def step(self, source, answer):
+        return answer.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -33,7 +72,8 @@ class PositionalScores(Query):
     """
 
     scores: tuple[float, ...] = field(default=())
-    steps: ClassVar[tuple[Query, ...]] = (Histogram(unseen_last=True), Histogram())
+    needs = "placements"
+    unseen_last = True
 
     @classmethod
     def examples(cls, n_items):
@@ -42,6 +82,13 @@ class PositionalScores(Query):
         veto, thirds = [float(k < n_items - 1) for k in places], [1 / (k + 3) for k in places]
         rising, constant = [-float(s) for s in borda], [5.0] * n_items
         return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
+
+    @property
+    def steps(self):
+        return Histogram(unseen_last=True), Histogram()
+
+    def shortcut(self, released, noise, n_items):
+        return _by_histogram(self, released, noise, n_items)
 
     @cached_property
     def _grid(self):
@@ -67,6 +114,10 @@ class PositionalScores(Query):
 
     def read(self, vector, n_items):
         return np.asarray(vector, dtype=float) * self._grid[1]
+
+    def places(self, n_items):
+        """Return the integer score of each position on the grid, best first."""
+        return self._grid[0]
 
     def sensitivity(self, n_items, neighboring):
         change = sorted(int(s) for s in self._grid[0])
@@ -112,9 +163,10 @@ class ScoresByHistogram(Query):
         What is asked for.
     """
 
-    scores: Query
+    scores: NetWins | PositionalScores
     largest: ClassVar[int] = 150  # the noise is still a double
     hopeless: ClassVar[int] = 12
+    needs = "positions"
 
     @classmethod
     def examples(cls, n_items):
@@ -139,16 +191,14 @@ class ScoresByHistogram(Query):
 
     def vector(self, profile, coins):
         scores, _ = self._whole(profile.n_items)
-        return scores[completed_ballots(profile, coins, isinstance(self.scores, PositionalScores))].sum(axis=1)
+        return scores[completed_ballots(profile, coins, self.scores.unseen_last)].sum(axis=1)
 
     def read(self, vector, n_items):
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)
 
     def _whole(self, n_items):
         """Return the score of each position as integers without a common factor, and that factor."""
-        scores = np.arange(n_items - 1, -n_items, -2)
-        if isinstance(self.scores, PositionalScores):
-            scores = self.scores._grid[0]
+        scores = self.scores.places(n_items)
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
         return scores // factor, factor
 
@@ -160,3 +210,9 @@ class ScoresByHistogram(Query):
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"
+
+
+def _by_histogram(scores, released, noise, n_items):
+    """Return the shortcut by a histogram that has too many cells to be listed, where sums of noise are such noise."""
+    listed = n_items <= Histogram.largest or released not in (Histogram(), Histogram(unseen_last=True))
+    return None if listed or not noise.adds_up else ScoresByHistogram(scores)

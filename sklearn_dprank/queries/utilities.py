@@ -7,7 +7,16 @@ from fractions import Fraction
 from itertools import combinations
 from math import inf
 from numbers import Integral
+from typing import ClassVar
 
+import numpy as np
+
+from ..orders.block_insertion import BlockInsertionSampler
+from ..orders.insertion import InsertionSampler
+from ..orders.linear_extensions import MinimaxMarginSampler
+from ..orders.pair_by_pair import PairByPairSampler
+from ..orders.partition import PartitionTable
+from ..orders.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
@@ -18,7 +27,15 @@ class OrderUtility(Query):
     """A cost of each order, answered with an order: drawn with probability proportional to exp(-rate cost).
 
     Its `Sensitivity.l1` is the privacy loss per unit of rate.
+
+    Attributes
+    ----------
+    samplers : tuple of str
+        Ways to draw the same law that may be named; "auto" is the first.
     """
+
+    answered_with = "order"
+    samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     def cost(self, margins, order):
         """Return the cost of one order, by definition; all orders may be shifted alike.
@@ -42,6 +59,27 @@ class OrderUtility(Query):
     def vector(self, profile, coins):
         return profile.margins.ravel()
 
+    def sampler(self, margins, rate, choice, clock=None):
+        """Return what draws orders, with ``draw(bits)``.
+
+        Parameters
+        ----------
+        margins : ndarray of int, shape (n_items, n_items)
+            Of the ballots; positive where the row beats the column.
+        rate : float
+            Of the law.
+        choice : str
+            "auto", or one of `samplers`.
+        clock : callable of () -> callable of (seconds), or None
+            Starts a clock, which a sampler that tries again and again shows.
+        """
+        raise NotImplementedError
+
+    def sampler_refusal(self, choice, n_items):
+        """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
+        ways = ("auto", *self.samplers)
+        return "" if choice in ways else f"sampler must be one of {sorted(ways)}, got {choice!r}."
+
     def options(self, n_items):
         """Return among how many options one choice of the sampler is, at most."""
         return n_items
@@ -53,18 +91,9 @@ class KemenyUtility(OrderUtility):
 
     Adding a ballot raises the cost of every order by 0 to C(m, 2), so that the loss per unit of rate is
     C(m, 2); replacing one can move two orders apart by twice that.
-
-    Parameters
-    ----------
-    sampler : {"auto", "table", "insertion", "blocks", "pair_by_pair"}, default="auto"
-        How the same law is drawn: from a table of all subsets up to 25 items ("auto", "table"), or by rejection, which
-        may not end, where it is named.
-    verbose : bool, default=False
-        Whether rejection prints the time elapsed.
     """
 
-    sampler: str = "auto"
-    verbose: bool = False
+    samplers = ("table", "insertion", "blocks", "pair_by_pair")
 
     @classmethod
     def examples(cls, n_items):
@@ -73,17 +102,22 @@ class KemenyUtility(OrderUtility):
     def cost(self, margins, order):
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
-    def check(self, n_items):
-        samplers = ("auto", "table", "insertion", "blocks", "pair_by_pair")
-        if self.sampler not in samplers:
-            raise ValueError(f"sampler must be one of {sorted(samplers)}, got {self.sampler!r}.")
-        if self.sampler in ("auto", "table") and n_items > _MOST_IN_TABLE:
-            raise ValueError(
+    def sampler(self, margins, rate, choice, clock=None):
+        if choice in ("auto", "table"):
+            return PartitionTable(np.maximum(margins.T, 0), rate)
+        if choice == "pair_by_pair":
+            return PairByPairSampler(margins, rate)
+        return (InsertionSampler if choice == "insertion" else BlockInsertionSampler)(margins, rate, clock=clock)
+
+    def sampler_refusal(self, choice, n_items):
+        if choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
+            return (
                 f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
                 "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
                 "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
                 "(above) if you insist."
             )
+        return super().sampler_refusal(choice, n_items)
 
     def sensitivity(self, n_items, neighboring):
         loss = moves(neighboring) * n_pairs(n_items)
@@ -125,6 +159,11 @@ class MaxViolatedMargin(OrderUtility):
     @property
     def kind(self):
         return MaxViolatedMargin
+
+    def sampler(self, margins, rate, choice, clock=None):
+        if self.window is None:
+            return MinimaxMarginSampler(margins, rate)
+        return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
 
     def check(self, n_items):
         if self.window is None and n_items > 16:

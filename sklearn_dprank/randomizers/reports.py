@@ -49,7 +49,7 @@ class Inbox:
                 self.accepted += 1
 
     @property
-    def facts(self):
+    def published(self):
         """What is published of it."""
         return {"reports_accepted": self.accepted, "reports_refused": dict(self.refused)}
 

@@ -13,22 +13,16 @@ class Consensus(NamedTuple):
     ----------
     order : ndarray of int, shape (n_items,)
         Item indices, best first.
-    facts : dict
+    published : dict
         What else may be published, by name; ``fit`` stores each under the name and an underscore.
     """
 
     order: np.ndarray
-    facts: dict[str, Any] = {}
+    published: dict[str, Any] = {}
 
 
 class Rule(BaseEstimator):
-    """Turns answers into a consensus; sees a session, never ballots.
-
-    A rule that shares work among several sessions says in ``together`` among how many at most, and has an
-    ``aggregate_many(sessions)``, which returns what `aggregate` would of each.
-    """
-
-    together = 1
+    """Turns answers into a consensus; sees a session, never ballots."""
 
     def asks(self, n_items):
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
@@ -37,6 +31,16 @@ class Rule(BaseEstimator):
     def aggregate(self, session):
         """Return the `Consensus` that follows from the session's answers."""
         raise NotImplementedError
+
+    def aggregate_each(self, sessions):
+        """Yield the `Consensus` of one session after another; for rules that can decide several at once to share work.
+
+        Parameters
+        ----------
+        sessions : iterable of Session
+            Each is opened when it is reached.
+        """
+        return map(self.aggregate, sessions)
 
 
 def descending(scores, session):

@@ -1,6 +1,7 @@
 """The order with the fewest disagreements."""
 
 import math
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,8 @@ from ..orders.kemeny import majority_order, minimum_order, warn_of_gap
 from ..orders.work import WORK_LIMIT
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
+
+_SIDE_BY_SIDE = 30  # sessions
 
 
 class KemenyRule(Rule):
@@ -44,8 +47,6 @@ class KemenyRule(Rule):
     AllMargins()
     """
 
-    together = 30
-
     def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
         self.tolerance = tolerance
         self.work_limit = work_limit
@@ -63,8 +64,13 @@ class KemenyRule(Rule):
         order = majority_order(margins)
         return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
 
-    def aggregate_many(self, sessions):
-        """Return the consensus of each session, the same as one by one; a few items are solved side by side."""
+    def aggregate_each(self, sessions):
+        """Yield the consensus of each session, the same as one by one; a few items are solved side by side."""
+        waiting = iter(sessions)
+        while block := list(islice(waiting, _SIDE_BY_SIDE)):
+            yield from self._decided(block)
+
+    def _decided(self, sessions):
         found: list[Any] = []
         few = []
         for session in sessions:

@@ -36,17 +36,17 @@ from sklearn_dprank.model_selection._recommendation_table import ERRORS, GRIDS, 
 from sklearn_dprank.model_selection.recommendation import _worth, recommend
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
-SCRIPT = Path(__file__).parents[2] / "examples" / "simulate_recommendations.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def load_script():
-    spec = importlib.util.spec_from_file_location("simulate_recommendations", SCRIPT)
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-script = load_script()
+script = load("simulate_recommendations")
 
 
 # What comes back
@@ -200,7 +200,7 @@ def test_script_prints_the_module_that_is_stored(capsys):
     assert script.as_module(stored) == module.read_text(encoding="utf-8")
     assert {family: tuple(curves) for family, curves in ERRORS.items()} == script.ITEMS
     script.main([])
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(script.SPOT_CHECKS)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + sum(map(len, script.SPOT_CHECKS.values()))
 
 
 def test_reference_electorate():
@@ -499,6 +499,7 @@ def test_what_is_recommended_can_be_fitted(trust, n_items, epsilon, delta):
 
 def test_readme_table():
     """Every number of voters does, and the next smaller of the list does not."""
+    script = load("how_many_voters")
     table = script.readme_table().splitlines()
     assert len(table) == 2 + 3 * 4
     for line in table[2:]:

@@ -98,7 +98,8 @@ def test_sixty_items_with_default_blocks():
 
 def test_progress_and_errors():
     seen = []
-    BlockInsertionSampler(random_margins(7, 5), 0.1, core=2, block=2).sample(200, seeded(4), on_try=seen.append)
+    sampler = BlockInsertionSampler(random_margins(7, 5), 0.1, core=2, block=2, clock=lambda: seen.append)
+    sampler.sample(200, seeded(4))
     assert seen == sorted(seen) != []
     assert BlockInsertionSampler([[0]], 1.0).draw(seeded(0)).tolist() == [0]
     with pytest.raises(ValueError, match="antisymmetric"):

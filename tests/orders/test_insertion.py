@@ -118,7 +118,8 @@ def test_huge_costs_do_not_overflow():
 
 def test_progress_reports_seconds_only():
     seen = []
-    InsertionSampler(CYCLE, 0.1).sample(2000, seeded(6), on_try=lambda *args: seen.append(args))
+    sampler = InsertionSampler(CYCLE, 0.1, clock=lambda: lambda *args: seen.append(args))
+    sampler.sample(2000, seeded(6))
     assert len(seen) > 1
     assert all(len(args) == 1 for args in seen)
     assert seen == sorted(seen)

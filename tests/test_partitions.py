@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import profiles
 
-from sklearn_dprank.chunks import is_lazy
+from sklearn_dprank.partitions import is_lazy
 from sklearn_dprank.profile import Profile
 
 STREAM = """

@@ -23,7 +23,7 @@ def is_lazy(chunks):
 
     Examples
     --------
-    >>> from sklearn_dprank.chunks import is_lazy
+    >>> from sklearn_dprank.partitions import is_lazy
     >>> is_lazy([[0, 1], [1, 0]])
     False
     """

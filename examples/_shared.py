@@ -1,0 +1,227 @@
+"""
+What the reproductions share
+============================
+
+Votes, measuring, drawing, and saying what held. Nothing here is private.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from sklearn_dprank import Aggregator
+from sklearn_dprank.channels import Local
+from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
+from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins, Ask
+from sklearn_dprank.rules import Consensus, KwikSortRule, Rule
+
+# Votes: real rankings where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the PrefLib files,
+# Mallows rankings of the same size elsewhere; none of the files may come with the package.
+
+# The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
+# as the voters of the file are from their Kemeny optimum.
+_FILES = {
+    "TurkDots": ("00024-00000001.soc", 795, 4, 0.77),
+    "TurkPuzzle": ("00025-00000001.soc", 793, 4, 0.73),
+    "SUSHI": ("sushi.soc", 5000, 10, 0.79),
+}
+
+
+class Votes(NamedTuple):
+    """Ballots and what to call them: `title` on pictures and in tables."""
+
+    title: str
+    ballots: np.ndarray
+
+
+def real(name):
+    """Return the rankings called TurkDots, TurkPuzzle or SUSHI, or Mallows rankings in their place."""
+    file, n_voters, n_items, phi = _FILES[name]
+    path = _folder() / file
+    if path.is_file():
+        return Votes(name, read_preflib(path).data)
+    return Votes(f"Mallows in place of {name}", make_mallows(n_voters, n_items, phi, random_state=1))
+
+
+def mallows(n_voters, n_items, theta, seed=0):
+    """Return Mallows rankings by the papers' theta, which is 1 - phi; the centre is random."""
+    return Votes(f"Mallows θ={theta:g}, m={n_items}", make_mallows(n_voters, n_items, 1 - theta, random_state=seed))
+
+
+def some(votes, n_voters, seed=0):
+    """Return randomly chosen voters."""
+    chosen = np.random.default_rng(seed).permutation(len(votes.ballots))[:n_voters]
+    return Votes(votes.title, votes.ballots[chosen])
+
+
+def begin():
+    """Print which votes are used; return what a shell asked for: ``full`` settings, and a folder for ``pictures``."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
+    parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
+    arguments = parser.parse_args()
+    if missing := [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]:
+        print(
+            f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "
+            "Mallows rankings of the same size and spread stand in."
+        )
+    else:
+        print(f"Real rankings ({', '.join(_FILES)}) are read from SKLEARN_DPRANK_DATA.")
+    return arguments
+
+
+def _folder():
+    return Path(os.environ.get("SKLEARN_DPRANK_DATA") or os.devnull)
+
+
+# Measuring: `cross_validate` on all voters, again and again with fresh noise; seeds are fixed, so that pictures can be
+# drawn again.
+
+
+class KeepEstimates(Rule):
+    """Another rule, which also publishes the margins that it saw: ``margins_``, estimated from private reports.
+
+    Where reports are private, so is everything computed from them.
+    """
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def asks(self, n_items):
+        return [*self.rule.asks(n_items), Ask(AllMargins())]
+
+    def aggregate(self, session):
+        order, facts = self.rule.aggregate(session)
+        return Consensus(order, {**facts, "margins": session.answer(AllMargins())})
+
+
+def ldp(epsilon, randomizer, rule=None):
+    """Return a local mechanism, LDP-KwikSort by default, that keeps its estimated margins."""
+    return Aggregator(Local(epsilon, randomizer), KeepEstimates(KwikSortRule() if rule is None else rule))
+
+
+def distance_and_error_rate(estimator, profile):
+    """Score by the average Kendall tau distance and by the share of pairs estimated against the majority.
+
+    An estimator that estimates no margins is judged by the order that it found.
+    """
+    ranks = estimator.ranks_
+    margins = getattr(estimator, "margins_", ranks - ranks[:, None])
+    wrong = np.count_nonzero(np.triu(margins * profile.margins < 0))
+    return average_kendall_tau(ranks, profile), wrong / (len(ranks) * (len(ranks) - 1) / 2)
+
+
+def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
+    """Return the scores, one row a fit."""
+    profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
+    return cross_validate(estimator, profile, n_trials=n_trials, scoring=scoring, random_state=0)["test_score"]
+
+
+def excess(estimator, profile, optimum, n_trials):
+    """Return by how much the average Kendall tau distance of each fit exceeds that of the optimum's positions."""
+    return trials(estimator, profile, n_trials, lambda fit, X: excess_kendall_tau(fit.ranks_, X, optimum=optimum))
+
+
+def sweep(measure, settings):
+    """Return {name: array of shape (n_settings, n_trials)} of a measure that returns {name: (n_trials,)}."""
+    rows = [measure(setting) for setting in settings]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def standard_error(scores):
+    """Return the standard error of the mean over trials, the first axis."""
+    return np.std(scores, axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(scores.shape[1:])
+
+
+def not_above(lower, upper):
+    """Return where one mean is above the other by two standard errors at most; trials are the last axis."""
+    noise = np.hypot(standard_error(lower.T), standard_error(upper.T))
+    return lower.mean(axis=-1) <= upper.mean(axis=-1) + 2 * noise
+
+
+# Drawing: lines that colour-blind readers and grey printers can tell apart. Okabe and Ito's colours; the markers and
+# dashes differ as well.
+_LOOKS = [
+    {"color": "#000000", "marker": "", "linestyle": "-"},
+    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    {"color": "#D55E00", "marker": "s", "linestyle": "--"},
+    {"color": "#009E73", "marker": "^", "linestyle": "-."},
+    {"color": "#CC79A7", "marker": "D", "linestyle": ":"},
+    {"color": "#E69F00", "marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+]
+
+
+def panels(n_rows, n_columns, height=2.6):
+    """Return a figure and its axes, shape (n_rows, n_columns), with logarithmic x and room for a legend below."""
+    size = (max(3.1 * n_columns, 6.4), height * n_rows + 0.6)
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in axes.flat:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.grid(lw=0.3, color="0.8")
+    return figure, axes
+
+
+def line(ax, x, scores, look, label):
+    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors."""
+    scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
+    error = 2 * standard_error(scores.T)
+    ax.errorbar(x, scores.mean(axis=1), error, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
+
+
+def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
+    """Draw a line for each of {name: scores of shape (len(x), n_trials)}, in looks from `first` on.
+
+    With `ticks`, x is labelled where something was measured.
+    """
+    for look, (name, scores) in enumerate(result.items(), start=first):
+        line(ax, x, scores, look, name)
+    if ticks:
+        ax.set_xticks(x, [f"{tick / 1000:g}k" if tick >= 10000 else f"{tick:g}" for tick in x])
+        ax.minorticks_off()
+    ax.set_title(title, fontsize=9)
+    ax.set_xlabel(xlabel)
+
+
+def finish(figure, title, name, folder=None):
+    """Add title and legend; save the picture if a folder is given."""
+    entries = {}
+    for ax in figure.axes:
+        entries.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    columns = 2 if len(entries) == 4 and figure.get_figwidth() < 8 else 3 if len(entries) % 4 else 4
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+# Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.
+
+_VERDICTS = {}
+
+
+def claim(text, holds, evidence=""):
+    """Print a claim and in how many of the measured settings it held; `summary` remembers it."""
+    holds = np.atleast_1d(holds).astype(bool)
+    words = "held" if holds.all() else "did not hold" if not holds.any() else "held in part"
+    _VERDICTS[text] = words
+    settings = f" ({np.count_nonzero(holds)} of {holds.size})" if holds.size > 1 else ""
+    print(f"* {text}\n  {words}{settings}{': ' + evidence if evidence else ''}")
+
+
+def summary():
+    """Print the claims, sorted by what became of them, and forget them: a gallery runs examples in one process."""
+    for words in ("held", "held in part", "did not hold"):
+        if texts := [text for text, verdict in _VERDICTS.items() if verdict == words]:
+            print(f"What {words}:", *texts, sep="\n  - ")
+    _VERDICTS.clear()

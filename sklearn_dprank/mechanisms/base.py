@@ -1,0 +1,76 @@
+"""What a curator's mechanism is: before it is calibrated, calibrated, and about to draw one answer."""
+
+from typing import Literal, Protocol
+
+
+class Sampler(Protocol):
+    """Draws one private answer about one set of ballots, again and again if it is asked to."""
+
+    def draw(self, bits):
+        """Return one answer."""
+
+
+class Calibrated(Protocol):
+    """A mechanism that keeps a given budget on answers of a given sensitivity.
+
+    Attributes
+    ----------
+    how : str
+        In a few words, for the guarantee.
+    arithmetic : str
+        "exact", or what rounding may cost, for the guarantee.
+    """
+
+    how: str
+    arithmetic: str
+
+    def sampler(self, query, vector) -> Sampler:
+        """Return what draws answers to a query from its exact vector."""
+
+
+class Mechanism(Protocol):
+    """A way to answer privately, for whatever budget.
+
+    Attributes
+    ----------
+    answers_with : {"vector", "order"}
+        The kind of answer that it gives; see `Query.answered_with`.
+    pure : bool
+        Whether it keeps delta = 0; the others need a positive delta.
+    adds_up : bool
+        Whether sums of its independent noise have the same law as such noise.
+    has_published_scale : bool
+        Whether a paper prints its scale (``calibration="published"``).
+    """
+
+    answers_with: Literal["vector", "order"]
+    pure: bool
+    adds_up: bool
+    has_published_scale: bool
+
+    def refusal(self, query, n_items) -> str:
+        """Return what to use instead where it cannot answer this query, or "" where it can; by public inputs only."""
+
+    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times) -> Calibrated:
+        """Return the mechanism whose `times` adaptive answers are (epsilon, delta)-differentially private together.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked.
+        sensitivity : Sensitivity
+            Of one answer.
+        n_items : int
+            Number of items.
+        epsilon : Fraction
+            Budget of all answers together.
+        delta : float
+            Likewise; 0 for pure mechanisms.
+        times : int
+            How many answers.
+
+        Raises
+        ------
+        ValueError
+            If the budget is too small for the arithmetic.
+        """
