@@ -35,6 +35,7 @@ class OrderUtility(Query):
     """
 
     answered_with = "order"
+    decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     def cost(self, margins, order):
