@@ -175,8 +175,9 @@ def test_agreement_on_more_items(m, sampler):
 def test_nobody_is_a_profile_too(m):
     """Without voters every order is as likely."""
     nothing = np.zeros(m * m, dtype=np.int64)
-    for query in [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)]:
-        order = released(ExponentialNoise(0.1), query, nothing, seeded(11))
+    ways = [*((KemenyUtility(), way) for way in SAMPLERS), (MaxViolatedMargin(), "auto")]
+    for query, sampler in [*ways, (MaxViolatedMargin(tuple(range(m)), 2), "auto")]:
+        order = released(ExponentialNoise(0.1, sampler), query, nothing, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
 
 
@@ -252,7 +253,7 @@ def test_planning_reads_no_ballot():
         channel, rule = estimator._compose()
         session = channel.plan(rule.asks(9), 9).open
         with pytest.raises(AssertionError, match="was read"):
-            rule.aggregate(session(Unreadable(9), _streams()))
+            rule.aggregate(session(Unreadable(9))(_streams()))
 
 
 def _streams():
