@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..checks import check_choice, check_whole
 from ..orders.block_insertion import sample_by_blocks
 from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
 from ..orders.linear_extensions import MinimaxMarginSampler
@@ -19,6 +19,11 @@ from ..orders.windowed import sample_windowed_order
 from .base import Query, Sensitivity, moves, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
+
+
+def check_window(window, name="window"):
+    """Raise unless `window` is None or says how far apart in an anchor a pair may change places."""
+    check_whole(window, name, 2, 12, optional=True)
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,8 @@ class OrderUtility(Query):
 
     def sampler_refusal(self, choice, n_items):
         """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
-        ways = ("auto", *self.samplers)
-        return "" if choice in ways else f"sampler must be one of {sorted(ways)}, got {choice!r}."
+        check_choice(choice, "sampler", ("auto", *self.samplers))
+        return ""
 
     def options(self, n_items):
         """Return among how many options one choice of the sampler is, at most."""
@@ -167,8 +172,7 @@ class MaxViolatedMargin(OrderUtility):
             raise ValueError(
                 f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7."
             )
-        if self.window is not None and not (isinstance(self.window, Integral) and 2 <= int(self.window) <= 12):
-            raise ValueError(f"window must be None or an integer from 2 to 12, got {self.window!r}.")
+        check_window(self.window)
         if self.anchor is not None:
             if self.window is None:
                 raise ValueError("anchor does nothing without a window; set window=7.")
