@@ -81,7 +81,12 @@ def check_number(
     if optional and value is None:
         return
     number = as_double(value)
-    if least <= number and above < number and (number < below if most is None else number <= most):
+    if (
+        not math.isnan(number)
+        and least <= value
+        and value > above
+        and (number <= most if most is not None else number < below)
+    ):
         return
     bounds = [f"of at least {least:g}"] if least > -math.inf else []
     bounds += [f"above {above:g}"] if above > -math.inf else []
@@ -104,6 +109,32 @@ def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
     """
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
+
+
+def positive(**values: Any) -> None:
+    """Raise unless all of these, by their names, are positive, finite numbers.
+
+    Examples
+    --------
+    >>> positive(epsilon=1.0, sigma=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: sigma must be a finite number above 0, got 0.
+    """
+    for name, value in values.items():
+        check_number(value, name, above=0)
+
+
+def probability(**values: Any) -> None:
+    """Raise unless all of these lie strictly between 0 and 1."""
+    for name, value in values.items():
+        check_number(value, name, above=0, below=1)
+
+
+def at_least_two(**values: Any) -> None:
+    """Raise unless all of these are integers of at least 2: of fewer items there is nothing to rank."""
+    for name, value in values.items():
+        check_whole(value, name, 2)
 
 
 def check_flag(value: Any, name: str) -> None:
@@ -150,6 +181,18 @@ def check_delta(delta: Any, name: str = "delta") -> None:
 def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
     """Raise unless `neighboring` is a known relation."""
     check_choice(neighboring, name, RELATIONS)
+
+
+def votes_changed(neighboring: Any) -> int:
+    """Return by how much one neighbour can move a margin: 1 when a ballot is added or removed, 2 when replaced."""
+    check_neighboring(neighboring)
+    return RELATIONS[neighboring]
+
+
+def is_published(variant: Any) -> bool:
+    """Tell whether `variant` asks for a formula as printed."""
+    check_choice(variant, "variant", ("corrected", "published"))
+    return variant == "published"
 
 
 def check_random_state(random_state: Any, name: str = "random_state") -> None:

@@ -12,6 +12,7 @@ from itertools import chain
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..checks import check_choice
 from ..profile import Profile
 from ..rankings import MAX_ITEMS
 
@@ -85,8 +86,7 @@ def read_preflib(path, unranked=None):
     >>> drinks.item_names
     ['tea', '2', '3']
     """
-    if unranked not in (None, "no_opinion", "last"):
-        raise ValueError(f"unranked must be 'no_opinion', 'last' or None, got {unranked!r}.")
+    check_choice(unranked, "unranked", (None, "no_opinion", "last"))
     path = os.fsdecode(path)
     with closing(_lines(path)) as lines:
         header, ballots, form = _opened(path, lines)

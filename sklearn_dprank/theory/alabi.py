@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
+from ..checks import at_least_two, is_published, positive
 from ..orders.quicksort import quicksort_query_bound
-from ._checks import at_least_two, is_published, positive
 
 
 class Guarantee(NamedTuple):

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from ..checks import at_least_two, is_published, positive, probability, votes_changed
 from ..orders.quicksort import quicksort_comparisons, quicksort_comparisons_up_to
-from ._checks import at_least_two, is_published, positive, probability, votes_changed
 
 
 def epsilon_lower_bound(n_items, failure, *, neighboring="add_remove", variant="corrected"):

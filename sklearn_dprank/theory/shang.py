@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from ._checks import at_least_two, positive, probability
+from ..checks import at_least_two, positive, probability
 from .shang_geometry import webb_density_bound
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from ._checks import at_least_two, is_published, positive
+from ..checks import at_least_two, is_published, positive
 
 # epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {

@@ -193,10 +193,10 @@ def test_epsilon_of_any_kind_is_never_understated(epsilon):
 @pytest.mark.parametrize(
     ("channel", "message"),
     [
-        (Central(epsilon=5e-324), "epsilon=5e-324 is too small for the arithmetic; use at least 1e-09."),
+        (Central(epsilon=5e-324), "epsilon is too small for the arithmetic, got 5e-324; use at least 1e-09."),
         (
             Central(epsilon=1, delta=1e-250, noise="gaussian"),
-            "delta=1e-250 is too small for the arithmetic",
+            "delta is too small for the arithmetic, got 1e-250",
         ),
         (Central(release=NetWins), r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
     ],
