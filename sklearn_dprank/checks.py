@@ -81,15 +81,11 @@ def check_number(
     if optional and value is None:
         return
     number = as_double(value)
-    if (
-        not math.isnan(number)
-        and least <= value
-        and value > above
-        and (number <= most if most is not None else number < below)
-    ):
+    low = math.isnan(number) or value < least or value <= above
+    if not low and (number < below if most is None else number <= most):
         return
-    bounds = [f"of at least {least:g}"] if least > -math.inf else []
-    bounds += [f"above {above:g}"] if above > -math.inf else []
+    bounds = [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"of at least {least:g}"] if least > -math.inf else []
     bounds += [f"below {below:g}"] if below < math.inf else []
     bounds += [f"at most {most:g}"] if most is not None and most < math.inf else []
     kind = "a finite number" if below == math.inf and most is None else "a number"

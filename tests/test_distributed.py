@@ -18,9 +18,9 @@ from oracles import profiles
 from sklearn.base import clone
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise
-from sklearn_dprank.partitions import partitions
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.partitions import partitions
 from sklearn_dprank.profile import Profile
 
 dask = pytest.importorskip("dask", reason="needs the extra distributed")
@@ -147,7 +147,7 @@ def test_errors():
         Profile.from_chunks(X[:, X[0] > 0])
     with pytest.raises(ValueError, match="item_names has 2 names for 3 items"):
         Profile.from_chunks(X, item_names=["a", "b"])
-    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+    with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_chunks(X, keep="all")
     with pytest.raises(ValueError) as caught:
         Profile.from_chunks(da.from_array(np.array([["4711", "x"]]), chunks=1))

@@ -1,13 +1,13 @@
 """What every channel hands out: a plan from public inputs, a poll of the voters, and a session of answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..checks import check_number, check_whole
 from ..privacy.guarantee import PrivacyGuarantee
 
 #: What devices that run here need of a Profile.
@@ -104,12 +104,15 @@ class Plan:
         What devices must know, as JSON-able data; None where voters hand over their ballots.
     needs : frozenset of {"counts", "placements", "positions"}
         What sessions need of a Profile, as queries say it.
+    prices : dict
+        What a trusted curator's answers get of the budget, by the kind of query; for audits.
     """
 
     guarantee: PrivacyGuarantee
     open: Callable[[Any], Poll]
     protocol: dict | None = None
     needs: frozenset[str] = frozenset()
+    prices: dict = field(default_factory=dict)
 
 
 def check_asks(channel, asks):
@@ -122,10 +125,8 @@ def check_asks(channel, asks):
     """
     name = type(channel).__name__
     for ask in asks:
-        if not isinstance(ask.times, Integral) or ask.times < 1:
-            raise ValueError(f"{name} cannot give {ask.times!r} answers to {ask.query}; times must be at least 1.")
-        if not ask.share > 0:
-            raise ValueError(f"{name} cannot answer {ask.query} for {ask.share!s} of the budget; use a positive share.")
+        check_whole(ask.times, f"times of {ask.query}")
+        check_number(ask.share, f"share of {ask.query}", above=0)
     shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
     if shares > 1:
         raise ValueError(f"{name} has one budget, but the rule's asks claim {shares} of it; let shares add up to 1.")

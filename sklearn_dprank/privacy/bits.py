@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import check_random_state
+
 _BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
 _ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
 _EMPTY = np.empty(0, dtype=np.uint64)

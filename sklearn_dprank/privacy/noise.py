@@ -10,6 +10,8 @@ from math import factorial, inf
 
 import numpy as np
 
+from ..checks import positive
+
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1
 _FACTORIAL = factorial(12)  # the factorial that rejection wastes least on: .89 of 2**29

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..checks import check_choice, check_whole
+from ..checks import check_whole
 from ..orders.block_insertion import sample_by_blocks
 from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
 from ..orders.linear_extensions import MinimaxMarginSampler
@@ -39,6 +39,7 @@ class OrderUtility(Query):
     """
 
     answered_with = "order"
+    decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     def cost(self, margins, order):
@@ -81,8 +82,8 @@ class OrderUtility(Query):
 
     def sampler_refusal(self, choice, n_items):
         """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
-        check_choice(choice, "sampler", ("auto", *self.samplers))
-        return ""
+        ways = ("auto", *self.samplers)
+        return "" if choice in ways else f"sampler must be one of {sorted(ways)}, got {choice!r}."
 
     def options(self, n_items):
         """Return among how many options one choice of the sampler is, at most."""

@@ -3,27 +3,28 @@
 from fractions import Fraction
 
 from ..checks import Check, check_parameters, shown
-from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, OrderUtility
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
 from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending
 
 
 def _check_query(query, name):
-    """Raise unless `query` is None or a cost of orders that can be asked about by itself."""
-    if query is not None and not isinstance(query, OrderUtility):
-        raise ValueError(f"{name} must be KemenyUtility or MaxViolatedMargin, got {shown(query)}.")
+    """Raise unless `query` is None or decides by itself."""
+    if query is not None and not getattr(query, "decides", False):
+        deciding = "one that decides, as KemenyUtility or MaxViolatedMargin do"
+        raise ValueError(f"{name} must be {deciding}, got {shown(query)}.")
     if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
         raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
 
 
 class Choose(Rule):
-    """The consensus is the order that the mechanism draws.
+    """The consensus is the order that answers a query: one that the mechanism draws, or that is read off its answer.
 
     Parameters
     ----------
-    query : KemenyUtility or MaxViolatedMargin or None, default=None
-        The cost of an order; None is `KemenyUtility()`. A window needs a public anchor; for a private one,
-        see `ChooseNearAnchor`.
+    query : Query or None, default=None
+        One that decides (see `Query`), such as the cost of an order, `KemenyUtility` or `MaxViolatedMargin`; None is
+        `KemenyUtility()`. A window needs a public anchor; for a private one, see `ChooseNearAnchor`.
 
     Examples
     --------

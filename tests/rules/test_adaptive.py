@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from oracles import derived
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
@@ -34,7 +35,7 @@ class Recording(Session):
         self.asked.append(query)
         said = self._size * (self._ahead * (1 - self._flip) + self._ahead.T * self._flip)
         full = (Tallies(self._flip, np.rint(said).astype(np.int64)),)
-        return PairTallies(query.pairs).derive(PairTallies(), full)
+        return derived(PairTallies(query.pairs), PairTallies(), full)
 
 
 def test_asks_its_rounds():
@@ -77,7 +78,7 @@ def test_rounds_must_be_a_positive_integer(n_rounds):
 
 @pytest.mark.parametrize("ridge", [0, -1.0])
 def test_ridge_must_be_positive(ridge):
-    with pytest.raises(ValueError, match="ridge must be positive"):
+    with pytest.raises(ValueError, match="ridge must be a finite number above 0"):
         AdaptiveBradleyTerryRule(ridge=ridge).asks(5)
 
 

@@ -156,8 +156,8 @@ def test_kemeny_answers_when_the_budget_is_used_up(strategy):
         found = rule.aggregate(session)
         assert len(session.asked) == 3
         assert tuple(found.order.tolist()) in naive_kemeny(np.maximum(margins, 0))[1]
-        assert found.facts == {"optimal_gap": 0.0}
-        assert found.facts == KemenyRule().aggregate(ScriptedSession(margins)).facts
+        assert found.published == {"optimal_gap": 0.0}
+        assert found.published == KemenyRule().aggregate(ScriptedSession(margins)).published
 
 
 def test_kemeny_is_not_used_while_answers_last():
@@ -210,8 +210,8 @@ def test_declared_queries(m):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "merge"}, "strategy must be 'quicksort' or 'binary_insertion', got 'merge'"),
-        ({"on_exhausted": "stop"}, "on_exhausted must be None, 'coin' or 'kemeny', got 'stop'"),
+        ({"strategy": "merge"}, "strategy must be one of ['quicksort', 'binary_insertion'], got 'merge'"),
+        ({"on_exhausted": "stop"}, "on_exhausted must be one of [None, 'coin', 'kemeny'], got 'stop'"),
         ({"max_queries": 9}, "max_queries=9 can run out (the worst case is 10); set on_exhausted='coin' or 'kemeny'"),
         ({"max_queries": 7, "strategy": "binary_insertion"}, "max_queries=7 can run out (the worst case is 8)"),
         ({"max_queries": 0, "on_exhausted": "coin"}, "max_queries must be None or a positive integer, got 0"),
