@@ -496,7 +496,7 @@ def test_scorers_get_noise_of_their_own():
             {"estimator": make_pipeline(StandardScaler(), DPBorda()), "grid": {}, "scoring": PrivateKendallTau()},
             "PrivateKendallTau has no noise for the step 'standardscaler' (StandardScaler)",
         ),
-        ({"grid": {"epsilon": [1.0, -1.0]}}, "The 'epsilon' parameter of DPBorda must be"),
+        ({"grid": {"epsilon": [1.0, -1.0]}}, "epsilon must be a positive, finite number"),
         ({"grid": {"noise": ["laplace", "gaussian"]}}, "noise='gaussian' needs delta > 0"),
         ({"grid": {"sigma": [1.0]}}, "Invalid parameter 'sigma'"),
         ({"scoring": "accuracy"}, "scoring must be None, a callable(estimator, X) or a dict of them by name"),
