@@ -56,7 +56,7 @@ def test_a_commit_is_checked_by_the_commands_of_lint():
 
 def test_coverage_is_stated_for_rooms_that_exist_by_the_tests_of_each():
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["coverage"]["run"]
-    rooms = [package.removeprefix("sklearn_dprank.") for package in stated["source_pkgs"]]
+    rooms = [folder.removeprefix("sklearn_dprank/") for folder in stated["source"]]
     floor, tests = re.search(r"--cov-fail-under=(\S+) tests/\{(\S+)\}", CI).groups()
     assert tests.split(",") == rooms
     assert 90 < float(floor) < 100
