@@ -34,6 +34,13 @@ def _check_noise(noise, name):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 
+def _check_release(release, name):
+    """Raise unless `release` is None or a query."""
+    check_made(release, name, "query")
+    if release is not None and not isinstance(release, Query):
+        raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
+
+
 class Central(BaseEstimator):
     """Central differential privacy.
 
@@ -66,7 +73,7 @@ class Central(BaseEstimator):
         **EPSILON,
         **DELTA,
         "noise": _check_noise,
-        "release": partial(check_made, what="query"),
+        "release": _check_release,
         **NEIGHBORING,
         **CALIBRATION,
     }
