@@ -503,7 +503,7 @@ def test_scorers_get_noise_of_their_own():
         ({"grid": {"random_state": [0, 1]}}, "param_grid must not range over 'random_state'"),
         ({"cv": []}, "cv gave no split"),
         ({"cv": iter([])}, "cv gave no split"),
-        ({"refit": smallest_within(-1.0)}, "tolerance must be at least 0"),
+        ({"refit": smallest_within(-1.0)}, "tolerance must be a"),
         ({"refit": smallest_within(0.1, metric="x")}, "metric must be one of ['score']"),
         ({"scoring": PrivateKendallTau(epsilon=-1.0)}, "epsilon must be"),
         ({"refit": "distance"}, "refit must be a bool or a callable, got 'distance'"),

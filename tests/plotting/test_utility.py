@@ -11,7 +11,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.model_selection._trials import child_seeds
+from sklearn_dprank.model_selection.seeds import child_seeds
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
@@ -126,7 +126,7 @@ def test_excess(plt, display):
         np.testing.assert_allclose(lines[name].get_ydata(), (display.errors[name] - display.floor).mean(axis=1))
     assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {0.0}
     assert set(lines["random ranking"].get_ydata()) == {0.5 - display.floor}
-    assert ax.get_ylabel() == "excess over the optimum (not private)"
+    assert ax.get_ylabel() == "excess over the Kemeny optimum (not private)"
     with pytest.raises(ValueError, match="excess=True needs the floor; give the ballots as X"):
         PrivacyUtilityDisplay([1.0], {"a": [[0.1]]}).plot(excess=True)
     assert len(plt.get_fignums()) == 1  # the refusal made no figure
@@ -242,7 +242,7 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
     def never(profile):
         raise AssertionError("the optimum was sought")
 
-    monkeypatch.setattr(_errors, "kemeny_positions", never)
+    monkeypatch.setattr(_errors, "best_known", never)
     make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, X, epsilons=[1.0], n_trials=1)
     assert make(floor=None).floor is None
     assert make(floor=0.25).floor == 0.25

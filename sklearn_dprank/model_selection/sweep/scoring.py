@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..privacy.guarantee import PrivacyGuarantee
-from .private_scorer import PrivateKendallTau, refuse_mixing
+from ...privacy.guarantee import PrivacyGuarantee
+from ..private.scorer import PrivateKendallTau, refuse_mixing
 
 
 def metrics_of(scoring):
