@@ -34,6 +34,7 @@ class OrderUtility(Query):
     """
 
     answered_with = "order"
+    decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     def cost(self, margins, order):
