@@ -60,15 +60,15 @@ class _Asked(Exception):
 
 @contextmanager
 def no_noise_but_a_report():
-    def report(self, query, vector, bits):
+    def report(self, vector, bits):
         raise _Asked(self, int(vector[0]))
 
-    release = LaplaceNoise.release
-    LaplaceNoise.release = report
+    added = LaplaceNoise.added
+    LaplaceNoise.added = report
     try:
         yield
     finally:
-        LaplaceNoise.release = release
+        LaplaceNoise.added = added
 
 
 def score_pmf(scorer, order, profile, scores):

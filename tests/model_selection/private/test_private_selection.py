@@ -440,7 +440,9 @@ def test_bad_score_epsilon(epsilon):
 
 @pytest.mark.parametrize("mean", [0, 0.99, -3, math.inf, math.nan, "ten", True, None])
 def test_bad_mean_draws(mean):
-    check_refused(rf"mean_draws must be a finite number .*at least 1, got {re.escape(repr(mean))}\.", TWO, mean_draws=mean)
+    check_refused(
+        rf"mean_draws must be a finite number .*at least 1, got {re.escape(repr(mean))}\.", TWO, mean_draws=mean
+    )
 
 
 @pytest.mark.parametrize(("distribution", "most"), [("geometric", 10**5), ("logarithmic", 8685), (-0.5, 158)])

@@ -363,6 +363,22 @@ def test_cost_of_transformers():
     assert found.privacy_.epsilon == 4 + 1 + 4
 
 
+class Doubled(Pipeline):
+    """Gives every ballot twice to its last step."""
+
+    def fit(self, X, y=None):
+        return super().fit(np.repeat(X, 2, axis=0))
+
+
+def test_a_pipeline_of_somebody_else_is_fitted_as_it_is():
+    """It may do anything between its steps: nothing is taken from it, and nothing is promised for it."""
+    doubled = Doubled([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
+    seen = []
+    found = search(doubled, {"aggregator__epsilon": [1.0]}, scoring=lambda fitted, X: seen.append(fitted) or 0.0).fit(X)
+    assert {type(fitted) for fitted in seen} == {Doubled}
+    assert found.fits_cost_.epsilon == math.inf
+
+
 def test_caveats_reach_what_is_inside():
     nested = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2)
     found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)

@@ -37,7 +37,7 @@ from sklearn_dprank.model_selection.advice.rules import worth
 from sklearn_dprank.model_selection.advice.table import ERRORS, GRIDS, UNIT
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def load(name):
