@@ -6,7 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..orders.quicksort import binary_insertion_bound, hay_query_bound, quicksort_query_bound
+from ..orders.quicksort import binary_insertion_bound, p_sort_max_queries, quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, n_pairs
 from .base import Consensus, Rule
@@ -93,7 +93,7 @@ class KwikSortRule(Rule):
         if self.strategy == "binary_insertion" or self.on_exhausted is None:
             return worst
         if self.on_exhausted == "coin":
-            return hay_query_bound(n_items)
+            return p_sort_max_queries(n_items)
         return quicksort_query_bound(n_items)
 
 

@@ -1,4 +1,4 @@
-"""Argument checks shared by the theory modules."""
+"""Checks of the arguments of theorems, each with its one message."""
 
 
 def is_published(variant):

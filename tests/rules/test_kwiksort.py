@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from sklearn_dprank.orders.quicksort import (
     binary_insertion_bound,
-    hay_query_bound,
+    p_sort_max_queries,
     quicksort_comparisons,
     quicksort_query_bound,
 )
@@ -191,7 +191,7 @@ def test_declared_queries(m):
     pairs, insertion = m * (m - 1) // 2, binary_insertion_bound(m)
     for rule, times in [
         (KwikSortRule(), pairs),
-        (KwikSortRule(on_exhausted="coin"), hay_query_bound(m)),
+        (KwikSortRule(on_exhausted="coin"), p_sort_max_queries(m)),
         (KwikSortRule(on_exhausted="kemeny"), quicksort_query_bound(m)),
         (KwikSortRule(strategy="binary_insertion"), insertion),
         (KwikSortRule(strategy="binary_insertion", on_exhausted="kemeny"), insertion),

@@ -1,3 +1,4 @@
+import inspect
 import math
 import re
 
@@ -274,7 +275,7 @@ def test_one_candidate_is_cross_validate():
 
 def test_profiles_and_ballots_counted_once(monkeypatch):
     calls = []
-    pairs = Profile.__dict__["pairwise_counts"]
+    pairs = inspect.getattr_static(Profile, "pairwise_counts")
     counted = pairs.func
     monkeypatch.setattr(pairs, "func", lambda profile: calls.append(1) or counted(profile))
     from_ballots = search(Pipeline([("aggregator", DPBorda())]), CASES["mechanisms"][1], refit=False, n_trials=20)
