@@ -34,11 +34,11 @@ def parameters_of(part):
 
 
 def is_aggregator(estimator):
-    """Tell whether this plans and fits as aggregators do, rather than being a pipeline or something else.
+    """Tell whether this fits and plans as aggregators do: a pipeline that ends in one does not.
 
     Asked of the class, because some wrappers pass every attribute of what they wrap for their own.
     """
-    return hasattr(type(estimator), "plan_for")
+    return hasattr(type(estimator), "follows_plan")
 
 
 def in_words(estimator):

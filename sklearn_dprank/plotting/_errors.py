@@ -1,4 +1,4 @@
-"""Error against a parameter, one line a mechanism: what such displays have in common."""
+"""What displays of error against a parameter have in common: one line a mechanism, a floor and a ceiling."""
 
 import math
 from collections.abc import Mapping

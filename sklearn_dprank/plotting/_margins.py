@@ -1,4 +1,4 @@
-"""Pairwise margins as a heat map."""
+"""`PairwiseMarginDisplay`: pairwise margins as a heat map."""
 
 import numpy as np
 

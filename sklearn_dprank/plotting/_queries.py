@@ -1,4 +1,4 @@
-"""Error against the number of queries a voter."""
+"""`QueryCountDisplay`: error against the number of queries a voter."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Error against epsilon."""
+"""`PrivacyUtilityDisplay`: error against epsilon."""
 
 from ._errors import ErrorDisplay
 from ._search import may_mix

@@ -1,4 +1,4 @@
-"""What private selection chooses from: configured, pure, and reading one profile."""
+"""The candidates of private selection: configured, each with a pure guarantee, and reading one profile."""
 
 import math
 from typing import Any, NamedTuple

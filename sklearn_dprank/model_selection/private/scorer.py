@@ -1,4 +1,4 @@
-"""A private score, for choosing among fitted aggregators."""
+"""`PrivateKendallTau`: how far ballots agree with a fitted order, plus noise."""
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline

@@ -1,4 +1,4 @@
-"""Choose among candidates with one total guarantee: the best of a secret, random number of draws."""
+"""`PrivateSelection`: the best of a secret, random number of private draws, with one total guarantee."""
 
 from itertools import repeat
 from typing import Any

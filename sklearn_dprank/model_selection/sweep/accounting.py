@@ -1,4 +1,4 @@
-"""What a search costs: counted in the process that called it, because clones and workers forget."""
+"""What the fits and the results of a search cost the voters: counted in the process that called it, because clones and workers forget."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a sweep is judged by."""
+"""Scorers by name, and what publishing their scores promises."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

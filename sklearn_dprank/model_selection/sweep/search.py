@@ -1,4 +1,4 @@
-"""Many candidates, many trials each."""
+"""`GridSearchCV`: many candidates, many trials of each, and the best of them fitted once more."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One estimator, many trials."""
+"""`cross_validate`: one estimator, many trials."""
 
 import numpy as np
 
