@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .checks import check_choice
 from .counting import merge_placements
 from .names import checked_names, column_names, is_frame, names_differ
 from .partitions import is_lazy, reduce_partitions
@@ -263,8 +264,7 @@ def as_profile(X):
 
 
 def _check_keep(keep):
-    if keep not in ("positions", "counts"):
-        raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
+    check_choice(keep, "keep", ("positions", "counts"))
 
 
 def _check_chunks(chunks):

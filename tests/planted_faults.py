@@ -274,7 +274,7 @@ NOISE = [
     ),
     bits(
         "a forked child deals its parent's words",
-        "            bits._forget()",
+        "            bits.forget()",
         "            pass",
         "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
     ),

@@ -8,6 +8,7 @@ from contextlib import closing
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..checks import check_choice
 from ..profile import Profile
 from ._preflib_header import BALLOT, check_totals, item_names, kind_of_orders, number_of_items, numbered_lines, opened
 
@@ -72,8 +73,7 @@ def read_preflib(path, unranked=None):
     >>> drinks.item_names
     ['tea', '2', '3']
     """
-    if unranked not in (None, "no_opinion", "last"):
-        raise ValueError(f"unranked must be 'no_opinion', 'last' or None, got {unranked!r}.")
+    check_choice(unranked, "unranked", (None, "no_opinion", "last"))
     path = os.fsdecode(path)
     with closing(numbered_lines(path)) as lines:
         header, ballots, form = opened(path, lines)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import check_random_state
 from .draws import BitSource
 
 
@@ -22,7 +23,7 @@ class SecureBits(BitSource):
     def _forget_after_fork(cls):
         """Let no child deal the words that its parent will deal too."""
         for bits in cls._open:
-            bits._forget()
+            bits.forget()
 
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words
@@ -104,14 +105,9 @@ class Bits(NamedTuple):
 
 def seed_sequence(random_state):
     """Return the SeedSequence that `random_state` stands for; None takes fresh system entropy."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        if random_state is not None and random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state!r}; pass None for a secure source.")
-        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    check_random_state(random_state)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
-    raise ValueError(
-        f"random_state must be None, an int, a numpy Generator or a RandomState, got {type(random_state).__name__}."
-    )
+    return np.random.SeedSequence(None if random_state is None else int(random_state))

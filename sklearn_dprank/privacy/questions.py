@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from ._search import check
+from ..checks import at_least_two, check_choice, is_published, positive
 
 # epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {
@@ -22,12 +22,7 @@ _BEST_BUDGET = {
 
 def check_randomizer(randomizer):
     """Raise unless `randomizer` is "rr" or "laplace"."""
-    check(randomizer=(randomizer, randomizer in _BEST_BUDGET, "be 'rr' or 'laplace'"))
-
-
-def _is_published(variant):
-    check(variant=(variant, variant in ("corrected", "published"), "be 'corrected' or 'published'"))
-    return variant == "published"
+    check_choice(randomizer, "randomizer", list(_BEST_BUDGET))
 
 
 def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):
@@ -64,8 +59,8 @@ def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):
     (0.7616, 0.5)
     """
     check_randomizer(randomizer)
-    check(epsilon=(epsilon, epsilon > 0, "be positive"), n_queries=(n_queries, n_queries > 0, "be positive"))
-    published = _is_published(variant)
+    positive(epsilon=epsilon, n_queries=n_queries)
+    published = is_published(variant)
     if randomizer == "laplace":
         return -math.expm1(-epsilon / (2 * n_queries))
     return epsilon / (epsilon + 2 * n_queries) if published else math.tanh(epsilon / (2 * n_queries))
@@ -103,8 +98,8 @@ def optimal_queries(epsilon, *, randomizer="rr", variant="corrected"):
     (4.59, 3.98)
     """
     check_randomizer(randomizer)
-    check(epsilon=(epsilon, epsilon > 0, "be positive"))
-    return epsilon / (2 if _is_published(variant) else _BEST_BUDGET[randomizer])
+    positive(epsilon=epsilon)
+    return epsilon / (2 if is_published(variant) else _BEST_BUDGET[randomizer])
 
 
 def best_query_count(epsilon, n_items, *, randomizer="rr", variant="corrected"):
@@ -135,7 +130,7 @@ def best_query_count(epsilon, n_items, *, randomizer="rr", variant="corrected"):
     >>> [best_query_count(epsilon, 10) for epsilon in (1, 2, 4, 8)]
     [1, 1, 2, 4]
     """
-    check(n_items=(n_items, n_items >= 2, "be at least 2"))
+    at_least_two(n_items=n_items)
     below = math.floor(optimal_queries(epsilon, randomizer=randomizer, variant=variant))
     candidates = {min(max(k, 1), math.comb(n_items, 2)) for k in (below, below + 1)}
     return max(sorted(candidates), key=lambda k: k * truth_gap(epsilon, k, randomizer=randomizer, variant=variant) ** 2)
@@ -213,5 +208,5 @@ def group_load(q, n_items, xi=1.0):
     >>> [group_load(quicksort_query_bound(m), m) for m in (5, 10, 20, 50)]
     [7, 15, 24, 35]
     """
-    check(xi=(xi, xi > 0, "be positive"))
+    positive(xi=xi)
     return int(np.argmax(_overflow(q, n_items, np.arange(q + 1)) <= xi / n_items**4))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
+from ..checks import check_whole
 from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.insertion import InsertionSampler
 from ..orders.linear_extensions import MinimaxMarginSampler
@@ -20,6 +20,11 @@ from ..orders.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
+
+
+def check_window(window, name="window"):
+    """Raise unless `window` is None or says how far apart in an anchor a pair may change places."""
+    check_whole(window, name, 2, 12, optional=True)
 
 
 @dataclass(frozen=True)
@@ -171,8 +176,7 @@ class MaxViolatedMargin(OrderUtility):
             raise ValueError(
                 f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7."
             )
-        if self.window is not None and not (isinstance(self.window, Integral) and 2 <= int(self.window) <= 12):
-            raise ValueError(f"window must be None or an integer from 2 to 12, got {self.window!r}.")
+        check_window(self.window)
         if self.anchor is not None:
             if self.window is None:
                 raise ValueError("anchor does nothing without a window; set window=7.")

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..checks import at_least_two, is_published, positive
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.questions import group_load, group_overflow_bound
-from ._checks import at_least_two, is_published, positive
 
 __all__ = [
     "GUARANTEES",

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from ..checks import at_least_two, is_published, positive, probability, votes_changed
 from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
-from ._checks import at_least_two, is_published, positive, probability, votes_changed
 
 __all__ = [
     "epsilon_lower_bound",

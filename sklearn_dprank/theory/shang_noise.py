@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from ..checks import at_least_two
 from ..privacy.calibration import classical_gaussian_sigma
-from ._checks import at_least_two
 
 _CONSTANTS = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
 

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
+from ..checks import at_least_two, is_published, positive
 from ..privacy.questions import best_query_count, check_randomizer, optimal_queries, truth_gap
-from ._checks import at_least_two, is_published, positive
 
 __all__ = [
     "best_query_count",

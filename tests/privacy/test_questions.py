@@ -85,12 +85,15 @@ def test_printed_load_overflows(m):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: truth_gap(1.0, 1, randomizer="gaussian"), "randomizer must be 'rr' or 'laplace', got 'gaussian'"),
-        (lambda: truth_gap(1.0, 0), "n_queries must be positive, got 0"),
-        (lambda: truth_gap(1.0, 1, randomizer="laplace", variant="printed"), "variant must be 'corrected' or"),
-        (lambda: optimal_queries(0), "epsilon must be positive, got 0"),
-        (lambda: best_query_count(1.0, 1), "n_items must be at least 2, got 1"),
-        (lambda: group_load(10, 5, 0.0), "xi must be positive, got 0.0"),
+        (
+            lambda: truth_gap(1.0, 1, randomizer="gaussian"),
+            r"randomizer must be one of \['rr', 'laplace'\], got 'gaussian'",
+        ),
+        (lambda: truth_gap(1.0, 0), "n_queries must be a finite number above 0, got 0"),
+        (lambda: truth_gap(1.0, 1, randomizer="laplace", variant="printed"), "variant must be one of"),
+        (lambda: optimal_queries(0), "epsilon must be a finite number above 0, got 0"),
+        (lambda: best_query_count(1.0, 1), "n_items must be an integer of at least 2, got 1"),
+        (lambda: group_load(10, 5, 0.0), "xi must be a finite number above 0, got 0.0"),
     ],
 )
 def test_errors_name_the_parameter(call, message):

@@ -119,10 +119,10 @@ def test_asks_for_all_margins_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"tolerance": -0.1}, "tolerance must be a number of at least 0, got -0.1"),
-        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
-        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
-        ({"tolerance": "0"}, "tolerance must be a number of at least 0, got '0'"),
+        ({"tolerance": -0.1}, "tolerance must be a finite number of at least 0, got -0.1"),
+        ({"tolerance": np.inf}, "tolerance must be a finite number of at least 0, got inf"),
+        ({"tolerance": np.nan}, "tolerance must be a finite number of at least 0, got nan"),
+        ({"tolerance": "0"}, "tolerance must be a finite number of at least 0, got '0'"),
         ({"work_limit": -1}, "work_limit must be None or an integer of at least 0, got -1"),
         ({"work_limit": 1.5}, "work_limit must be None or an integer of at least 0, got 1.5"),
     ],

@@ -210,8 +210,8 @@ def test_declared_queries(m):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "merge"}, "strategy must be 'quicksort' or 'binary_insertion', got 'merge'"),
-        ({"on_exhausted": "stop"}, "on_exhausted must be None, 'coin' or 'kemeny', got 'stop'"),
+        ({"strategy": "merge"}, "strategy must be one of ['quicksort', 'binary_insertion'], got 'merge'"),
+        ({"on_exhausted": "stop"}, "on_exhausted must be one of [None, 'coin', 'kemeny'], got 'stop'"),
         ({"max_queries": 9}, "max_queries=9 can run out (the worst case is 10); set on_exhausted='coin' or 'kemeny'"),
         ({"max_queries": 7, "strategy": "binary_insertion"}, "max_queries=7 can run out (the worst case is 8)"),
         ({"max_queries": 0, "on_exhausted": "coin"}, "max_queries must be None or a positive integer, got 0"),

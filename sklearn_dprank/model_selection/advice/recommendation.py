@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from ...checks import check_choice, check_whole
-from ...privacy.checks import check_delta, check_epsilon, check_neighboring
+from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_whole
 from ...profile import Shape
 from ..parameters import in_words
 from .rules import Alternative, central_choice, local_choice, shuffle_choice
@@ -168,9 +167,7 @@ def _reason(chosen, others, why):
 
 
 def _check(n_items, n_voters, epsilon, delta):
-    check_whole(n_items, "n_items", least=2)
-    if int(n_items) > _MOST_ITEMS:  # values of any length are not printed
-        raise ValueError(f"n_items must be at most {_MOST_ITEMS}, got more.")
+    check_whole(n_items, "n_items", 2, _MOST_ITEMS)
     if not isinstance(n_voters, Real) or not 0 < n_voters < math.inf:  # type: ignore[operator]
         raise ValueError(f"n_voters must be a positive, finite number; a public estimate will do; got {n_voters!r}.")
     if n_voters > _MOST_VOTERS:  # type: ignore[operator]

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ...checks import check_epsilon
 from ...fitted import clear_fitted
 from ...privacy.bits import SecureBits, SeededBits, seed_sequence
-from ...privacy.checks import check_epsilon
 from ..parameters import is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee

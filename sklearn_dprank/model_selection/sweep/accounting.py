@@ -1,4 +1,4 @@
-"""What the fits and the results of a search cost the voters: counted in the process that called it, because clones and workers forget."""
+"""What the fits and results of a search cost: counted in the process that called it, because workers forget."""
 
 import math
 from dataclasses import replace

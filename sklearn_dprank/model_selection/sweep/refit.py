@@ -148,7 +148,7 @@ class smallest_within(BaseEstimator):
         ValueError
             If the tolerance is negative, or the metric is not there or not unique.
         """
-        check_number(self.tolerance, "tolerance", least=0)
+        check_number(self.tolerance, "tolerance", least=0, most=np.inf)
         if self.metric is None and len(names) > 1:
             raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
         if self.metric is not None and self.metric not in names:
