@@ -736,6 +736,12 @@ BOUNDARIES = [
         "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
     ),
     faults("channels/central.py")(
+        "the time of a fit tells whether ballots are strict",
+        'if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):',
+        'if (query.needs == "positions" and not self._profile.strict) or self._kept[0] != asked:',
+        "tests/channels/test_central.py::test_a_fit_never_looks_whether_ballots_are_strict",
+    ),
+    faults("channels/central.py")(
         "any query of a kind at the declared price",
         "if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):",
         "if False:",
