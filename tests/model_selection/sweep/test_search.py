@@ -364,6 +364,22 @@ def test_cost_of_transformers():
     assert found.privacy_.epsilon == 4 + 1 + 4
 
 
+class Doubled(Pipeline):
+    """Gives every ballot twice to its last step."""
+
+    def fit(self, X, y=None):
+        return super().fit(np.repeat(X, 2, axis=0))
+
+
+def test_a_pipeline_of_somebody_else_is_fitted_as_it_is():
+    """It may do anything between its steps: nothing is taken from it, and nothing is promised for it."""
+    doubled = Doubled([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
+    seen = []
+    found = search(doubled, {"aggregator__epsilon": [1.0]}, scoring=lambda fitted, X: seen.append(fitted) or 0.0).fit(X)
+    assert {type(fitted) for fitted in seen} == {Doubled}
+    assert found.fits_cost_.epsilon == math.inf
+
+
 def test_caveats_reach_what_is_inside():
     nested = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2)
     found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)
@@ -504,7 +520,7 @@ def test_scorers_get_noise_of_their_own():
         ({"grid": {"random_state": [0, 1]}}, "param_grid must not range over 'random_state'"),
         ({"cv": []}, "cv gave no split"),
         ({"cv": iter([])}, "cv gave no split"),
-        ({"refit": smallest_within(-1.0)}, "tolerance must be at least 0"),
+        ({"refit": smallest_within(-1.0)}, "tolerance must be a number of at least 0"),
         ({"refit": smallest_within(0.1, metric="x")}, "metric must be one of ['score']"),
         ({"scoring": PrivateKendallTau(epsilon=-1.0)}, "epsilon must be"),
         ({"refit": "distance"}, "refit must be a bool or a callable, got 'distance'"),

@@ -1,10 +1,10 @@
-"""What a sweep is judged by."""
+"""Scorers by name, and what publishing their scores promises."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..privacy.guarantee import PrivacyGuarantee
-from .private_scorer import PrivateKendallTau, refuse_mixing
+from ...privacy.guarantee import PrivacyGuarantee
+from ..private.scorer import PrivateKendallTau, refuse_mixing
 
 
 def metrics_of(scoring):

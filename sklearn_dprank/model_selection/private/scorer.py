@@ -1,20 +1,17 @@
-"""A private score, for choosing among fitted aggregators."""
+"""`PrivateKendallTau`: how far ballots agree with a fitted order, plus noise."""
 
-from fractions import Fraction
-
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import RankAggregator
-from ..checks import check_epsilon, check_neighboring
-from ..mechanisms import Laplace
-from ..privacy.bits import Bits
-from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.noise import round_down
-from ..privacy.owed import mixing_step
-from ..queries.base import Sensitivity, moves, n_pairs
+from ...checks import check_epsilon, check_neighboring
+from ...mechanisms import Laplace
+from ...privacy.bits import Bits
+from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.noise import round_down
+from ...privacy.owed import mixing_step
+from ..parameters import is_aggregator
+from .agreement import NetAgreement
 
 
 class PrivateKendallTau(BaseEstimator):
@@ -109,41 +106,12 @@ class PrivateKendallTau(BaseEstimator):
         epsilon = round_down(self.guarantee.epsilon)
         bits = Bits.from_random_state(self.random_state)
         ranks, profile = _order_and_ballots(estimator, X)
-        sensitivity = agreement_sensitivity(profile.n_items, self.neighboring)
-        noise = Laplace().calibrated(None, sensitivity, profile.n_items, epsilon, 0.0)
-        return int(noise.added(np.array([net_agreement(ranks, profile)]), bits.noise)[0])
-
-
-def net_agreement(ranks, profile):
-    """Return, over all pairs i before j, the voters who prefer i to j minus those who prefer j to i.
-
-    Parameters
-    ----------
-    ranks : ndarray of int, shape (n_items,)
-        Where the order puts each item; smaller is better.
-    profile : Profile
-        The ballots.
-
-    Returns
-    -------
-    int
-        Between -n_voters C(n_items, 2) and n_voters C(n_items, 2).
-    """
-    return int(profile.margins[ranks[:, None] < ranks].sum())
-
-
-def agreement_sensitivity(n_items, neighboring):
-    """Return how far one ballot moves the net agreement of any one order, as a `Sensitivity`.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    neighboring : {"add_remove", "replace"}
-        Which profiles count as neighbours.
-    """
-    most = moves(neighboring) * n_pairs(n_items)
-    return Sensitivity(most, Fraction(most**2))
+        agreement, n_items = NetAgreement(tuple(ranks.tolist())), profile.n_items
+        noise = Laplace().calibrated(
+            agreement, agreement.sensitivity(n_items, self.neighboring), n_items, epsilon, delta=0.0
+        )
+        drawn = noise.sampler(agreement, agreement.vector(profile, bits.coins)).draw(bits.noise)
+        return agreement.read(drawn, n_items)
 
 
 def refuse_mixing(estimator):
@@ -163,7 +131,7 @@ def _order_and_ballots(estimator, X):
         for _, step in estimator.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
         estimator = estimator.steps[-1][1]
-    if not isinstance(estimator, RankAggregator):
+    if not is_aggregator(estimator):
         raise ValueError(
             f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(estimator).__name__}."
         )

@@ -1,32 +1,5 @@
-"""Choose among candidates with one total guarantee: the best of a secret, random number of draws.
+"""`PrivateSelection`: the best of a secret, random number of private draws, with one total guarantee."""
 
-One draw Q is a uniformly random candidate, its release and the private score of that release: if candidates
-cost at most epsilon_c each and the score epsilon_s, Q is pure epsilon-DP with epsilon = epsilon_c + epsilon_s.
-K draws are made, the best by score is the output and everything else is forgotten. K has the truncated negative
-binomial distribution, P(K = k) proportional to (1 - gamma)^k times the product of (l + eta) / (l + 1) over
-0 < l < k, k >= 1 and eta > -1 (eta = 1 is geometric, eta = 0 logarithmic), whose generating function f has
-
-    f'(x) proportional to (gamma + (1 - gamma) (1 - x))^-(1 + eta).
-
-*The output is (2 + eta) epsilon-DP, for every gamma in (0, 1].* Let y be a draw, Q(<y) and Q(>y) the
-probabilities of lower and higher scores, and suppose first that no other draw has y's score. The best of k draws
-is y with probability (Q(<y) + Q(y))^k - Q(<y)^k, so
-
-    P(y) = f(Q(<y) + Q(y)) - f(Q(<y)) = Q(y) * integral of f'(Q(<y) + t Q(y)) over 0 <= t <= 1,
-
-where f' is taken at 1 - x = Q(>y) + (1 - t) Q(y). Between neighbouring profiles Q(y) and Q(>y) each change by
-a factor of at most e^epsilon, and so does gamma + (1 - gamma) (Q(>y) + (1 - t) Q(y)), gamma being a constant.
-Hence f' changes by at most e^((1 + eta) epsilon), and with the Q(y) in front, P(y) by at most
-e^((2 + eta) epsilon). Where several draws share y's score, the best score is that score s with probability
-f(Q(<=s)) - f(Q(<s)), which is Q(s) times such an integral; the first of the draws that have it is one draw
-from Q given s, equal to y with probability Q(y) / Q(s): the product is Q(y) times an integral as before.
-
-The proof needs pure candidates: with delta > 0, an event of probability delta in one draw is one of
-probability about E[K] delta among all, and the statements differ.
-"""
-
-import math
-from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
@@ -34,17 +7,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import RankAggregator
-from ..checks import check_epsilon
-from ..fitted import clear_fitted
-from ..privacy.bits import SecureBits, SeededBits, seed_sequence
-from ..privacy.guarantee import PrivacyGuarantee
-from ._draw_count import draw_count, eta_of, gamma_of
-from ._private_candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
-from ._subjects import with_seed
-from .private_scorer import PrivateKendallTau
-
-_RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
+from ...checks import check_epsilon
+from ...fitted import clear_fitted
+from ...privacy.bits import SecureBits, SeededBits, seed_sequence
+from ..parameters import is_aggregator
+from ..seeds import with_seed
+from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
+from .draw_count import draw_count, eta_of, gamma_of
+from .scorer import PrivateKendallTau
+from .total import guarantee_of_the_best
 
 
 class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
@@ -213,7 +184,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         for _ in range(draw_count(eta, gamma, count_bits)):  # the number is kept nowhere
             estimator, params = candidates[choice_bits.integer(len(candidates))]
             fit_seed, score_seed = next(seeds)
-            ballots = shared if isinstance(estimator, RankAggregator) else X
+            ballots = shared if is_aggregator(estimator) else X
             fitted = with_seed(clone(estimator), fit_seed).fit(ballots)
             score = PrivateKendallTau(self.score_epsilon, privacy.neighboring, score_seed)(fitted, ballots)
             # The first of equals is kept. Given all K scores, draws with the same score are independent and
@@ -266,25 +237,8 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         eta = eta_of(self.distribution)
         gamma_of(eta, self.mean_draws)
         guarantees = [pure_guarantee(candidate.estimator, n_items, n_voters) for candidate in candidates]
-        relations = sorted({g.neighboring for g in guarantees})
-        if len(relations) > 1:
-            raise ValueError(
-                f"candidates must share one neighbouring relation, got {relations}; set the same `neighboring` for all "
-                '(local candidates are always "replace").'
-            )
-        dearest = max(g.epsilon for g in guarantees)
-        exact = (2 + Fraction(eta)) * (Fraction(float(dearest)) + Fraction(float(self.score_epsilon)))
-        return PrivacyGuarantee(
-            epsilon=_rounded_up(exact),
-            delta=0.0,
-            trust="central",
-            neighboring=relations[0],
-            how=f"best of a random number of draws (truncated negative binomial, eta = {eta:g}): (2 + {eta:g}) x "
-            f"({dearest:g} + {self.score_epsilon:g}) by Papernot and Steinke (2022), Theorem 2",
-            arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
-            certified=self.random_state is None,
-            caveats=(_RUNNING_TIME, *dict.fromkeys(c for g in guarantees for c in g.caveats)),
-        )
+        total = guarantee_of_the_best(guarantees, float(self.score_epsilon), eta)
+        return total.simulated(certified=self.random_state is None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -305,9 +259,3 @@ def _seeds(sequence):
     while True:
         fit, score = sequence.spawn(2)
         yield int(fit.generate_state(1, np.uint32)[0]), int(score.generate_state(1, np.uint32)[0])
-
-
-def _rounded_up(exact):
-    """Return the smallest double that is not below a fraction (but for one unit in the last place)."""
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -1,9 +1,68 @@
-"""Which candidate a search takes."""
+"""Which candidate a search takes: by a metric, by a function of the results, or the smallest epsilon near the best."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._subjects import is_called
+from ...checks import check_number
+from ..parameters import is_called
+
+
+def check_refit(refit, names, several):
+    """Refuse, before any fit, what cannot decide.
+
+    Parameters
+    ----------
+    refit : bool, str or callable
+        As of `GridSearchCV`.
+    names : list of str
+        The metrics.
+    several : bool
+        Whether `scoring` names them.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or no name of a metric where one is needed.
+    """
+    if hasattr(refit, "check"):
+        refit.check(names)
+    if callable(refit) or refit is False or (refit is True and not several):
+        return
+    if not isinstance(refit, str) or not several or refit not in names:
+        raise ValueError(
+            f"refit must be False, a callable or the name of a metric ({names}), got {refit!r}."
+            if several
+            else f"refit must be a bool or a callable, got {refit!r}."
+        )
+
+
+def deciding(refit, names):
+    """Return the name of the metric that decides; None if only a callable knows."""
+    if isinstance(refit, str):
+        return refit
+    own = getattr(refit, "metric", None)
+    return own if own is not None else names[0] if len(names) == 1 else None
+
+
+def best_row(refit, cv_results, names):
+    """Return the row of the best candidate, or None where nothing decides which it is.
+
+    Raises
+    ------
+    ValueError
+        If a callable returns no row, or no candidate has a finite mean.
+    """
+    if callable(refit):
+        row = int(refit(cv_results))
+        if not 0 <= row < len(cv_results["params"]):
+            raise ValueError(f"refit returned {row}, which is no row of cv_results_.")
+        return row
+    name = deciding(refit, names)
+    if name is None:
+        return None
+    if not np.isfinite(cv_results[f"mean_test_{name}"]).any():
+        raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
+    return int(cv_results[f"rank_test_{name}"].argmin())
 
 
 class smallest_within(BaseEstimator):
@@ -89,8 +148,7 @@ class smallest_within(BaseEstimator):
         ValueError
             If the tolerance is negative, or the metric is not there or not unique.
         """
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance!r}.")
+        check_number(self.tolerance, "tolerance", least=0, most=np.inf)
         if self.metric is None and len(names) > 1:
             raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
         if self.metric is not None and self.metric not in names:

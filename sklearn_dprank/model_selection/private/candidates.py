@@ -1,4 +1,4 @@
-"""What private selection chooses from: configured, pure, and reading one profile."""
+"""The candidates of private selection: configured, each with a pure guarantee, and reading one profile."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..base import RankAggregator
-from ..privacy.owed import last_step, mixing_step
-from ..profile import Profile, Shape
-from ..rankings import as_array
-from ._candidates import configured, grid_of
+from ...privacy.owed import last_step, mixing_step
+from ...profile import Profile, Shape
+from ...rankings import as_array
+from ..parameters import configured, grid_of, in_words, is_aggregator
 
 
 class Candidate(NamedTuple):
@@ -23,10 +22,10 @@ class Candidate(NamedTuple):
 def aggregator_of(estimator):
     """Return the aggregator that a candidate is, or ends in."""
     last = last_step(estimator)
-    if not isinstance(last, RankAggregator):
+    if not is_aggregator(last):
         raise ValueError(
             "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
-            f"got {_named(estimator)}."
+            f"got {in_words(estimator)}."
         )
     return last
 
@@ -36,26 +35,22 @@ def pure_guarantee(estimator, n_items, n_voters):
     aggregator = aggregator_of(estimator)
     if (mixing := mixing_step(estimator)) is not None:
         raise ValueError(
-            f"the candidate {_named(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with each "
-            "other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot by "
-            "itself beforehand."
+            f"the candidate {in_words(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with "
+            "each other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot "
+            "by itself beforehand."
         )
     try:
         guarantee = aggregator.plan_for(Shape(n_items, n_voters))[1].guarantee
     except ValueError as error:
-        raise ValueError(f"the candidate {_named(estimator)} is impossible: {error}") from error
+        raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
     if math.isinf(guarantee.epsilon):
-        raise ValueError(f"the candidate {_named(estimator)} is not private; choose among private ones only.")
+        raise ValueError(f"the candidate {in_words(estimator)} is not private; choose among private ones only.")
     if guarantee.delta > 0:
         raise ValueError(
-            f"the candidate {_named(estimator)} has delta={guarantee.delta:g}; selection is stated for pure candidates "
-            "only: set delta=0 and a pure noise."
+            f"the candidate {in_words(estimator)} has delta={guarantee.delta:g}; selection is stated for pure "
+            "candidates only: set delta=0 and a pure noise."
         )
     return guarantee
-
-
-def _named(estimator):
-    return " ".join(repr(estimator).split())
 
 
 def public_shape(X):
@@ -72,7 +67,7 @@ def public_shape(X):
 
 def counted_once(candidates, X):
     """Return a profile for the candidates that accept one, its pairs counted once for all draws."""
-    reader = next((clone(c.estimator) for c in candidates if isinstance(c.estimator, RankAggregator)), None)
+    reader = next((clone(candidate.estimator) for candidate in candidates if is_aggregator(candidate.estimator)), None)
     if reader is None:
         return None
     profile = reader.read_ballots(X, reset=True)

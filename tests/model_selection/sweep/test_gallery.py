@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "plot_sweep.py"
+SCRIPT = Path(__file__).parents[3] / "examples" / "plot_sweep.py"
 
 
 def test_example(monkeypatch, capsys):

@@ -1,20 +1,23 @@
-"""Many candidates, many trials each."""
+"""`GridSearchCV`: many candidates, many trials of each, and the best of them fitted once more."""
 
 import time
 from collections.abc import Mapping
 
-import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..fitted import clear_fitted
-from ._accounting import declared_public, promise_of, promise_of_results, total_of, warn_reader
-from ._candidates import check_one_estimator, configured, grid_of, refuse_seeds
-from ._results import Results
-from ._scoring import metrics_of, refuse_mixed, scoring_of
-from ._subjects import Splits
-from ._trials import check_n_trials, child_seeds, jobs_of, run
+from ...checks import check_whole
+from ...fitted import clear_fitted
+from ..parameters import configured, grid_of
+from ..seeds import child_seeds
+from .accounting import costs_of, declared_public, promise_of, warn_reader
+from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .refit import best_row, check_refit, deciding
+from .results import Results
+from .scoring import metrics_of, refuse_mixed, scoring_of
+from .splits import Splits
+from .trials import jobs_of, refuse_seeds, run
 
 
 def _refitted(search):
@@ -182,29 +185,25 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         self : object
             The search.
         """
-        check_n_trials(self.n_trials)
+        check_whole(self.n_trials, "n_trials")
         metrics = metrics_of(self.scoring)
         scoring = scoring_of(metrics)
-        self._check_refit(metrics)
+        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
         check_one_estimator(self.estimator)
-        candidates = grid_of(self.param_grid)
-        refuse_seeds(candidates)
-        estimators = [configured(self.estimator, row) for row in candidates]
+        rows = grid_of(self.param_grid)
+        refuse_seeds(rows)
+        estimators = [configured(self.estimator, row) for row in rows]
         refuse_mixed(metrics, estimators)
         splits = Splits(X, self.cv)
-        subjects = {(candidate, 0): splits.subject(estimator, 0) for candidate, estimator in enumerate(estimators)}
+        candidates = CandidatesOnSplits(estimators, splits)
         clear_fitted(self)
         self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
-        seeds = child_seeds(self.random_state, (len(candidates), len(splits), self.n_trials))
-        results = Results(candidates, seeds, list(metrics))
-
-        def subject_of(candidate, split):
-            if (candidate, split) not in subjects:
-                subjects[candidate, split] = splits.subject(estimators[candidate], split)
-            return subjects[candidate, split]
-
+        seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
+        results = Results(rows, seeds, list(metrics))
         try:
-            for trial, row in run(jobs_of(seeds, self.n_jobs), subject_of, metrics, self.n_jobs, self.progress):
+            for trial, row in run(
+                jobs_of(seeds, self.n_jobs), candidates.prepared, metrics, self.n_jobs, self.progress
+            ):
                 results.add(trial, row)
         except KeyboardInterrupt:
             self._keep(results, scoring, splits)  # what finished, and what it cost
@@ -212,12 +211,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         self._keep(results, scoring, splits)
         self._choose(list(metrics))
         if self.refit is not False:
-            start = time.perf_counter()
-            self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
-            self.refit_time_ = time.perf_counter() - start
-            self._account(results.guarantees, [promise_of(self.best_estimator_)], scoring, splits)
-            if not self.public_ballots:
-                warn_reader(self.best_estimator_, exact_scores=scoring.promises is None)
+            self._fit_best(X, results, scoring, splits)
         return self
 
     def _keep(self, results, scoring, splits):
@@ -225,51 +219,32 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.cv_results_ = results.as_dict()
         self._account(results.guarantees, [], scoring, splits)
 
+    def _choose(self, names):
+        """Set the best index, parameters and score, where something decides them."""
+        row, name = best_row(self.refit, self.cv_results_, names), deciding(self.refit, names)
+        if row is None:
+            return
+        self.best_index_ = row
+        self.best_params_ = self.cv_results_["params"][row]
+        if name is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
+
+    def _fit_best(self, X, results, scoring, splits):
+        """Fit the best candidate on all voters, and count that, too."""
+        start = time.perf_counter()
+        self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
+        self.refit_time_ = time.perf_counter() - start
+        self._account(results.guarantees, [promise_of(self.best_estimator_)], scoring, splits)
+        if not self.public_ballots:
+            warn_reader(self.best_estimator_, exact_scores=scoring.promises is None)
+
     def _account(self, scored, unscored, scoring, splits):
-        self.fits_cost_ = total_of([*scored, *unscored], splits.split_voters)
-        self.results_cost_ = promise_of_results(scored, unscored, scoring, splits.split_voters)
+        self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
         self.privacy_ = declared_public(self.fits_cost_.neighboring) if self.public_ballots else self.results_cost_
 
     def _owed(self, declared):
         """Return what publishing the results promises, for `privacy.guarantee_of`."""
         return self.privacy_ if declared else self.results_cost_
-
-    def _check_refit(self, metrics):
-        several = isinstance(self.scoring, Mapping)
-        if hasattr(self.refit, "check"):
-            self.refit.check(list(metrics))
-        if callable(self.refit) or self.refit is False or (self.refit is True and not several):
-            return
-        if not isinstance(self.refit, str) or not several or self.refit not in metrics:
-            raise ValueError(
-                f"refit must be False, a callable or the name of a metric ({list(metrics)}), got {self.refit!r}."
-                if several
-                else f"refit must be a bool or a callable, got {self.refit!r}."
-            )
-
-    def _deciding(self, names):
-        """Return the name of the metric that decides; None if only a callable knows."""
-        if isinstance(self.refit, str):
-            return self.refit
-        own = getattr(self.refit, "metric", None)
-        return own if own is not None else names[0] if len(names) == 1 else None
-
-    def _choose(self, names):
-        """Set the best index, parameters and score, where something decides them."""
-        name = self._deciding(names)
-        if callable(self.refit):
-            self.best_index_ = int(self.refit(self.cv_results_))
-            if not 0 <= self.best_index_ < len(self.cv_results_["params"]):
-                raise ValueError(f"refit returned {self.best_index_}, which is no row of cv_results_.")
-        elif name is None:
-            return
-        else:
-            if not np.isfinite(self.cv_results_[f"mean_test_{name}"]).any():
-                raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
-            self.best_index_ = int(self.cv_results_[f"rank_test_{name}"].argmin())
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        if name is not None:
-            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][self.best_index_])
 
     @available_if(_refitted)
     def score(self, X, y=None):
@@ -288,7 +263,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
             Larger is better.
         """
         check_is_fitted(self, "best_estimator_")
-        name = self._deciding(list(self.scorer_))
+        name = deciding(self.refit, list(self.scorer_))
         if name is None:
             raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
         scorer = self.scorer_[name]

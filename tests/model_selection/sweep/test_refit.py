@@ -84,7 +84,7 @@ def test_metric_and_parameter():
 
 @pytest.mark.parametrize("tolerance", [-0.1, np.nan])
 def test_bad_tolerance(tolerance):
-    with pytest.raises(ValueError, match="tolerance must be at least 0"):
+    with pytest.raises(ValueError, match="tolerance must be a number of at least 0"):
         smallest_within(tolerance)(RESULTS)
 
 

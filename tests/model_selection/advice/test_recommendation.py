@@ -30,13 +30,14 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.datasets import make_mallows, read_preflib
-from sklearn_dprank.model_selection import recommendation
-from sklearn_dprank.model_selection._expected_error import RANDOM_ORDER, RESOLUTION, expected_error
-from sklearn_dprank.model_selection._recommendation_table import ERRORS, GRIDS, UNIT
-from sklearn_dprank.model_selection.recommendation import _worth, recommend
+from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.model_selection.advice import rules
+from sklearn_dprank.model_selection.advice.expected_error import RANDOM_ORDER, RESOLUTION, expected_error
+from sklearn_dprank.model_selection.advice.rules import worth
+from sklearn_dprank.model_selection.advice.table import ERRORS, GRIDS, UNIT
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def load(name):
@@ -134,8 +135,8 @@ def test_shuffle_takes_the_messages_that_carry_most(n_items, n_voters, epsilon):
     chosen = recommend(n_items, n_voters, epsilon, 1e-6, "shuffle").estimator
     assert type(chosen) is ShufflePairwise and chosen.min_reports == n_voters and chosen.pairs == "hidden"
     assert (chosen.epsilon, chosen.delta) == (epsilon, 1e-6)
-    best = max(_worth(epsilon, n_voters, 1e-6, k) for k in range(1, min(16, math.comb(n_items, 2)) + 1))
-    assert _worth(epsilon, n_voters, 1e-6, chosen.n_queries) >= 0.85 * best
+    best = max(worth(epsilon, n_voters, 1e-6, k) for k in range(1, min(16, math.comb(n_items, 2)) + 1))
+    assert worth(epsilon, n_voters, 1e-6, chosen.n_queries) >= 0.85 * best
 
 
 def test_shuffler_that_hides_nobody_is_not_needed():
@@ -196,7 +197,7 @@ def test_stored_table_is_regenerated():
 
 def test_script_prints_the_module_that_is_stored(capsys):
     stored = {family: {m: list(curve) for m, curve in curves.items()} for family, curves in ERRORS.items()}
-    module = Path(importlib.util.find_spec("sklearn_dprank.model_selection._recommendation_table").origin)
+    module = Path(importlib.util.find_spec("sklearn_dprank.model_selection.advice.table").origin)
     assert script.as_module(stored) == module.read_text(encoding="utf-8")
     assert {family: tuple(curves) for family, curves in ERRORS.items()} == script.ITEMS
     script.main([])
@@ -427,15 +428,15 @@ def test_near_the_threshold_no_public_rule_suits_all_voters():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_items": 1}, "n_items must be an integer of at least 2, got 1"),
-        ({"n_items": 4.0}, "n_items must be an integer of at least 2, got 4.0"),
+        ({"n_items": 1}, "n_items must be an integer from 2 to 65534, got 1"),
+        ({"n_items": 4.0}, "n_items must be an integer from 2 to 65534, got 4.0"),
         ({"n_voters": 0}, "n_voters must be a positive, finite number; a public estimate will do; got 0"),
         ({"n_voters": math.inf}, "n_voters must be a positive, finite number"),
         ({"n_voters": "many"}, "n_voters must be a positive, finite number"),
         ({"n_voters": math.nan}, "n_voters must be a positive, finite number"),
         ({"n_voters": 10**400}, "n_voters must be at most 1e+15, got more; a public estimate will do."),
         ({"n_voters": 10**5000}, "n_voters must be at most 1e+15, got more"),
-        ({"n_items": 10**5000}, "n_items must be at most 65534, got more."),
+        ({"n_items": 10**5000}, "n_items must be an integer from 2 to 65534, got"),
         ({"epsilon": 0}, "epsilon must be a positive, finite number (in nats), got 0"),
         ({"epsilon": math.nan}, "epsilon must be a positive, finite number (in nats), got nan"),
         ({"delta": 1}, "delta must be a number in [0, 1), got 1"),
@@ -467,18 +468,18 @@ class Unfit(DPBorda):
         super().__init__(epsilon=epsilon, delta=delta, noise=noise, neighboring=neighboring)
         self.window = window
 
-    def _plan(self, *shape):
+    def _planned(self, *shape):
         raise ValueError("no noise is that small.")
 
 
 def test_what_refuses_to_fit_is_not_recommended(monkeypatch):
     """The next best is, and the reason says why; where nothing is left, there is no advice."""
-    monkeypatch.setattr(recommendation, "DPBorda", Unfit)
+    monkeypatch.setattr(rules, "DPBorda", Unfit)
     advice = recommend(10, 1000, 0.01)
     assert isinstance(advice.estimator, DPPrudentOrder)
     assert "cannot be fitted: Unfit(epsilon=0.01, noise='knorm'): no noise is that small." in advice.reason
     assert advice.alternatives == ()
-    monkeypatch.setattr(recommendation, "DPPrudentOrder", Unfit)
+    monkeypatch.setattr(rules, "DPPrudentOrder", Unfit)
     with pytest.raises(ValueError, match=r"nothing can be recommended, because no estimator .*no noise is that small"):
         recommend(10, 1000, 0.01)
 

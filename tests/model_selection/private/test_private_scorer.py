@@ -1,13 +1,13 @@
 import math
 import re
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import all_ballots, calibrated, distinct_ballots
+from oracles import all_ballots, distinct_ballots
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -18,10 +18,10 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.mechanisms import LaplaceNoise
+from sklearn_dprank.mechanisms import Laplace
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.model_selection.private_scorer import PrivateKendallTau, agreement_sensitivity, net_agreement
+from sklearn_dprank.model_selection import PrivateKendallTau, cross_validate
+from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile
@@ -46,17 +46,9 @@ def ranks_of(order):
 
 @given(st.lists(st.sampled_from(all_ballots(4).tolist()), min_size=1, max_size=8), st.permutations(range(4)))
 def test_net_agreement_is_the_naive_one(ballots, order):
-    assert net_agreement(ranks_of(order), Profile.from_rankings(ballots)) == naive_agreement(order, ballots)
-
-
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_sensitivity_is_that_of_all_ballots(m):
-    """What one ballot adds, over all weak and partial ballots, and how far one can be from another."""
-    ballots = all_ballots(m)
-    for order in permutations(range(m)):
-        adds = np.array([naive_agreement(order, [ballot]) for ballot in ballots])
-        assert abs(adds).max() == agreement_sensitivity(m, "add_remove").l1 == math.comb(m, 2)
-        assert np.ptp(adds) == agreement_sensitivity(m, "replace").l1 == 2 * math.comb(m, 2)
+    agreement = NetAgreement(tuple(ranks_of(order)))
+    vector = agreement.vector(Profile.from_rankings(ballots), None)
+    assert agreement.read(vector, 4) == naive_agreement(order, ballots)
 
 
 def test_of_strict_ballots_it_is_the_kendall_tau_score():
@@ -192,6 +184,6 @@ def test_bad_estimators_and_ballots():
 
 def test_a_fine_epsilon_is_rounded_down():
     """The sampler's rate is a ratio of small integers, never above the promise."""
-    noise = calibrated("laplace", agreement_sensitivity(45, "replace"), round_down(math.pi), 0.0)
-    assert isinstance(noise, LaplaceNoise)
+    sensitivity = NetAgreement(tuple(range(45))).sensitivity(45, "replace")
+    noise = Laplace().calibrated(None, sensitivity, 45, round_down(math.pi), 0.0)
     assert 0.999999 * Fraction(math.pi) / 1980 < noise.rate <= Fraction(math.pi) / 1980

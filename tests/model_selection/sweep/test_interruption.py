@@ -13,7 +13,8 @@ from joblib import parallel_config
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import GridSearchCV, _progress, cross_validate
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection.sweep import progress
 
 X = make_mallows(50, 4, 0.7, random_state=0)
 GRID = {"epsilon": [0.1, 1.0, 10.0]}
@@ -116,7 +117,7 @@ def test_ctrl_c_at_the_keyboard(backend, tmp_path):
 @pytest.fixture
 def at_once(monkeypatch):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(_progress, "_DELAY", 0.0)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
@@ -150,6 +151,6 @@ def test_short_sweeps_show_nothing(capsys):
 
 def test_without_tqdm(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr(_progress, "_DELAY", 0.0)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
     assert np.isfinite(sweep().fit(X).best_score_)
     assert capsys.readouterr().err == ""

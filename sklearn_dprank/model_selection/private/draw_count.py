@@ -6,6 +6,8 @@ from numbers import Real
 
 from scipy.optimize import brentq
 
+from ...checks import check_number
+
 _ETA = {"geometric": 1.0, "logarithmic": 0.0}
 _LONGEST = 10**5  # 1 / gamma: P(K > k) decays like (1 - gamma)^k
 
@@ -70,8 +72,7 @@ def gamma_of(eta, mean_draws):
     ValueError
         If there is none, or it is below 1e-5: the number of draws would have too long a tail.
     """
-    if not isinstance(mean_draws, Real) or isinstance(mean_draws, bool) or not 1 <= float(mean_draws) < math.inf:
-        raise ValueError(f"mean_draws must be a number of at least 1, got {mean_draws!r}.")
+    check_number(mean_draws, "mean_draws", least=1)
     mean, most = float(mean_draws), math.log(_LONGEST)
     largest = mean_draws_of(eta, most)
     if mean > largest * (1 + 1e-12):

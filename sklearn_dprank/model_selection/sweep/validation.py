@@ -1,11 +1,13 @@
-"""One estimator, many trials."""
+"""`cross_validate`: one estimator, many trials."""
 
 import numpy as np
 
-from ._candidates import check_one_estimator
-from ._scoring import metrics_of
-from ._subjects import Splits
-from ._trials import check_n_trials, child_seeds, jobs_of, run
+from ...checks import check_whole
+from ..seeds import child_seeds
+from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .scoring import metrics_of
+from .splits import Splits
+from .trials import jobs_of, run
 
 
 def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_state=None, n_jobs=None, progress=True):
@@ -60,17 +62,13 @@ def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_
     >>> trials["test_score"].round(2) + 0.0
     array([0., 0., 0.])
     """
-    check_n_trials(n_trials)
+    check_whole(n_trials, "n_trials")
     check_one_estimator(estimator)
     metrics = metrics_of(scoring)
     splits = Splits(X, cv)
     seeds = child_seeds(random_state, (1, len(splits), n_trials))
-    subjects = [splits.subject(estimator, split) for split in range(len(splits))]
-
-    def subject_of(candidate, split):
-        return subjects[split]
-
-    rows = dict(run(jobs_of(seeds, n_jobs), subject_of, metrics, n_jobs, progress))
+    candidates = CandidatesOnSplits([estimator], splits)
+    rows = dict(run(jobs_of(seeds, n_jobs), candidates.prepared, metrics, n_jobs, progress))
     ordered = [rows[trial] for trial in sorted(rows)]
     scores = np.array([row.scores for row in ordered])
     return {

@@ -30,11 +30,11 @@ from sklearn_dprank import (
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.model_selection import private_selection
-from sklearn_dprank.model_selection._draw_count import draw_count, eta_of, gamma_of, happens, mean_draws_of
-from sklearn_dprank.model_selection._private_candidates import candidates_of
-from sklearn_dprank.model_selection.private_scorer import net_agreement
-from sklearn_dprank.model_selection.private_selection import PrivateSelection
+from sklearn_dprank.model_selection import PrivateSelection
+from sklearn_dprank.model_selection.private import selection as private_selection
+from sklearn_dprank.model_selection.private.agreement import NetAgreement
+from sklearn_dprank.model_selection.private.candidates import candidates_of
+from sklearn_dprank.model_selection.private.draw_count import draw_count, eta_of, gamma_of, happens, mean_draws_of
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.bits import SecureBits, SeededBits
 from sklearn_dprank.profile import Profile
@@ -348,7 +348,7 @@ def test_nothing_else_survives():
     profile = Profile.from_rankings(X)
     for secret in (profile.pairwise_counts, profile.margins, profile.net_wins, profile.positions.table, X):
         assert np.ascontiguousarray(secret).tobytes() not in stored
-    assert net_agreement(search.ranks_, profile) != search.best_score_
+    assert NetAgreement(tuple(search.ranks_)).vector(profile, None) != [search.best_score_]
     np.testing.assert_array_equal(pickle.loads(stored).ranks_, search.ranks_)
 
 
@@ -440,7 +440,9 @@ def test_bad_score_epsilon(epsilon):
 
 @pytest.mark.parametrize("mean", [0, 0.99, -3, math.inf, math.nan, "ten", True, None])
 def test_bad_mean_draws(mean):
-    check_refused(re.escape(f"mean_draws must be a number of at least 1, got {mean!r}."), TWO, mean_draws=mean)
+    check_refused(
+        rf"mean_draws must be a finite number of at least 1, got {re.escape(repr(mean))}\.", TWO, mean_draws=mean
+    )
 
 
 @pytest.mark.parametrize(("distribution", "most"), [("geometric", 10**5), ("logarithmic", 8685), (-0.5, 158)])

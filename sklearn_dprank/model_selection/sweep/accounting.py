@@ -1,10 +1,10 @@
-"""What a search costs: counted in the process that called it, because clones and workers forget."""
+"""What the fits and results of a search cost: counted in the process that called it, because workers forget."""
 
 import math
 from dataclasses import replace
 
-from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.owed import last_step, mixing_step, owed_by
+from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.owed import last_step, mixing_step, owed_by
 
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
 _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
@@ -39,8 +39,8 @@ def total_of(guarantees, split_voters):
     return _with(total, _SPLITS) if split_voters else total
 
 
-def promise_of_results(scored, unscored, scoring, split_voters):
-    """Return what publishing all results of a search promises, whatever is declared.
+def costs_of(scored, unscored, scoring, split_voters):
+    """Return what publishing the fits of a search promises, and what publishing its results does.
 
     Parameters
     ----------
@@ -50,12 +50,18 @@ def promise_of_results(scored, unscored, scoring, split_voters):
         What the scores of one fit promise.
     split_voters : bool
         Whether voters were split.
+
+    Returns
+    -------
+    fits, results : PrivacyGuarantee
+        Whatever is declared.
     """
+    fits = total_of([*scored, *unscored], split_voters)
     if scoring.promises is None:
-        return _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
-    total = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
+        return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
+    results = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
     # Recorded seeds let anybody subtract the noise, of fits and scores alike.
-    return _with(total, _TIMES).simulated(certified=False)
+    return fits, _with(results, _TIMES).simulated(certified=False)
 
 
 def declared_public(neighboring):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._recommendation_table import ERRORS, GRIDS, REFERENCE, UNIT
+from .table import ERRORS, GRIDS, REFERENCE, UNIT
 
 #: Errors are not told apart below this; what is simulated as less is given as this.
 RESOLUTION = 1e-4
