@@ -312,7 +312,7 @@ def test_seeds_of_candidates_are_replaced():
 
 
 def test_pairs_are_counted_once(monkeypatch):
-    from sklearn_dprank import profile as module
+    from sklearn_dprank import statistics as module
 
     calls = []
     count = module.count_pairs
@@ -498,7 +498,7 @@ def test_steps_that_may_mix_ballots(step):
 
 
 def test_impossible_candidates():
-    check_refused(r"DPBorda\(epsilon=-1\) is impossible: The 'epsilon' parameter", DPBorda(), {"epsilon": [1.0, -1]})
+    check_refused(r"DPBorda\(epsilon=-1\) is impossible: epsilon must be a positive", DPBorda(), {"epsilon": [1.0, -1]})
     check_refused("Invalid parameter 'epsilom'", DPBorda(), {"epsilom": [1.0]})
     check_refused("is impossible: Central cannot answer", Aggregator(Central(noise="exponential")))
     check_refused("is impossible: .* at most 16 items", DPPrudentOrder(), n_items=30)

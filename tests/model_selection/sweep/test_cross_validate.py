@@ -98,7 +98,7 @@ def test_profiles(keep):
 
 
 def test_ballots_are_counted_once(monkeypatch):
-    from sklearn_dprank import profile as module
+    from sklearn_dprank import statistics as module
 
     calls = []
     count = module.count_pairs
