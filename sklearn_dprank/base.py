@@ -3,16 +3,15 @@
 The only module that uses scikit-learn's private validation helpers.
 """
 
-from fractions import Fraction
 from itertools import tee
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .checks import Check, check_parameters, check_whole
 from .devices import Device
 from .fitted import clear_fitted
 from .metrics import average_kendall_tau
@@ -22,38 +21,7 @@ from .privacy.bits import Bits
 from .profile import Profile, Shape
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
 
-
-class _Budget(Interval):
-    """An interval of real numbers, fractions included, which scikit-learn's own cannot look at."""
-
-    def __contains__(self, val):
-        return super().__contains__(float(val) if isinstance(val, Fraction) else val)
-
-
-#: Parameter constraints that aggregators share.
-EPSILON = {"epsilon": [_Budget(Real, 0, None, closed="neither")]}
-DELTA = {"delta": [_Budget(Real, 0, 1, closed="left")]}
-NEIGHBORING = {"neighboring": [StrOptions({"add_remove", "replace"})]}
-CALIBRATION = {"calibration": [StrOptions({"exact", "published"})]}
-RULE = {"rule": [None, str, HasMethods(["asks", "aggregate"]), HasMethods(["fit"]), type]}
-RANDOM_STATE = {
-    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.RandomState, np.random.Generator]
-}
-COUNT = [Interval(Integral, 1, None, closed="left")]
 _ITEMS = ("n_features_in_", "feature_names_in_")
-__all__ = [
-    "CALIBRATION",
-    "COUNT",
-    "DELTA",
-    "EPSILON",
-    "NEIGHBORING",
-    "RANDOM_STATE",
-    "RULE",
-    "HasMethods",
-    "Interval",
-    "RankAggregator",
-    "StrOptions",
-]
 
 
 def _channel_can(*abilities):
@@ -72,11 +40,16 @@ def _channel_can(*abilities):
 class RankAggregator(BaseEstimator):
     """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
 
-    _parameter_constraints: dict = {}
+    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    parameter_checks: dict[str, Check] = {}
 
     def _compose(self):
         """Return (channel, rule), made from the constructor's parameters."""
         raise NotImplementedError
+
+    def _validate_params(self):
+        """Raise where a parameter will not do; scikit-learn calls this before every fit."""
+        check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, voter_epsilon=None):
@@ -322,8 +295,7 @@ class RankAggregator(BaseEstimator):
         ValueError
             If n_voters is no positive integer, or no answer can be used.
         """
-        if isinstance(n_voters, bool) or not isinstance(n_voters, Integral) or int(n_voters) < 1:
-            raise ValueError(f"n_voters must be a positive integer, got {n_voters!r}.")
+        check_whole(n_voters, "n_voters")
         if not callable(ask):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)

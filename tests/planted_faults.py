@@ -43,11 +43,11 @@ scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
 QUERIES = [
     base("a replaced ballot counts once", 'return 2 if neighboring == "replace" else 1', "return 1"),
-    pairs("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
-    pairs("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
-    pairs("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
-    pairs("the gauge of net wins under replace", "gauge=change)", "gauge=1)"),
-    pairs("half the gauge of net wins", "gauge=change)", "gauge=change / 2)"),
+    scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
+    scores("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
+    scores("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
+    scores("the gauge of net wins under replace", "gauge=change)", "gauge=1)"),
+    scores("half the gauge of net wins", "gauge=change)", "gauge=change / 2)"),
     pairs("all margins in l1 under replace", "Sensitivity(change * n_pairs(n_items),", "Sensitivity(n_pairs(n_items),"),
     pairs(
         "all margins in l2 under replace",
@@ -70,7 +70,7 @@ QUERIES = [
     pairs("tallies in l1 under replace", "Sensitivity(pairs * moves(neighboring),", "Sensitivity(pairs,"),
     pairs("tallies in l2 under replace", "Fraction(pairs * moves(neighboring))", "Fraction(pairs)"),
     pairs("tallies of one pair for those of several", "else len(self.pairs)", "else 1"),
-    pairs("net wins counted twice", "return profile.net_wins", "return 2 * profile.net_wins"),
+    scores("net wins counted twice", "return profile.net_wins", "return 2 * profile.net_wins"),
     faults("queries/histogram.py", VECTORS)(
         "the histogram under replace", "Sensitivity(change, Fraction(change))", "Sensitivity(1, Fraction(1))"
     ),
@@ -134,8 +134,8 @@ MECHANISMS = [
     ),
     additive(
         "K-norm noise publishes its numbers",
-        "        return out\n\n\ndef additive_noise",
-        "        return np.rint(noisy).astype(np.int64)\n\n\ndef additive_noise",
+        "        return out\n\n\nclass Laplace",
+        "        return np.rint(noisy).astype(np.int64)\n\n\nclass Laplace",
         "tests/mechanisms/test_additive.py::test_knorm_releases_an_order_only",
     ),
     additive(
@@ -146,8 +146,8 @@ MECHANISMS = [
     ),
     exponential(
         "twice the rate of the exponential mechanism",
-        "ExponentialNoise(rate / sensitivity.l1)",
-        "ExponentialNoise(2 * rate / sensitivity.l1)",
+        "ExponentialNoise(rate / sensitivity.l1,",
+        "ExponentialNoise(2 * rate / sensitivity.l1,",
         "tests/mechanisms/test_exponential.py::test_rates_of_both_relations",
     ),
     exponential(
@@ -176,8 +176,8 @@ MECHANISMS = [
     ),
     faults("orders/partition.py")(
         "orders from a table of twice the rate",
-        "pick = draw_each(weights, bits)",
-        "pick = draw_each(2 * weights, bits)",
+        "draw_each(self._weights(masks, left), bits)",
+        "draw_each(2 * self._weights(masks, left), bits)",
         "tests/orders/test_partition.py::test_samples_follow_the_law",
     ),
 ]
@@ -185,6 +185,7 @@ MECHANISMS = [
 calibration = faults("privacy/calibration.py")
 noise = faults("privacy/noise.py")
 bits = faults("privacy/bits.py")
+draws = faults("privacy/draws.py")
 WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
 FITS = "tests/audit/test_system_randomness.py::test_a_whole_fit_has_nothing_but_the_system_s_bytes"
 _SECURE = "return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)"
@@ -233,7 +234,7 @@ NOISE = [
         "return float(ndtr(-x) - density * _mills(x))",
         "tests/privacy/test_calibration.py::test_delta_is_the_hockey_stick",
     ),
-    bits(
+    draws(
         "words of the buffer dealt twice",
         "        self._used += size\n        return self._buffer[start : self._used]",
         "        self._used += size // 2\n        return self._buffer[start : start + size]",
@@ -273,11 +274,11 @@ NOISE = [
     ),
     bits(
         "a forked child deals its parent's words",
-        "            bits._buffer, bits._used = _EMPTY, 0",
+        "            bits._forget()",
         "            pass",
         "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
     ),
-    bits(
+    draws(
         "normal tails that end at 8.3",
         "ndtri(self._deep(words >> np.uint64(1)) / 2)",
         "ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-53)",
@@ -617,7 +618,7 @@ FIELD = [
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "plan.guarantee.simulated(bits.certified), names)",
+        "plan.guarantee.simulated(certified=state is None), names)",
         "plan.guarantee, names)",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
@@ -740,7 +741,7 @@ BOUNDARIES = [
     ),
     faults("channels/central.py")(
         "any query of a kind at the declared price",
-        "if not query.sensitivity(self.n_items, self._neighboring).within(price.sensitivity):",
+        "if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):",
         "if False:",
         "tests/channels/test_central.py::test_nothing_is_answered_that_was_not_priced",
     ),

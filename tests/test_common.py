@@ -256,7 +256,7 @@ def test_default_parameters(cls):
         assert {"epsilon", "random_state"} <= set(found)
     if cls.__name__.startswith("DP"):
         assert "neighboring" in found
-    assert set(cls._parameter_constraints) == set(found)
+    assert set(cls.parameter_checks) == set(found)
 
 
 # One fit, one place

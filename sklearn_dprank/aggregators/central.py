@@ -1,11 +1,12 @@
 """Aggregators for a trusted curator that publish noisy statistics."""
 
-from ..base import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, RULE, RankAggregator, StrOptions
+from ..base import RankAggregator
 from ..channels import Central
+from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from ..queries import AllMargins, Histogram
-from ..rules import KemenyRule, SortByScore, resolve_rule
+from ..rules import RULE, KemenyRule, SortByScore, resolve_rule
 
-_PURE_OR_GAUSSIAN = [StrOptions({"laplace", "gaussian"})]
+_PURE_OR_GAUSSIAN = one_of("laplace", "gaussian")
 
 
 class DPBorda(RankAggregator):
@@ -71,10 +72,10 @@ class DPBorda(RankAggregator):
     epsilon = 1 (central, add_remove; simulation only: a seed was given)
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
-        "noise": [StrOptions({"laplace", "gaussian", "knorm"})],
+        "noise": one_of("laplace", "gaussian", "knorm"),
         **NEIGHBORING,
         **CALIBRATION,
         **RANDOM_STATE,
@@ -158,7 +159,7 @@ class DPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "noise": _PURE_OR_GAUSSIAN,
@@ -241,7 +242,7 @@ class DPHistogram(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "noise": _PURE_OR_GAUSSIAN,

@@ -1,11 +1,11 @@
 """The classic aggregators: exact answers, no privacy."""
 
-from numbers import Real
-
-from ..base import COUNT, RANDOM_STATE, Interval, RankAggregator
+from ..base import RankAggregator
 from ..channels import Exact
+from ..constraints import RANDOM_STATE
 from ..orders.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
+from ..rules.sort import check_scores
 
 
 class Borda(RankAggregator):
@@ -37,7 +37,7 @@ class Borda(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {}
+    parameter_checks: dict = {}
 
     def _compose(self):
         return Exact(), SortByScore()
@@ -76,7 +76,7 @@ class PositionalRule(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"scores": [str, "array-like"]}
+    parameter_checks: dict = {"scores": check_scores}
 
     def __init__(self, scores="borda"):
         self.scores = scores
@@ -118,7 +118,7 @@ class KwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {**RANDOM_STATE}
+    parameter_checks: dict = {**RANDOM_STATE}
 
     def __init__(self, random_state=None):
         self.random_state = random_state
@@ -170,11 +170,7 @@ class Kemeny(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "work_limit": [None, *COUNT],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-    }
+    parameter_checks: dict = {**KemenyRule.parameter_checks}
 
     def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
         self.tolerance = tolerance
@@ -212,7 +208,7 @@ class HierarchicalAggregation(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {}
+    parameter_checks: dict = {}
 
     def _compose(self):
         return Exact(), HierarchicalRule()
@@ -250,7 +246,7 @@ class BradleyTerry(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"ridge": [Interval(Real, 0, None, closed="neither")]}
+    parameter_checks: dict = {**BradleyTerryRule.parameter_checks}
 
     def __init__(self, ridge=0.01):
         self.ridge = ridge

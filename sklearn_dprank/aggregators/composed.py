@@ -1,8 +1,17 @@
 """Any channel with any rule."""
 
-from ..base import RANDOM_STATE, RULE, HasMethods, RankAggregator
+from ..base import RankAggregator
 from ..channels import Exact
-from ..rules import SortByScore, resolve_rule
+from ..checks import check_made, shown
+from ..constraints import RANDOM_STATE
+from ..rules import RULE, SortByScore, resolve_rule
+
+
+def _check_channel(channel, name):
+    """Raise unless `channel` is None or an object that plans."""
+    check_made(channel, name, "channel")
+    if channel is not None and not callable(getattr(channel, "plan", None)):
+        raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {shown(channel)}.")
 
 
 class Aggregator(RankAggregator):
@@ -44,7 +53,7 @@ class Aggregator(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"]), type], **RULE, **RANDOM_STATE}
+    parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 
     def __init__(self, channel=None, rule=None, random_state=None):
         self.channel = channel
@@ -52,7 +61,4 @@ class Aggregator(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        if isinstance(self.channel, type):
-            name = self.channel.__name__
-            raise ValueError(f"channel must be a channel object, got the class {name}; use channel={name}().")
         return Exact() if self.channel is None else self.channel, resolve_rule(self.rule, SortByScore())

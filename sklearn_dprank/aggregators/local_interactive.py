@@ -1,7 +1,8 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
-from ..base import COUNT, EPSILON, RANDOM_STATE, RankAggregator
+from ..base import RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
+from ..constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
 
 
@@ -55,7 +56,7 @@ class LDPQuickSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
 
     def __init__(self, epsilon=1.0, n_queries=1, random_state=None):
         self.epsilon = epsilon
@@ -120,7 +121,7 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
     def __init__(self, epsilon=1.0, random_state=None):
         self.epsilon = epsilon
@@ -179,7 +180,7 @@ class LDPAdaptivePairs(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {**EPSILON, "n_rounds": COUNT, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, **taken_by(AdaptiveBradleyTerryRule, "n_rounds"), **RANDOM_STATE}
 
     def __init__(self, epsilon=1.0, n_rounds=4, random_state=None):
         self.epsilon = epsilon

@@ -1,12 +1,12 @@
 """Aggregators that trust a shuffler."""
 
-from numbers import Real
-
-from ..base import COUNT, DELTA, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
+from ..base import RankAggregator
 from ..channels import Shuffle
-from ..rules import BradleyTerryRule, HierarchicalRule, resolve_rule
+from ..checks import check_epsilon
+from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
+from ..rules import RULE, BradleyTerryRule, HierarchicalRule, resolve_rule
 
-_LOCAL = {"local_epsilon": [None, Interval(Real, 0, None, closed="neither")], "min_reports": [None, *COUNT]}
+_LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
 
 
 class ShufflePairwise(RankAggregator):
@@ -78,11 +78,11 @@ class ShufflePairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "n_queries": COUNT,
-        "pairs": [StrOptions({"hidden", "assigned"})],
+        "pairs": one_of("hidden", "assigned"),
         **RULE,
         **_LOCAL,
         **RANDOM_STATE,
@@ -178,7 +178,7 @@ class ShuffleHierarchical(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "n_queries": COUNT,

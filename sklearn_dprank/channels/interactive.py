@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import check_epsilon
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID
-from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile

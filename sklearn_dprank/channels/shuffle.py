@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_choice, check_whole
+from ..checks import check_choice, check_delta, check_epsilon, check_whole
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
-from ..privacy.checks import check_delta, check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon

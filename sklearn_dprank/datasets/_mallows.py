@@ -1,11 +1,11 @@
 """Mallows' model: rankings scattered about a centre."""
 
 from math import expm1, log
-from numbers import Real
 
 import numpy as np
 
-from ._arguments import as_generator, check_size
+from ..checks import check_number, check_whole
+from ._random import as_generator
 
 
 def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
@@ -64,10 +64,9 @@ def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
     >>> X.mean(axis=0).argsort()  # item 1 is first in the centre, then 2, 3 and 0
     array([1, 2, 3, 0])
     """
-    check_size("n_voters", n_voters)
-    check_size("n_items", n_items)
-    if not isinstance(phi, Real) or not 0 <= float(phi) <= 1:
-        raise ValueError(f"phi must be a number in [0, 1] (0: only the centre, 1: uniform), got {phi!r}.")
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
+    check_number(phi, "phi", least=0, most=1)
     rng = as_generator(random_state)
     center = rng.permutation(n_items) if center is None else _check_center(center, n_items)
 

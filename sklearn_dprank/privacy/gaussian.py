@@ -13,6 +13,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
+from ..checks import positive
+
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
 _FINE = 30  # bits of a standard deviation in units of the grid, at most
 _TRUST = 2.0**-44  # relative error of `ndtri` and of the products here, with some bits to spare
@@ -62,8 +64,7 @@ def rounded_gaussian(values, sigma, bits):
     values = np.asarray(values)
     if values.dtype.kind not in "iuO":
         raise ValueError(f"values must be integers, got dtype {values.dtype}.")
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma!r}.")
+    positive(sigma=sigma)
     sigma = float(sigma)
     shift = _shift(sigma)
     whole, rest = _split((values if values.dtype.kind == "O" else values.astype(np.int64)).ravel(), shift)

@@ -3,8 +3,8 @@
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 
+from ..checks import check_epsilon
 from ..devices.protocol import FLIP_GRID, flips_cost, log_ratio
-from ..privacy.checks import check_epsilon
 
 
 def as_text(number):

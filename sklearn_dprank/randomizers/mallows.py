@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from ..checks import check_epsilon
 from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
-from ..privacy.checks import check_epsilon
 from ..queries import NetWins, n_pairs
 from .base import Randomizer, listed
 from .reports import RefusedReport, fields

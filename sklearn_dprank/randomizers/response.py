@@ -5,8 +5,8 @@ import numpy as np
 from ..checks import check_whole
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
+from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
-from ..theory.yan import best_query_count
 from .base import Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, fields, require_answer, require_pair

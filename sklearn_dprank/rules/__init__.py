@@ -1,5 +1,6 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from ..checks import Check, check_made, shown
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
@@ -10,6 +11,7 @@ from .kwiksort import KwikSortRule
 from .sort import SortByScore
 
 __all__ = [
+    "RULE",
     "AdaptiveBradleyTerryRule",
     "BradleyTerryRule",
     "Choose",
@@ -62,9 +64,17 @@ def resolve_rule(rule, default):
     if isinstance(rule, str) and rule in _NAMED:
         return _NAMED[rule]()
     if isinstance(rule, type) and issubclass(rule, Rule):
-        raise ValueError(f"rule must be a Rule object, got the class {rule.__name__}; use rule={rule.__name__}().")
+        check_made(rule, "rule", "Rule")
     if hasattr(rule, "fit") or isinstance(rule, type):
         name = rule.__name__ if isinstance(rule, type) else type(rule).__name__
         instead = _ESTIMATORS.get(name, f"one of {sorted(_NAMED)}")
         raise ValueError(f"rule must be a rule, got the estimator {name}; use rule={instead}.")
-    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {rule!r}.")
+    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {shown(rule)}.")
+
+
+def _check_rule(rule, name):
+    resolve_rule(rule, None)
+
+
+#: What the `rule` of an aggregator must be.
+RULE: dict[str, Check] = {"rule": _check_rule}

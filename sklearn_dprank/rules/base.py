@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import Check
+
 
 class Consensus(NamedTuple):
     """What a rule decides.
@@ -23,6 +25,9 @@ class Consensus(NamedTuple):
 
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
+
+    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    parameter_checks: dict[str, Check] = {}
 
     def asks(self, n_items):
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""

@@ -1,10 +1,13 @@
 """Strengths that explain randomised answers best."""
 
+from functools import partial
+
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from ..checks import Check, check_number, check_parameters
 from ..queries import Ask, PairTallies, estimated_margins
 from .base import Consensus, Rule, descending
 
@@ -39,12 +42,13 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+
     def __init__(self, ridge=0.01):
         self.ridge = ridge
 
     def asks(self, n_items):
-        if not self.ridge > 0:
-            raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
+        check_parameters(self)
         return [Ask(PairTallies())]
 
     def aggregate(self, session):
