@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_epsilon
+from ..checks import Check, check_made, check_parameters
+from ..constraints import EPSILON
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee
@@ -16,7 +17,7 @@ from ..profile import Profile
 from ..queries import Tallies
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways
-from ..randomizers.choice import resolve_flips
+from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.response import counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
@@ -45,6 +46,11 @@ class Interactive(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        "schedule": partial(check_made, what="schedule"),
+        "randomizer": check_randomizer,
+    }
     asks_questions = True
 
     def __init__(self, epsilon=1.0, schedule=None, randomizer=None):
@@ -60,7 +66,7 @@ class Interactive(BaseEstimator):
         ValueError
             If epsilon is invalid, or the schedule or the randomizer does not fit what the rule asks.
         """
-        check_epsilon(self.epsilon)
+        check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         terms = self._terms(schedule, asks, n_items, 1 if n_voters is None else n_voters)

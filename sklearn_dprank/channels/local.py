@@ -5,14 +5,15 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..checks import check_epsilon
+from ..checks import Check, check_epsilon, check_parameters
+from ..constraints import EPSILON
 from ..devices.halves import HALVES
 from ..devices.protocol import digest
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import Publication
 from ..randomizers.base import Heard, joined, simulated
-from ..randomizers.choice import resolve_randomizer
+from ..randomizers.choice import check_randomizer, resolve_randomizer
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
@@ -37,6 +38,7 @@ class Local(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
+    parameter_checks: dict[str, Check] = {**EPSILON, "randomizer": check_randomizer}
     collects_reports = True
     personal_budgets = True
 
@@ -65,7 +67,7 @@ class Local(BaseEstimator):
         ValueError
             If an epsilon is invalid, or the reports do not determine what the rule asks for.
         """
-        check_epsilon(self.epsilon)
+        check_parameters(self)
         personal = voter_epsilon is not None
         grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
         for value in grid:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_whole
+from ..checks import Check, check_parameters
+from ..constraints import COUNT
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..privacy.questions import group_load
@@ -56,6 +57,7 @@ class Slots(BaseEstimator):
     2
     """
 
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
     question = PairMargin().kind
     last_resort = None
 
@@ -70,7 +72,7 @@ class Slots(BaseEstimator):
         ValueError
             If n_queries is no positive integer.
         """
-        check_whole(self.n_queries, "n_queries")
+        check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
         size = min(n_voters, n_voters * slots // questions)
         return Terms(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_Deals, slots, size))

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_choice, check_delta, check_epsilon, check_whole
+from ..checks import Check, check_epsilon, check_parameters, check_whole
+from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..privacy.guarantee import PrivacyGuarantee
@@ -17,7 +18,7 @@ from ..profile import Profile
 from ..queries import PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, cost_as_text
-from ..randomizers.choice import resolve_flips
+from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.reports import (
     Inbox,
     RefusedReport,
@@ -86,6 +87,15 @@ class Shuffle(BaseEstimator):
     0.063
     """
 
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        **DELTA,
+        "local_epsilon": or_none(check_epsilon),
+        "n_queries": COUNT,
+        "pairs": one_of("hidden", "assigned"),
+        "min_reports": COUNT_OR_NONE,
+        "randomizer": check_randomizer,
+    }
     collects_reports = True
 
     def __init__(
@@ -156,19 +166,14 @@ class Shuffle(BaseEstimator):
         return n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, int(self.n_queries))
 
     def _check(self, n_items, n_voters):
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
-        if self.local_epsilon is not None:
-            check_epsilon(self.local_epsilon, "local_epsilon")
-        check_choice(self.pairs, "pairs", ("hidden", "assigned"))
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
         if self.min_reports is None:
             if n_voters is None:
                 raise ValueError("min_reports must be given: the local epsilon is found from it before anyone reports.")
             return n_voters
-        check_whole(self.min_reports, "min_reports")
         if n_voters is not None and n_voters < int(self.min_reports):
             raise ValueError(f"min_reports={self.min_reports} is above the {n_voters} voters; nothing is released.")
         return int(self.min_reports)

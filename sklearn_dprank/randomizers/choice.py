@@ -1,24 +1,19 @@
 """What a channel's ``randomizer`` stands for, and which of them serve where a channel itself asks about pairs."""
 
+from ..checks import check_made, shown
 from .response import RandomizedResponse
 
 
-def resolve_randomizer(randomizer):
-    """Return the randomizer; None is randomised response on one random pair.
+def check_randomizer(randomizer, name):
+    """Raise unless `randomizer` is None or an object with a protocol."""
+    check_made(randomizer, name, "randomizer")
+    if randomizer is not None and not callable(getattr(randomizer, "protocol", None)):
+        raise ValueError(f"{name} must be None or an object of sklearn_dprank.randomizers, got {shown(randomizer)}.")
 
-    Raises
-    ------
-    ValueError
-        If it is a class, or no randomizer.
-    """
-    if randomizer is None:
-        return RandomizedResponse()
-    if isinstance(randomizer, type):
-        name = randomizer.__name__
-        raise ValueError(f"randomizer must be a randomizer object, got the class {name}; use randomizer={name}().")
-    if not hasattr(randomizer, "protocol"):
-        raise ValueError(f"randomizer must be None or a randomizer object, got {randomizer!r}.")
-    return randomizer
+
+def resolve_randomizer(randomizer):
+    """Return the randomizer; None is randomised response on one random pair."""
+    return RandomizedResponse() if randomizer is None else randomizer
 
 
 def resolve_flips(channel, counted_by):
@@ -45,7 +40,7 @@ def resolve_flips(channel, counted_by):
         )
     if randomizer.n_queries != 1:
         raise ValueError(
-            f"{asking} cannot use {name}(n_queries={randomizer.n_queries!r}): how many pairs a voter answers is up to "
-            f"{counted_by}; leave n_queries of the randomizer at 1."
+            f"{asking} cannot use {name}(n_queries={shown(randomizer.n_queries)}): how many pairs a voter answers is "
+            f"up to {counted_by}; leave n_queries of the randomizer at 1."
         )
     return randomizer

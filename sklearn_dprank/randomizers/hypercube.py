@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy.stats import binom
 
-from ..checks import check_choice
+from ..checks import Check, check_parameters
+from ..constraints import one_of
 from ..devices import hypercube as voters_half
 from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
@@ -51,6 +52,7 @@ class HypercubeSampling(Randomizer):
     16.9
     """
 
+    parameter_checks: dict[str, Check] = {"variant": one_of(*VARIANTS)}
     name = "hypercube"
     half = voters_half
     releases = AllMargins()
@@ -59,7 +61,7 @@ class HypercubeSampling(Randomizer):
         self.variant = variant
 
     def protocol(self, epsilon, items):
-        check_choice(self.variant, "variant", VARIANTS)
+        check_parameters(self)
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         cap = _best_cap(n_pairs(len(names)), epsilon) if self.variant == "best_cap" else None

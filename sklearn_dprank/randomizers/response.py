@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..checks import check_whole
+from ..checks import Check, check_whole
+from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.questions import best_query_count
@@ -29,6 +30,7 @@ class PairFlips(Randomizer):
         What it is called in a guarantee.
     """
 
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT_OR_NONE}
     half = voters_half
     releases = PairTallies()
     called: str
@@ -99,17 +101,7 @@ class PairFlips(Randomizer):
 
     @staticmethod
     def variance(protocol):
-        """Return B / (K (1 - 2 f)^2) for B pairs: the mean square of the margins that one report estimates.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-
-        Returns
-        -------
-        float
-        """
+        """Return the mean square of the margins that one report estimates: B / (K (1 - 2 f)^2) for B pairs."""
         flip, grid = protocol["flip"]
         return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
 

@@ -1,15 +1,12 @@
 """Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
 
-from numbers import Real
-
-from ..checks import check_choice
+from ..checks import check_delta, check_parameters
+from ..constraints import CALIBRATION, or_none
 from ..devices.protocol import FLIP_GRID
 from ..privacy.calibration import classical_gaussian_sigma
 from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
 from .budgets import flip_within
 from .response import PairFlips
-
-_CALIBRATIONS = ("exact", "published")
 
 
 class _Thresholded(PairFlips):
@@ -17,10 +14,10 @@ class _Thresholded(PairFlips):
 
     @property
     def spends_all(self):
-        check_choice(self.calibration, "calibration", _CALIBRATIONS)
         return self.calibration == "exact"
 
     def flip(self, budget, n_answers):
+        check_parameters(self)
         if self.spends_all:
             return flip_within(budget, n_answers)
         return int(self._published_flip(float(budget), n_answers) * FLIP_GRID)
@@ -61,6 +58,7 @@ class ThresholdedLaplace(_Thresholded):
     0.832
     """
 
+    parameter_checks = {**PairFlips.parameter_checks, **CALIBRATION}
     name = "laplace"
     called = "thresholded Laplace noise"
     _published_as = "laplace"
@@ -104,6 +102,7 @@ class ThresholdedGaussian(_Thresholded):
     0.1838
     """
 
+    parameter_checks = {**PairFlips.parameter_checks, "delta": or_none(check_delta), **CALIBRATION}
     name = "gaussian"
     called = "thresholded Gaussian noise"
 
@@ -113,11 +112,12 @@ class ThresholdedGaussian(_Thresholded):
         self.calibration = calibration
 
     def flip(self, budget, n_answers):
+        check_parameters(self)
         if self.spends_all and self.delta:
             raise ValueError(f"calibration='exact' is pure: delta must be None or 0, got {self.delta!r}.")
+        if not self.spends_all and self.delta is None:
+            raise ValueError("calibration='published' needs a delta between 0 and 1, got None.")
         return super().flip(budget, n_answers)
 
     def _published_flip(self, epsilon, n_answers):
-        if not isinstance(self.delta, Real):
-            raise ValueError(f"calibration='published' needs a delta between 0 and 1, got {self.delta!r}.")
         return thresholded_gaussian_flip(n_answers * classical_gaussian_sigma(epsilon, self.delta))

@@ -186,7 +186,7 @@ def test_a_randomizer_without_answers_is_one_error_that_names_both_sides(randomi
         (Shuffle(randomizer=ThresholdedLaplace(3)), r"cannot use ThresholdedLaplace\(n_queries=3\): .*of the channel"),
         (Interactive(randomizer=RandomizedResponse), "got the class RandomizedResponse"),
         (Shuffle(randomizer=PrivUnitG), "got the class PrivUnitG"),
-        (Local(randomizer="rr"), "randomizer must be None or a randomizer object, got 'rr'"),
+        (Local(randomizer="rr"), "randomizer must be None or an object of sklearn_dprank.randomizers, got 'rr'"),
         (Shuffle(randomizer=ThresholdedLaplace(calibration="exakt")), "calibration must be one of"),
         (Interactive(randomizer=ThresholdedGaussian(calibration="published")), "needs a delta"),
         (Shuffle(randomizer=ThresholdedGaussian(delta=1e-6)), "is pure"),
