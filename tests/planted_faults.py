@@ -566,6 +566,12 @@ FIELD = [
         SHUFFLED,
     ),
     faults("channels/shuffle.py")(
+        "published noise is shuffled at half its price",
+        "each = rounded_up(Fraction(flips_cost(flip)))",
+        "each = rounded_up(Fraction(flips_cost(flip)) / 2)",
+        "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
+    ),
+    faults("channels/shuffle.py")(
         "releases below min_reports",
         "if least < promised:",
         "if least < 1:",
@@ -627,6 +633,12 @@ FIELD = [
 device = faults("devices/device.py")
 owed = faults("privacy/owed.py")
 BOUNDARIES = [
+    faults("devices/halves.py")(
+        "names of ours stand for anybody's code",
+        "own = type(name) is str and HALVES.get(name, half) is half",
+        "own = type(name) is str",
+        "tests/extensions/test_one_item.py::test_no_protocol_chooses_code",
+    ),
     faults("devices/halves.py")(
         "devices believe what a protocol states",
         "half.spent(protocol) <= Decimal(protocol[stated])",
