@@ -225,7 +225,8 @@ class RankAggregator(BaseEstimator):
             ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
             asks. Elsewhere, ``Device(protocol)`` is the same.
         """
-        return Device(self.protocol(items, epsilon=epsilon), max_epsilon=max_epsilon, random_state=random_state)
+        plan = self._plan_of_devices(items, epsilon)
+        return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
     def protocol(self, items, *, epsilon=None):
@@ -243,9 +244,12 @@ class RankAggregator(BaseEstimator):
         dict
             With the names of the items in order, and the local epsilon of everything that one device says.
         """
+        return self._plan_of_devices(items, epsilon).protocol
+
+    def _plan_of_devices(self, items, epsilon):
         self._validate_params()
         names, n_items = _named(items)
-        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1].protocol
+        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
 
     @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)

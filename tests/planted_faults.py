@@ -483,6 +483,7 @@ SEARCHES = [
 ]
 
 interactive = faults("channels/interactive.py")
+crowd = faults("channels/crowd.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
@@ -501,13 +502,13 @@ FIELD = [
         'protocol["flips"]["each"], ballots, bits)',
         DEVICE,
     ),
-    interactive(
+    crowd(
         "the simulation flips each answer like the last",
         "ballots, self._bits, kind, pairs)",
         'ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
         SIMULATION,
     ),
-    interactive(
+    crowd(
         "the simulation flips the last answer like each",
         "ballots, self._bits, kind, pairs)",
         'ballots, self._bits, "each", pairs)',
@@ -515,14 +516,14 @@ FIELD = [
     ),
     interactive(
         "the last answer costs what each does, on both sides",
-        '"last": flip_within(reserve) if reserve',
+        '"last": randomizer.flip(reserve, 1) if reserve',
         '"last": each if reserve',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     interactive(
         "each answer costs what the last does, on both sides",
         '"each": each, "last"',
-        '"each": flip_within(reserve) if reserve else each, "last"',
+        '"each": randomizer.flip(reserve, 1) if reserve else each, "last"',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     faults("devices/device.py")(
@@ -539,8 +540,8 @@ FIELD = [
     ),
     interactive(
         "each of several answers at the whole epsilon",
-        "each = flip_within(share, terms.answers)",
-        "each = flip_within(share)",
+        "each = randomizer.flip(share, terms.answers)",
+        "each = randomizer.flip(share, 1)",
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     faults("devices/device.py")(
@@ -557,9 +558,15 @@ FIELD = [
     ),
     faults("channels/shuffle.py")(
         "shuffled messages at twice the local epsilon",
-        "flip_within(as_text(each)) if amplified",
-        "flip_within(as_text(2 * each)) if amplified",
+        "randomizer.flip(as_text(each), 1) if amplified",
+        "randomizer.flip(as_text(2 * each), 1) if amplified",
         SHUFFLED,
+    ),
+    faults("channels/shuffle.py")(
+        "published noise is shuffled at half its price",
+        "each = rounded_up(Fraction(flips_cost(flip)))",
+        "each = rounded_up(Fraction(flips_cost(flip)) / 2)",
+        "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
     ),
     faults("channels/shuffle.py")(
         "releases below min_reports",
@@ -578,14 +585,14 @@ FIELD = [
     ),
     faults("randomizers/response.py")(
         "every answer at the whole epsilon",
-        "return flip_within(stated, n_queries), stated",
-        "return flip_within(stated), stated",
+        "return flip_within(budget, n_answers)",
+        "return flip_within(budget)",
         REPORTS,
     ),
-    faults("randomizers/thresholded.py")(
+    faults("randomizers/response.py")(
         "published noise states one answer of several",
-        "return flip, cost_as_text(flip, n_queries)",
-        "return flip, str(float(cost_as_text(flip, n_queries)) / 2)",
+        "self.stated(epsilon, flips_cost(flip, int(k)))",
+        "self.stated(epsilon, flips_cost(flip))",
         REPORTS,
     ),
     faults("devices/hypercube.py")(
@@ -623,7 +630,13 @@ FIELD = [
 device = faults("devices/device.py")
 owed = faults("privacy/owed.py")
 BOUNDARIES = [
-    device(
+    faults("devices/halves.py")(
+        "names of ours stand for anybody's code",
+        "own = type(name) is str and HALVES.get(name, half) is half",
+        "own = type(name) is str",
+        "tests/extensions/test_one_item.py::test_no_protocol_chooses_code",
+    ),
+    faults("devices/halves.py")(
         "devices believe what a protocol states",
         "half.spent(protocol) <= Decimal(protocol[stated])",
         "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
@@ -687,7 +700,7 @@ BOUNDARIES = [
     faults("channels/local.py")(
         "reports of any protocol are counted",
         "epsilons.get(protocol_of(report))",
-        "epsilons.get(protocol_of(report), next(iter(self.protocols)))",
+        "epsilons.get(protocol_of(report), next(iter(self._protocols)))",
         "tests/devices/test_wire.py::test_another_epsilon_is_another_protocol",
     ),
     faults("channels/local.py")(
@@ -702,13 +715,13 @@ BOUNDARIES = [
         "if protocol_of(message) is None:",
         "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
     ),
-    interactive(
+    crowd(
         "answers of any protocol are counted",
         "if protocol_of(report) != self._name:",
         "if protocol_of(report) is None:",
         "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
     ),
-    faults("randomizers/base.py")(
+    faults("randomizers/budgets.py")(
         "devices spend more than the double that is stated",
         "return min(Decimal(epsilon), Decimal(float(epsilon)))",
         "return Decimal(epsilon)",
