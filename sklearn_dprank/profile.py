@@ -1,19 +1,22 @@
 """What a set of ballots says together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ._types import ItemNames
 from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
 from .names import checked_names, column_names, is_frame, names_differ
 from .partitions import is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
 from .tables import refuse_no_table
 
+Keep: TypeAlias = Literal["positions", "counts"]
 _STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
 
 
@@ -69,8 +72,16 @@ class Profile:
     """
 
     def __init__(
-        self, n_voters, n_items, item_names=None, *, positions=None, counts=None, placements=None, voter_epsilon=None
-    ):
+        self,
+        n_voters: int,
+        n_items: int,
+        item_names: ItemNames | None = None,
+        *,
+        positions: Positions | None = None,
+        counts: NDArray[np.int64] | None = None,
+        placements: NDArray[np.int64] | None = None,
+        voter_epsilon: ArrayLike | None = None,
+    ) -> None:
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
@@ -83,7 +94,14 @@ class Profile:
             self.__dict__["placements"] = _read_only(placements)
 
     @classmethod
-    def from_rankings(cls, X, *, item_names=None, keep="positions", voter_epsilon=None):
+    def from_rankings(
+        cls,
+        X: ArrayLike,
+        *,
+        item_names: ItemNames | None = None,
+        keep: Keep = "positions",
+        voter_epsilon: ArrayLike | None = None,
+    ) -> Self:
         """Read ballots.
 
         Parameters
@@ -130,7 +148,7 @@ class Profile:
         return cls(n_voters, n_items, item_names, positions=compact_positions(array))
 
     @classmethod
-    def from_chunks(cls, chunks, *, item_names=None, keep="counts"):
+    def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
         """Read ballots chunk by chunk, in memory bounded by one chunk when only counts are kept.
 
         Parameters
@@ -212,7 +230,7 @@ class Profile:
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
-    def with_voter_epsilon(self, voter_epsilon):
+    def with_voter_epsilon(self, voter_epsilon: ArrayLike) -> Self:
         """Return this profile with each voter's own, public epsilon.
 
         Parameters
@@ -242,7 +260,7 @@ class Profile:
         profile.voter_epsilon = _read_only(own.copy())
         return profile
 
-    def counted(self):
+    def counted(self) -> "Profile":
         """Return this profile without the ballots themselves, all counts computed."""
         return Profile(
             self.n_voters,
@@ -253,7 +271,7 @@ class Profile:
             voter_epsilon=self.voter_epsilon,
         )
 
-    def __add__(self, other):
+    def __add__(self, other: "Profile") -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
         return self._sum([self, other])
@@ -270,22 +288,22 @@ class Profile:
         return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     @cached_property
-    def pairwise_counts(self):
+    def pairwise_counts(self) -> NDArray[np.int64]:
         """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         return _read_only(count_pairs(self.positions))
 
     @cached_property
-    def margins(self):
+    def margins(self) -> NDArray[np.int64]:
         """Pairwise counts minus their transpose; positive where i beats j."""
         return _read_only(self.pairwise_counts - self.pairwise_counts.T)
 
     @cached_property
-    def net_wins(self):
+    def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
         return _read_only(self.margins.sum(axis=1))
 
     @cached_property
-    def placements(self):
+    def placements(self) -> NDArray[np.int64]:
         """Where items stand, exactly: rows (item, first, last, voters), int64.
 
         Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
@@ -294,19 +312,19 @@ class Profile:
         return _read_only(count_placements(self.positions))
 
     @cached_property
-    def strict(self):
+    def strict(self) -> bool:
         """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
         return self.positions is not None and all_strict(self.positions)
 
     @cached_property
-    def silent(self):
+    def silent(self) -> bool:
         """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
         if self.positions is None or "pairwise_counts" in self.__dict__:
             return not self.pairwise_counts.any()
         return not any_preference(self.positions)
 
     @property
-    def position_counts(self):
+    def position_counts(self) -> NDArray[np.float64]:
         """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
         out = np.zeros((self.n_items, self.n_items))
         for item, first, last, voters in self.placements:
@@ -317,7 +335,11 @@ class Profile:
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
-def as_profile(X):
+#: What `fit` and `score` read.
+Ballots: TypeAlias = ArrayLike | Profile
+
+
+def as_profile(X: Ballots) -> Profile:
     """Return ballots as a Profile, and a Profile itself."""
     return X if isinstance(X, Profile) else Profile.from_rankings(X)
 
@@ -335,7 +357,7 @@ def _check_chunks(chunks):
         refuse_no_table(chunks, "chunks")
 
 
-def _names(X, item_names):
+def _names(X, item_names) -> list[str] | list[int] | None:
     """Return the names of the items, those given or those of the columns, or None."""
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 

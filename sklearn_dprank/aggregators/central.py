@@ -1,9 +1,12 @@
 """Aggregators for a trusted curator that publish noisy statistics."""
 
+from typing import Literal
+
+from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..base import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, RULE, RankAggregator, StrOptions
 from ..channels import Central
 from ..queries import AllMargins, Histogram
-from ..rules import KemenyRule, SortByScore, resolve_rule
+from ..rules import KemenyRule, Rule, SortByScore, resolve_rule
 
 _PURE_OR_GAUSSIAN = [StrOptions({"laplace", "gaussian"})]
 
@@ -82,13 +85,13 @@ class DPBorda(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        noise="laplace",
-        neighboring="add_remove",
-        calibration="exact",
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: Literal["laplace", "gaussian", "knorm"] = "laplace",
+        neighboring: Neighboring = "add_remove",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -158,6 +161,8 @@ class DPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     _parameter_constraints: dict = {
         **EPSILON,
         **DELTA,
@@ -167,7 +172,15 @@ class DPPairwise(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", rule=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        rule: RuleName | Rule | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -250,7 +263,15 @@ class DPHistogram(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", rule=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        rule: RuleName | Rule | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise

@@ -1,7 +1,9 @@
 """Aggregators for a trusted curator that compare or draw orders."""
 
 from numbers import Integral
+from typing import Literal
 
+from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..base import (
     CALIBRATION,
     COUNT,
@@ -98,16 +100,16 @@ class DPKwikSort(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        noise="laplace",
-        max_queries=None,
-        on_exhausted="kemeny",
-        strategy="quicksort",
-        neighboring="add_remove",
-        calibration="exact",
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        max_queries: int | None = None,
+        on_exhausted: Literal["coin", "kemeny"] = "kemeny",
+        strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
+        neighboring: Neighboring = "add_remove",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -197,7 +199,14 @@ class DPKemenySampler(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, neighboring="add_remove", sampler="auto", verbose=False, random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        neighboring: Neighboring = "add_remove",
+        sampler: OrderSampler = "auto",
+        verbose: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
         self.sampler = sampler
@@ -280,7 +289,13 @@ class DPPrudentOrder(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, window=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        window: int | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.window = window
         self.neighboring = neighboring

@@ -2,6 +2,7 @@
 
 from numbers import Real
 
+from .._types import RandomState, Scores
 from ..base import COUNT, RANDOM_STATE, Interval, RankAggregator
 from ..channels import Exact
 from ..orders.work import WORK_LIMIT
@@ -78,7 +79,7 @@ class PositionalRule(RankAggregator):
 
     _parameter_constraints: dict = {"scores": [str, "array-like"]}
 
-    def __init__(self, scores="borda"):
+    def __init__(self, scores: Scores = "borda") -> None:
         self.scores = scores
 
     def _compose(self):
@@ -120,7 +121,7 @@ class KwikSort(RankAggregator):
 
     _parameter_constraints: dict = {**RANDOM_STATE}
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
 
     def _compose(self):
@@ -170,13 +171,17 @@ class Kemeny(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     _parameter_constraints: dict = {
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "work_limit": [None, *COUNT],
         "time_limit": [None, Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
+    def __init__(
+        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
+    ) -> None:
         self.tolerance = tolerance
         self.work_limit = work_limit
         self.time_limit = time_limit
@@ -252,7 +257,7 @@ class BradleyTerry(RankAggregator):
 
     _parameter_constraints: dict = {"ridge": [Interval(Real, 0, None, closed="neither")]}
 
-    def __init__(self, ridge=0.01):
+    def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
     def _compose(self):

@@ -1,8 +1,9 @@
 """Any channel with any rule."""
 
+from .._types import RandomState, RuleName
 from ..base import RANDOM_STATE, RULE, HasMethods, RankAggregator
-from ..channels import Exact
-from ..rules import SortByScore, resolve_rule
+from ..channels import Channel, Exact
+from ..rules import Rule, SortByScore, resolve_rule
 
 
 class Aggregator(RankAggregator):
@@ -46,7 +47,9 @@ class Aggregator(RankAggregator):
 
     _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"]), type], **RULE, **RANDOM_STATE}
 
-    def __init__(self, channel=None, rule=None, random_state=None):
+    def __init__(
+        self, channel: Channel | None = None, rule: RuleName | Rule | None = None, random_state: RandomState = None
+    ) -> None:
         self.channel = channel
         self.rule = rule
         self.random_state = random_state

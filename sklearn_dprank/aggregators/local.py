@@ -1,11 +1,13 @@
 """Aggregators that trust nobody and hear from each voter once."""
 
 from numbers import Real
+from typing import Literal
 
+from .._types import Amount, Calibration, RandomState, RuleName
 from ..base import CALIBRATION, COUNT, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
 from ..channels import Local
 from ..randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
-from ..rules import BradleyTerryRule, KwikSortRule, SortByScore, resolve_rule
+from ..rules import BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 
 
 def _pairwise_randomizer(name, n_queries, calibration, delta=None):
@@ -86,6 +88,9 @@ class LDPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     _parameter_constraints: dict = {
         **EPSILON,
         "n_queries": [None, *COUNT],
@@ -98,14 +103,14 @@ class LDPPairwise(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        n_queries=1,
-        randomizer="rr",
-        rule=None,
-        calibration="exact",
-        delta=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        n_queries: int | None = 1,
+        randomizer: Literal["rr", "laplace", "gaussian", "djw"] = "rr",
+        rule: RuleName | Rule | None = None,
+        calibration: Calibration = "exact",
+        delta: float | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
@@ -179,6 +184,9 @@ class LDPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     _parameter_constraints: dict = {
         **EPSILON,
         "n_queries": [None, *COUNT],
@@ -187,7 +195,14 @@ class LDPKwikSort(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, n_queries=None, randomizer="rr", calibration="exact", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        n_queries: int | None = None,
+        randomizer: Literal["rr", "laplace"] = "rr",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
@@ -252,9 +267,12 @@ class LDPBorda(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
 

@@ -1,5 +1,6 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
+from .._types import Amount, RandomState
 from ..base import COUNT, EPSILON, RANDOM_STATE, RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
@@ -55,9 +56,12 @@ class LDPQuickSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     _parameter_constraints: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, n_queries=1, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.random_state = random_state
@@ -120,9 +124,13 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    optimal_gap_: float
+
     _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
 
@@ -179,9 +187,12 @@ class LDPAdaptivePairs(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     _parameter_constraints: dict = {**EPSILON, "n_rounds": COUNT, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, n_rounds=4, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.n_rounds = n_rounds
         self.random_state = random_state

@@ -1,10 +1,12 @@
 """Aggregators that trust a shuffler."""
 
 from numbers import Real
+from typing import Literal
 
+from .._types import Amount, RandomState, RuleName
 from ..base import COUNT, DELTA, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
 from ..channels import Shuffle
-from ..rules import BradleyTerryRule, HierarchicalRule, resolve_rule
+from ..rules import BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
 _LOCAL = {"local_epsilon": [None, Interval(Real, 0, None, closed="neither")], "min_reports": [None, *COUNT]}
 
@@ -78,6 +80,10 @@ class ShufflePairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
     _parameter_constraints: dict = {
         **EPSILON,
         **DELTA,
@@ -90,15 +96,15 @@ class ShufflePairwise(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
-        n_queries=1,
-        pairs="hidden",
-        rule=None,
-        local_epsilon=None,
-        min_reports=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_queries: int = 1,
+        pairs: Literal["hidden", "assigned"] = "hidden",
+        rule: RuleName | Rule | None = None,
+        local_epsilon: float | None = None,
+        min_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_queries = n_queries
@@ -181,6 +187,10 @@ class ShuffleHierarchical(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
     _parameter_constraints: dict = {
         **EPSILON,
         **DELTA,
@@ -192,14 +202,14 @@ class ShuffleHierarchical(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
-        n_queries=1,
-        randomizer="gaussian",
-        local_epsilon=None,
-        min_reports=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_queries: int = 1,
+        randomizer: Literal["gaussian", "rr"] = "gaussian",
+        local_epsilon: float | None = None,
+        min_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_queries = n_queries

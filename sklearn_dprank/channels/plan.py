@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..privacy.guarantee import PrivacyGuarantee
+from ..queries import Ask
 
 #: What devices that run here need of a Profile.
 POSITIONS = frozenset({"positions"})
@@ -110,6 +111,13 @@ class Plan:
     open: Callable[[Any], Poll]
     protocol: dict | None = None
     needs: frozenset[str] = frozenset()
+
+
+class Channel(Protocol):
+    """A trust model: it prices what a rule asks, from public inputs only."""
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
+        """Return the plan, or raise a `ValueError` that names both sides where rule and channel do not fit."""
 
 
 def check_asks(channel, asks):

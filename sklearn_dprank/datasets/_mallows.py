@@ -4,11 +4,15 @@ from math import expm1, log
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._types import RandomState
 from ._arguments import as_generator, check_size
 
 
-def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
+def make_mallows(
+    n_voters: int, n_items: int, phi: float, *, center: ArrayLike | None = None, random_state: RandomState = None
+) -> NDArray[np.int64]:
     """Draw rankings from Mallows' model, by repeated insertion.
 
     A ranking at Kendall tau distance d from the centre has probability proportional to ``phi ** d``.

@@ -8,12 +8,26 @@ from array import array
 from contextlib import closing
 from io import TextIOWrapper
 from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.utils import Bunch
+from numpy.typing import NDArray
 
 from ..profile import Profile
 from ..rankings import MAX_ITEMS
+
+if TYPE_CHECKING:
+
+    class Bunch(dict[str, Any]):
+        """scikit-learn's, with the types of what it holds."""
+
+        data: NDArray[Any]
+        item_names: list[str]
+        counts: NDArray[np.int64]
+        profile: Profile
+
+else:
+    from sklearn.utils import Bunch
 
 _KINDS = ("soc", "soi", "toc", "toi")  # strict or tied orders, complete or incomplete
 _RELATIONS = ("tog", "mjg", "wmg", "pwg")  # in the old layout, pairs and how many voters decide them so
@@ -27,7 +41,9 @@ _GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 _USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # what the header may say once only
 
 
-def read_preflib(path, unranked=None):
+def read_preflib(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], unranked: Literal["no_opinion", "last"] | None = None
+) -> Bunch:
     r"""Read rankings from a PrefLib file (soc, soi, toc or toi).
 
     Parameters

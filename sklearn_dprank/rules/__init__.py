@@ -1,5 +1,6 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from .._types import RuleName
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
@@ -40,7 +41,7 @@ _ESTIMATORS = {
 }
 
 
-def resolve_rule(rule, default):
+def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
     """Return the rule that a `rule` parameter stands for.
 
     Parameters

@@ -1,6 +1,7 @@
 """Ask again where it matters."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +27,18 @@ class AdaptiveBradleyTerryRule(Rule):
     4
     """
 
-    def __init__(self, n_rounds=4, ridge=0.01):
+    def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:
         self.n_rounds = n_rounds
         self.ridge = ridge
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         if not isinstance(self.n_rounds, Integral) or int(self.n_rounds) < 1:
             raise ValueError(f"n_rounds must be a positive integer, got {self.n_rounds!r}.")
         if not self.ridge > 0:
             raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
         return [Ask(PairTallies(), times=int(self.n_rounds))]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         reach = max(2, session.n_items // 6)
         pairs: tuple[tuple[int, int], ...] | None = None
         heard: tuple[Tallies, ...] = ()

@@ -1,9 +1,12 @@
 """What every rule shares."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from ..queries import Ask
 
 
 class Consensus(NamedTuple):
@@ -24,15 +27,18 @@ class Consensus(NamedTuple):
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
 
-    def asks(self, n_items):
+    def __init__(self) -> None:
+        """Take no parameters, where a subclass names none; scikit-learn's own, being untyped, would take any."""
+
+    def asks(self, n_items: int) -> list[Ask]:
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
         raise NotImplementedError
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         """Return the `Consensus` that follows from the session's answers."""
         raise NotImplementedError
 
-    def aggregate_each(self, sessions):
+    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
         """Yield the `Consensus` of one session after another; for rules that can decide several at once to share work.
 
         Parameters
@@ -43,7 +49,7 @@ class Rule(BaseEstimator):
         return map(self.aggregate, sessions)
 
 
-def descending(scores, session):
+def descending(scores: Any, session: Any) -> Any:
     """Return the items by falling score; the session breaks ties, if there are any."""
     falling = -np.asarray(scores)
     order = falling.argsort(kind="stable")

@@ -1,5 +1,7 @@
 """Strengths that explain randomised answers best."""
 
+from typing import Any
+
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
@@ -39,15 +41,15 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
-    def __init__(self, ridge=0.01):
+    def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         if not self.ridge > 0:
             raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
         return [Ask(PairTallies())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         strengths = bradley_terry_strengths(session.answer(PairTallies()), self.ridge)
         return Consensus(descending(strengths.round(_DECIMALS), session))
 

@@ -1,6 +1,7 @@
 """Leave the choice to the mechanism."""
 
 from fractions import Fraction
+from typing import Any
 
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, OrderUtility
 from .base import Consensus, Rule, descending
@@ -22,13 +23,13 @@ class Choose(Rule):
     'KemenyUtility'
     """
 
-    def __init__(self, query=None):
+    def __init__(self, query: OrderUtility | None = None) -> None:
         self.query = query
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         return [Ask(self._query())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         return Consensus(session.answer(self._query()))
 
     def _query(self):
@@ -55,13 +56,13 @@ class ChooseNearAnchor(Rule):
     [('NetWins', '1/2'), ('MaxViolatedMargin within 7', '1/2')]
     """
 
-    def __init__(self, window=7):
+    def __init__(self, window: int = 7) -> None:
         self.window = window
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         half = Fraction(1, 2)
         return [Ask(NetWins(), share=half), Ask(MaxViolatedMargin(window=self.window), share=half)]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         anchor = tuple(int(item) for item in descending(session.answer(NetWins()), session))
         return Consensus(session.answer(MaxViolatedMargin(anchor, self.window)))

@@ -1,6 +1,7 @@
 """The order with the fewest disagreements."""
 
 import math
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any
@@ -47,24 +48,26 @@ class KemenyRule(Rule):
     AllMargins()
     """
 
-    def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
+    def __init__(
+        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
+    ) -> None:
         self.tolerance = tolerance
         self.work_limit = work_limit
         self.time_limit = time_limit
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         if not isinstance(self.tolerance, Real) or not 0 <= float(self.tolerance) < math.inf:
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
         if self.work_limit is not None and (not isinstance(self.work_limit, Integral) or self.work_limit < 0):
             raise ValueError(f"work_limit must be None or an integer of at least 0, got {self.work_limit!r}.")
         return [Ask(AllMargins())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         margins = session.answer(AllMargins())
         order = majority_order(margins)
         return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
 
-    def aggregate_each(self, sessions):
+    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
         """Yield the consensus of each session, the same as one by one; a few items are solved side by side."""
         waiting = iter(sessions)
         while block := list(islice(waiting, _SIDE_BY_SIDE)):

@@ -1,7 +1,10 @@
 """Sort the items by one score each."""
 
+from typing import Any
+
 import numpy as np
 
+from .._types import Scores
 from ..queries import Ask, NetWins, PositionalScores
 from .base import Consensus, Rule, descending
 
@@ -22,13 +25,13 @@ class SortByScore(Rule):
     (1.0, 0.0, 0.0)
     """
 
-    def __init__(self, scores=None):
+    def __init__(self, scores: Scores | None = None) -> None:
         self.scores = scores
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         return [Ask(self._query(n_items))]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         return Consensus(descending(session.answer(self._query(session.n_items)), session))
 
     def _query(self, n_items):
