@@ -28,8 +28,7 @@ class DPBorda(RankAggregator):
     calibration : {"exact", "published"}, default="exact"
         "published" takes Hay et al.'s Laplace scale; ``privacy_`` still states what it really gives.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source. Anything else is for simulation only: who
-        knows the seed can subtract the noise.
+        None draws from the operating system's secure source; anything else is for simulation only.
 
     Attributes
     ----------
@@ -38,7 +37,7 @@ class DPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -50,8 +49,7 @@ class DPBorda(RankAggregator):
 
     Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins by at most
     floor(m^2 / 2) in l1 and sqrt(m (m^2 - 1) / 3) in l2 under "add_remove", twice that under "replace".
-    May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters
-    (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -132,7 +130,7 @@ class DPPairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
@@ -146,9 +144,8 @@ class DPPairwise(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot moves each of the C(m, 2) margins by at most 1 under
-    "add_remove", 2 under "replace"; the rule is post-processing. May be published: ``consensus_``,
-    ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed,
-    timings, a traceback; a second fit is a second release and adds up.
+    "add_remove", 2 under "replace"; the rule is post-processing.
+    What may be published, and what not: :ref:`may-be-published`.
 
     References
     ----------
@@ -218,7 +215,7 @@ class DPHistogram(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -231,9 +228,8 @@ class DPHistogram(RankAggregator):
     Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
     "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that: every
     pair without an opinion is fair; where the rule asks for positional scores, unseen items go last. Complete
-    ballots cost the same work. May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the
-    number of voters (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and
-    adds up.
+    ballots cost the same work.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 

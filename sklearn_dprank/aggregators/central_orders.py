@@ -55,7 +55,7 @@ class DPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises: the ceiling, whatever number of answers was used.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -66,9 +66,8 @@ class DPKwikSort(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot moves one margin by at most 1 under "add_remove", 2
-    under "replace"; adaptive answers compose. May be published: ``consensus_``, ``ranks_``,
-    ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed, timings, a
-    traceback; a second fit is a second release and adds up.
+    under "replace"; adaptive answers compose.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -154,7 +153,7 @@ class DPKemenySampler(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -169,9 +168,9 @@ class DPKemenySampler(RankAggregator):
     the time does not depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded
     time: on ballots with strong majority cycles it may never finish. It has no limit of tries and no time-out, because
     giving up is an output whose probability depends on the ballots. Stop it by hand and you reveal that the
-    ballots are of that kind, which no epsilon covers; so does the time it took. May be published:
-    ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the
-    seed, the time or number of tries, a traceback; a second fit is a second release and adds up.
+    ballots are of that kind, which no epsilon covers; so does the time it took, or the number
+    of tries.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -242,7 +241,7 @@ class DPPrudentOrder(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -255,9 +254,8 @@ class DPPrudentOrder(RankAggregator):
     Unit: one ballot. Trust: the curator. One ballot moves every margin, and so the largest overruled one, by
     at most 1 under "add_remove", 2 under "replace", whatever the number of items; probabilities are
     proportional to exp(-epsilon u / 2) or exp(-epsilon u / 4), with half of epsilon in each stage of the
-    two-stage form. The time depends a little on how many distinct margins there are. May be published:
-    ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the
-    seed, timings, a traceback; a second fit is a second release and adds up.
+    two-stage form. The time depends a little on how many distinct margins there are.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 

@@ -25,7 +25,7 @@ class Aggregator(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the channel promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -36,6 +36,7 @@ class Aggregator(RankAggregator):
     .. rubric:: Privacy
 
     The channel's: see it.
+    What may be published, and what not: :ref:`may-be-published`.
 
     Examples
     --------

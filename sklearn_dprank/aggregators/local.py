@@ -27,7 +27,7 @@ class LDPPairwise(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's whole report, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int or None, default=1
         Pairs that each voter answers, at epsilon / n_queries an answer; None is `LDPKwikSort`'s choice. Not
         read by randomizer="djw".
@@ -52,7 +52,7 @@ class LDPPairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -68,8 +68,8 @@ class LDPPairwise(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -132,7 +132,7 @@ class LDPKwikSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's whole report, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int or None, default=None
         Pairs that each voter answers. None is the integer beside epsilon / 2 with the least published error.
     randomizer : {"rr", "laplace"}, default="rr"
@@ -149,7 +149,7 @@ class LDPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -165,8 +165,8 @@ class LDPKwikSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -220,8 +220,7 @@ class LDPBorda(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's report, in nats. The best local mechanism from about 1.25 on; below,
-        `LDPPairwise`.
+        Privacy loss of all that one voter's device says, in nats.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -232,7 +231,7 @@ class LDPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -248,13 +247,14 @@ class LDPBorda(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
-    New here. Tied and partial ballots have shorter vectors; the device sends plus or minus the direction,
-    with probabilities that keep the sum unbiased, so every report is of a unit vector.
+    New here, and the best local mechanism from about epsilon = 1.25 on; below, `LDPPairwise`. Tied and partial ballots
+    have shorter vectors; the device sends plus or minus the direction, with probabilities that keep the sum unbiased,
+    so every report is of a unit vector.
 
     References
     ----------

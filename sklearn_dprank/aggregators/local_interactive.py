@@ -12,7 +12,7 @@ class LDPQuickSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all answers of one voter together, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int, default=1
         K: answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots of
         distinct voters, q = floor((m - 1) log2 m); beyond q comparisons, a coin.
@@ -26,7 +26,7 @@ class LDPQuickSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What all answers of one voter together promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -42,8 +42,8 @@ class LDPQuickSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     References
     ----------
@@ -76,7 +76,7 @@ class LDPGroupKwikSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all answers of one voter together, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -87,7 +87,7 @@ class LDPGroupKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What all answers of one voter together promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -105,8 +105,8 @@ class LDPGroupKwikSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -144,9 +144,9 @@ class LDPAdaptivePairs(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of each voter's only answer, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_rounds : int, default=4
-        Rounds; each asks its share of the voters.
+        Rounds; each asks its share of the voters, nobody twice.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -157,7 +157,7 @@ class LDPAdaptivePairs(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each answer promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -173,8 +173,8 @@ class LDPAdaptivePairs(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 

@@ -42,7 +42,7 @@ class ShufflePairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the shuffled release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -61,8 +61,8 @@ class ShufflePairwise(RankAggregator):
     Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of. Everything computed from shuffled messages may be
-    published; the score, computed from ballots, may not.
+    anybody, so keep `min_reports` to those you are sure of.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -147,7 +147,7 @@ class ShuffleHierarchical(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the shuffled release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -166,8 +166,8 @@ class ShuffleHierarchical(RankAggregator):
     Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of. Everything computed from shuffled messages may be
-    published; the score, computed from ballots, may not.
+    anybody, so keep `min_reports` to those you are sure of.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
