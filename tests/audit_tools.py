@@ -8,13 +8,14 @@ import math
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import combinations, permutations
+from types import SimpleNamespace
 
 import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
-from sklearn_dprank.mechanisms import ExponentialMechanism, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import Positions
@@ -283,7 +284,7 @@ def _shifted(step, size):
 
 def cells(mechanism, query, vector, depth=DEPTH):
     """(probabilities, answers) of one noisy answer."""
-    if isinstance(mechanism, ExponentialMechanism):
+    if isinstance(mechanism, ExponentialNoise):
         return order_cells(mechanism, query, vector)
     if isinstance(mechanism, KNormNoise):
         return knorm_cells(mechanism, vector)
@@ -309,18 +310,22 @@ class _ScriptedNoise:
         self.choose = choose
 
 
+def _scripted(mechanism, query, vector):
+    return SimpleNamespace(draw=lambda bits: bits.choose(mechanism, query, vector))
+
+
 @contextmanager
 def scripted_noise():
     """Within, every mechanism asks its bit source to choose the answer."""
-    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialMechanism)
-    saved = [(kind, kind.release) for kind in kinds]
+    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialNoise)
+    saved = [(kind, kind.sampler) for kind in kinds]
     for kind in kinds:
-        kind.release = lambda self, query, vector, bits: bits.choose(self, query, vector)
+        kind.sampler = _scripted
     try:
         yield
     finally:
-        for kind, release in saved:
-            kind.release = release
+        for kind, sampler in saved:
+            kind.sampler = sampler
 
 
 def runner(estimator, profile):
@@ -329,7 +334,7 @@ def runner(estimator, profile):
     plan = channel.plan(rule.asks(profile.n_items), profile.n_items)
 
     def run(noise, coins):
-        session = plan.open(profile, Bits(noise, coins, coins, certified=False))
+        session = plan.open(profile)(Bits(noise, coins, coins, certified=False))
         return tuple(rule.aggregate(session).order.tolist())
 
     return run
@@ -546,4 +551,4 @@ def sampled_orders(estimator, profile, size, seed):
     channel, rule = estimator._compose()
     plan = channel.plan(rule.asks(m), m)
     number = {order: k for k, order in enumerate(permutations(range(m)))}
-    return np.array([number[tuple(rule.aggregate(plan.open(profile, bits)).order.tolist())] for _ in range(size)])
+    return np.array([number[tuple(rule.aggregate(plan.open(profile)(bits)).order.tolist())] for _ in range(size)])

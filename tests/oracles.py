@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sklearn_dprank.channels.plan import Session
+from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, NetWins, PairMargin
+from sklearn_dprank.queries import AllMargins, NetWins, PairMargin, Publication
 
 
 def naive_counts(X):
@@ -170,3 +171,18 @@ def random_counts(rng, m, n, gaps=True):
     if gaps:
         ballots[rng.random((n, m)) < 0.2] = np.nan
     return (ballots[:, :, None] < ballots[:, None, :]).sum(axis=0)
+
+
+def calibrated(name, sensitivity, epsilon, delta=0.0, times=1):
+    """A noise by its name; it depends on no query."""
+    return MECHANISMS[name].calibrated(None, sensitivity, None, epsilon, delta, times)
+
+
+def released(mechanism, query, vector, bits):
+    """One private answer."""
+    return mechanism.sampler(query, vector).draw(bits)
+
+
+def derived(query, source, answer):
+    """What follows for a query from one published answer."""
+    return Publication(source, answer).derive(query)

@@ -146,8 +146,8 @@ MECHANISMS = [
     ),
     exponential(
         "twice the rate of the exponential mechanism",
-        "ExponentialMechanism(rate / sensitivity.l1)",
-        "ExponentialMechanism(2 * rate / sensitivity.l1)",
+        "ExponentialNoise(rate / sensitivity.l1)",
+        "ExponentialNoise(2 * rate / sensitivity.l1)",
         "tests/mechanisms/test_exponential.py::test_rates_of_both_relations",
     ),
     exponential(

@@ -266,7 +266,16 @@ def test_default_parameters(cls):
 def test_fit_is_written_once(cls):
     for parent in cls.__mro__:
         if parent not in (RankAggregator, *RankAggregator.__mro__):
-            for method in ("fit", "fit_reports", "fit_interactive", "score", "_release", "_plan", "__getattr__"):
+            for method in (
+                "fit",
+                "fit_reports",
+                "fit_interactive",
+                "score",
+                "_release",
+                "plan_for",
+                "refits",
+                "__getattr__",
+            ):
                 assert method not in vars(parent), f"{parent.__name__} overrides {method}"
     own = {name for name, value in vars(cls).items() if inspect.isfunction(value)}
     assert own <= {"__init__", "_compose"}
@@ -383,7 +392,7 @@ PLAIN = (str, bytes, bool, int, float, np.integer, np.floating, type(None))
 
 
 def check_what_is_left(fitted):
-    """The allow-list: public parameters, names, the consensus, the promise and facts of the release."""
+    """The allow-list: public parameters, names, the consensus, the promise and what the release derives."""
     left = {name: value for name, value in vars(fitted).items() if name not in fitted.get_params(deep=False)}
     assert set(left) <= FITTED | FACTS
     n_is_public = fitted.privacy_.neighboring == "replace"

@@ -18,9 +18,9 @@ from oracles import profiles
 from sklearn.base import clone
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise
-from sklearn_dprank.partitions import partitions
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.partitions import partitions
 from sklearn_dprank.profile import Profile
 
 dask = pytest.importorskip("dask", reason="needs the extra distributed")

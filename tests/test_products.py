@@ -13,7 +13,7 @@ from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, 
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins, PairMargin
 from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (
@@ -208,9 +208,9 @@ def test_much_budget_finds_what_exact_answers_find(channel):
 def test_central_borda_from_end_to_end():
     asks = SortByScore().asks(M)
     plan = Central(epsilon=0.5).plan(asks, M)
-    (price,) = plan.open.prices.values()
+    (price,) = plan.prices.values()
     assert (price.times, price.epsilon, price.mechanism.rate) == (1, Fraction(1, 2), Fraction(1, 24))
-    session = plan.open(Profile.from_rankings(X), Bits.from_random_state(0))
+    session = plan.open(Profile.from_rankings(X))(Bits.from_random_state(0))
     order = SortByScore().aggregate(session).order
     assert session._ledger.spent == Fraction(1, 2)
     fitted = DPBorda(epsilon=0.5, random_state=0).fit(X)
@@ -228,7 +228,7 @@ def test_central_borda_from_end_to_end():
 def test_kwiksort_with_a_reserved_half_from_end_to_end(max_queries, runs_out):
     rule = KwikSortRule(max_queries, "kemeny")
     plan = Central(epsilon=1.0).plan(rule.asks(M), M)
-    prices = plan.open.prices
+    prices = plan.prices
     if runs_out:
         assert prices[PairMargin].epsilon == Fraction(1, 2 * max_queries)
         assert prices[AllMargins()].epsilon == Fraction(1, 2)
@@ -242,10 +242,10 @@ def test_kwiksort_with_a_reserved_half_from_end_to_end(max_queries, runs_out):
     assert (plan.guarantee.epsilon, plan.guarantee.delta) == (1.0, 0.0)
     spent = set()
     for seed in range(10):
-        session = plan.open(Profile.from_rankings(X), Bits.from_random_state(seed))
+        session = plan.open(Profile.from_rankings(X))(Bits.from_random_state(seed))
         consensus = rule.aggregate(session)
         assert sorted(consensus.order) == list(range(M))
-        assert ("optimal_gap" in consensus.facts) == runs_out  # five items need more than three comparisons
+        assert ("optimal_gap" in consensus.published) == runs_out  # five items need more than three comparisons
         spent.add(session._ledger.spent)
         same = DPKwikSort(max_queries=max_queries, random_state=seed).fit(X)
         assert same.consensus_.tolist() == consensus.order.tolist()
@@ -285,14 +285,14 @@ def test_fit_simulates_what_clients_send(n_queries):
     """`fit(X)` and clients with `fit_reports` have one law: tallies of all cells, and consensus orders."""
     ballots = np.array([[0, 1, 2, 3, 4], [0, 1, 2, 3, 4], [4, 0, 0, 1, np.nan], [np.nan] * 5, [1, 0, 2, 4, 3]])
     estimator = LDPPairwise(n_queries=n_queries, rule="borda")
-    rule, plan = estimator._plan(M)
+    rule, plan = estimator.plan_for(Shape(M))
     profile = Profile.from_rankings(ballots)
     counts = np.zeros((2, M, M))
     first = {"simulated": [], "received": []}
     for seed in range(1200):
         bits = Bits.from_random_state(seed)
-        simulated = plan.open(profile, bits)
-        received = plan.open(iter(reports(estimator, ballots, 10_000 + seed)), bits)
+        simulated = plan.open(profile)(bits)
+        received = plan.open(iter(reports(estimator, ballots, 10_000 + seed)))(bits)
         for k, (name, session) in enumerate((("simulated", simulated), ("received", received))):
             counts[k] += session.answer(queries.PairTallies())[0].wins
             first[name].append(int(rule.aggregate(session).order[0]))
@@ -330,7 +330,7 @@ def test_relabelling_columns_does_not_change_the_errors(channel, rule):
         plan = made.plan(asked.asks(m), m, 4)
         found = []
         for seed in range(size):
-            order = asked.aggregate(plan.open(profile, Bits.from_random_state(k * size + seed))).order
+            order = asked.aggregate(plan.open(profile)(Bits.from_random_state(k * size + seed))).order
             found.append(tuple(truth[order]))
         errors.append(found)
     seen = sorted(set(errors[0]) | set(errors[1]))

@@ -85,7 +85,8 @@ class Central(BaseEstimator):
         prices = {ask.query.kind: self._price(ask, epsilon * Fraction(ask.share), n_items) for ask in asks}
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()), epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
-        return Plan(guarantee, partial(_CentralPoll, prices, release, self.neighboring), needs=needs)
+        opening = partial(_CentralPoll, prices, release, self.neighboring)
+        return Plan(guarantee, opening, needs=needs, prices=prices)
 
     def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""

@@ -42,7 +42,7 @@ class _ExactPoll:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
-                stacklevel=5,  # where `fit` was called
+                stacklevel=6,  # where `fit` was called
             )
         self._profile = profile
 

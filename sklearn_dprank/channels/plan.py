@@ -1,7 +1,7 @@
 """What every channel hands out: a plan from public inputs, a poll of the voters, and a session of answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Protocol
@@ -105,12 +105,15 @@ class Plan:
         What devices must know, as JSON-able data; None where voters hand over their ballots.
     needs : frozenset of {"counts", "placements", "positions"}
         What sessions need of a Profile, as queries say it.
+    prices : dict
+        What a trusted curator's answers get of the budget, by the kind of query; for audits.
     """
 
     guarantee: PrivacyGuarantee
     open: Callable[[Any], Poll]
     protocol: dict | None = None
     needs: frozenset[str] = frozenset()
+    prices: dict = field(default_factory=dict)
 
 
 class Channel(Protocol):

@@ -54,9 +54,11 @@ class Query:
     Attributes
     ----------
     answered_with : {"vector", "order"}
-        Whether the answer is made of numbers, to which noise is added, or is an order, which is drawn.
+        Whether the answer comes from numbers, to which noise is added, or is an order that is drawn.
     needs : {"counts", "placements", "positions"}
         What is read of a profile: how many voters prefer what to what, where they tie, or every ballot.
+    decides : bool
+        Whether the answer is an order of the items, best first.
     asks_anew : bool
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
@@ -65,6 +67,7 @@ class Query:
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
     needs: ClassVar[Literal["counts", "placements", "positions"]] = "counts"
+    decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
 

@@ -37,6 +37,7 @@ class OrderUtility(Query):
     """
 
     answered_with = "order"
+    decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:

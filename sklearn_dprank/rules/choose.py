@@ -3,18 +3,18 @@
 from fractions import Fraction
 from typing import Any
 
-from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, OrderUtility
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
 from .base import Consensus, Rule, descending
 
 
 class Choose(Rule):
-    """The consensus is the order that the mechanism draws.
+    """The consensus is the order that answers a query: one that the mechanism draws, or that is read off its answer.
 
     Parameters
     ----------
-    query : KemenyUtility or MaxViolatedMargin or None, default=None
-        The cost of an order; None is `KemenyUtility()`. A window needs a public anchor; for a private one,
-        see `ChooseNearAnchor`.
+    query : Query or None, default=None
+        One that decides (see `Query`), such as the cost of an order, `KemenyUtility` or `MaxViolatedMargin`; None is
+        `KemenyUtility()`. A window needs a public anchor; for a private one, see `ChooseNearAnchor`.
 
     Examples
     --------
@@ -34,8 +34,10 @@ class Choose(Rule):
 
     def _query(self):
         query = KemenyUtility() if self.query is None else self.query
-        if not isinstance(query, OrderUtility):
-            raise ValueError(f"query must be KemenyUtility or MaxViolatedMargin, got {query!r}.")
+        if not getattr(query, "decides", False):
+            raise ValueError(
+                f"query must be one that decides, as KemenyUtility or MaxViolatedMargin do, got {query!r}."
+            )
         if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
             raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
         return query

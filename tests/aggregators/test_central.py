@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder, Kemeny
 from sklearn_dprank.datasets import make_mallows, read_preflib
-from sklearn_dprank.mechanisms import ExponentialMechanism, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query_bound
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.noise import round_down
@@ -45,7 +45,7 @@ CENTRAL = [
 def prices(estimator, m):
     """What the plan pays for each kind of query: (mechanism, times, epsilon of one answer)."""
     channel, rule = estimator._compose()
-    return {type(price.query).__name__: price for price in channel.plan(rule.asks(m), m).open.prices.values()}
+    return {type(price.query).__name__: price for price in channel.plan(rule.asks(m), m).prices.values()}
 
 
 def unanimous(m, n, seed=0):
@@ -288,7 +288,7 @@ def test_forty_five_items_drowned_in_noise():
 def test_rates_of_orders(neighboring):
     moves = MOVES[neighboring]
     sample = prices(DPKemenySampler(epsilon=1.0, neighboring=neighboring), 10)["KemenyUtility"]
-    assert isinstance(sample.mechanism, ExponentialMechanism)
+    assert isinstance(sample.mechanism, ExponentialNoise)
     assert sample.mechanism.rate == pytest.approx(1 / (45 * moves), rel=1e-4)
     prudent = prices(DPPrudentOrder(epsilon=1.0, neighboring=neighboring), 10)["MaxViolatedMargin"]
     assert prudent.mechanism.rate == pytest.approx(1 / (2 * moves), rel=1e-4)

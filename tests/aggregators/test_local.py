@@ -17,7 +17,7 @@ from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import NetWins, PairTallies
 
 NAN = np.nan
@@ -68,10 +68,10 @@ def test_what_fit_and_field_count_has_one_law(estimator):
     X[::4, 1] = NAN
     X[1::4, 3] = X[1::4, 0]
     estimator = with_epsilon(estimator, 2.0)
-    plan = estimator._plan(4)[1]
+    plan = estimator.plan_for(Shape(4))[1]
     lines = reports_of(estimator, X, seed=1)
-    opened = [plan.open(voters, Bits.from_random_state(2)) for voters in (Profile.from_rankings(X), iter(lines))]
-    assert [session.facts for session in opened] == [{"reports_accepted": size, "reports_refused": {}}] * 2
+    opened = [plan.open(voters)(Bits.from_random_state(2)) for voters in (Profile.from_rankings(X), iter(lines))]
+    assert [session.published for session in opened] == [{"reports_accepted": size, "reports_refused": {}}] * 2
     randomizer = estimator._compose()[0].randomizer
     if randomizer.releases == PairTallies():
         tallies = [session.answer(PairTallies())[0] for session in opened]
@@ -199,26 +199,26 @@ BAD += [
     ("estimator", "good", "bad", "reason"), BAD, ids=[f"{k}: {case[-1]}" for k, case in enumerate(BAD)]
 )
 def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(estimator, good, bad, reason):
-    plan = estimator._plan(3)[1]
+    plan = estimator.plan_for(Shape(3))[1]
     query = NetWins()
-    clean = plan.open(iter([good] * 3), Bits.from_random_state(0)).answer(query)
-    mixed = plan.open(iter([good, bad, json.dumps(good), json.dumps(good).encode(), bad]), Bits.from_random_state(0))
+    clean = plan.open(iter([good] * 3))(Bits.from_random_state(0)).answer(query)
+    mixed = plan.open(iter([good, bad, json.dumps(good), json.dumps(good).encode(), bad]))(Bits.from_random_state(0))
     assert np.array_equal(mixed.answer(query), clean)
-    assert mixed.facts["reports_refused"] == {reason: 2}
+    assert mixed.published["reports_refused"] == {reason: 2}
     fitted = clone(estimator).set_params(random_state=0).fit_reports([good, bad], items=3)
     assert fitted.reports_refused_ == {reason: 1}
     assert "secret-7" not in str(fitted.__dict__)
 
 
 def test_a_report_longer_than_the_public_norm_counts_no_more_than_one_at_it():
-    plan = LDPBorda(2.0)._plan(4)[1]
+    plan = LDPBorda(2.0).plan_for(Shape(4))[1]
     name = digest(plan.protocol)
     largest = plan.protocol["norm"] * plan.protocol["points_per_unit"]
 
     def estimated(*vectors):
         reports = [{"protocol": name, "vector": list(vector)} for vector in vectors]
-        session = plan.open(iter(reports), Bits.from_random_state(0))
-        assert session.facts["reports_refused"] == {}
+        session = plan.open(iter(reports))(Bits.from_random_state(0))
+        assert session.published["reports_refused"] == {}
         return session.answer(NetWins())
 
     unit = np.linalg.norm(estimated((1000, 0, 0))) / np.linalg.norm([1000, 0, 0, -1000])

@@ -28,7 +28,7 @@ def test_answers_of_each_epsilon_are_counted_apart(ballots):
     X, own = ballots
     plan = Local().plan([Ask(PairTallies())], 6, len(X), GRID)
     profile = Profile.from_rankings(X, voter_epsilon=own)
-    tallies = plan.open(profile, Bits.from_random_state(0)).answer(PairTallies())
+    tallies = plan.open(profile)(Bits.from_random_state(0)).answer(PairTallies())
     assert [tally.wins.sum() for tally in tallies] == [1500, 1500]
     np.testing.assert_allclose([tally.flip for tally in tallies], 1 / (1 + np.exp(GRID)), rtol=1e-12)
 
@@ -41,7 +41,7 @@ def test_estimates_are_unbiased_and_weigh_by_variance(ballots, randomizer):
 
     def errors(profile, grid):
         plan = Local(epsilon=4.0, randomizer=randomizer).plan([Ask(NetWins())], 6, None, grid)
-        draws = [plan.open(profile, Bits.from_random_state(seed)).answer(NetWins()) for seed in range(40)]
+        draws = [plan.open(profile)(Bits.from_random_state(seed)).answer(NetWins()) for seed in range(40)]
         return np.array(draws) - truth
 
     both = errors(profile, GRID)

@@ -17,7 +17,7 @@ from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 
 NAN = np.nan
 ESTIMATORS = [
@@ -162,7 +162,7 @@ def test_a_stream_of_messages_takes_memory_for_the_items_only():
     name = digest(estimator.protocol(30))
     lines = [json.dumps({**MESSAGE, "protocol": name, "pair": [k % 29, 29], "shuffle": k % 2}) for k in range(400)]
     stream = itertools.islice(itertools.cycle(lines), 30_000)
-    estimator._plan(30)
+    estimator.plan_for(Shape(30))
     tracemalloc.start()
     try:
         estimator.fit_reports(stream, items=30)

@@ -18,6 +18,7 @@ from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.profile import Shape
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.randomizers import (
     HypercubeSampling,
@@ -236,7 +237,6 @@ def test_the_last_resort_is_paid_for():
 def test_whole_runs_of_the_rule(estimator, others):
     """Questions as the curator's rule asks them: the law of everything said and of the consensus, together."""
     protocol = estimator.protocol(3)
-    plan = estimator._plan
 
     def run(ballot):
         said = []
@@ -254,7 +254,7 @@ def test_whole_runs_of_the_rule(estimator, others):
             return said, str(error)
         return said, estimator.consensus_.tolist()
 
-    assert plan(3, len(others) + 1)[1].guarantee.epsilon == 1.0
+    assert estimator.plan_for(Shape(3, len(others) + 1))[1].guarantee.epsilon == 1.0
     laws = [law_of(lambda b=b: run(b), protocol["flips"]["each"], coins=True) for b in ([0, 1, 2], [2, 1, 0])]
     assert sum(laws[0].values()) == pytest.approx(1)
     assert 0.6 < worst_ratio(laws) <= 1 + 1e-12
@@ -446,7 +446,7 @@ def test_full_path_through_text():
 @pytest.mark.slow
 def test_full_path_of_a_shuffle():
     estimator = ShufflePairwise(local_epsilon=2.0, delta=0.05, min_reports=4, rule="borda")
-    plan, rng = estimator._plan(3)[1], np.random.default_rng(0)
+    plan, rng = estimator.plan_for(Shape(3))[1], np.random.default_rng(0)
     epsilon, delta = plan.guarantee.epsilon, 0.05
     samples: list[list[int]] = []
     number: dict[bytes, int] = {}
@@ -457,7 +457,7 @@ def test_full_path_of_a_shuffle():
             ballots = [mine, *[[2, 1, 0]] * 3]
             lines = [json.dumps(m) for d, b in zip(devices, ballots, strict=True) for m in d.report(b)]
             rng.shuffle(lines)
-            opened = plan.open(iter(lines), Bits.from_random_state(0))
+            opened = plan.open(iter(lines))(Bits.from_random_state(0))
             tally = opened.answer(PairTallies())[0].wins.tobytes()
             samples[-1].append(number.setdefault(tally, len(number)))
     assert epsilon_lower_bound(*map(np.array, samples), delta=delta) <= epsilon < 2.0

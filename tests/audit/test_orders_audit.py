@@ -24,8 +24,7 @@ from oracles import distinct_ballots, naive_counts
 from scipy import stats
 
 from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
-from sklearn_dprank.channels import central
-from sklearn_dprank.mechanisms import ExponentialMechanism, LaplaceNoise, exponential_mechanism
+from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.windowed import WindowedSampler
@@ -54,7 +53,7 @@ def bases(m):
 def planned(estimator, m):
     """The mechanisms of an estimator's plan, by query."""
     channel, rule = estimator._compose()
-    prices = channel.plan(rule.asks(m), m).open.prices
+    prices = channel.plan(rule.asks(m), m).prices
     return {type(price.query).__name__: price for price in prices.values()}
 
 
@@ -216,7 +215,7 @@ def test_windowed_law_is_what_the_sampler_holds():
     m, anchor, rate = 4, np.array([2, 0, 3, 1]), 0.4
     profile = profile_of(bases(m)["cycle"] + bases(m)["ties and gaps"], m)
     weights, orders = order_cells(
-        ExponentialMechanism(rate), MaxViolatedMargin(tuple(anchor.tolist()), 3), profile.margins.ravel()
+        ExponentialNoise(rate), MaxViolatedMargin(tuple(anchor.tolist()), 3), profile.margins.ravel()
     )
     draws = WindowedSampler(profile.margins, anchor, rate, 3).sample(4000, SeededBits(np.random.SeedSequence(1)))
     number = {tuple(order): k for k, order in enumerate(np.array(orders).tolist())}
@@ -229,11 +228,13 @@ def test_windowed_law_is_what_the_sampler_holds():
 
 
 def test_doubled_rate_is_caught(monkeypatch):
-    def doubled(*args):
-        honest = exponential_mechanism(*args)
-        return replace(honest, rate=2 * honest.rate)
+    honest = Exponential.calibrated
 
-    monkeypatch.setattr(central, "exponential_mechanism", doubled)
+    def doubled(*args):
+        calibrated = honest(*args)
+        return replace(calibrated, rate=2 * calibrated.rate)
+
+    monkeypatch.setattr(Exponential, "calibrated", doubled)
     for estimator in (DPKemenySampler(epsilon=1.0), DPPrudentOrder(epsilon=1.0)):
         assert audit(estimator, 3) > 1.9
 

@@ -10,7 +10,7 @@ from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 
 
 def fastest(run, times=3):
@@ -92,8 +92,8 @@ def test_collecting_against_a_loop_over_voters(benchmark, n_queries, least):
     collected, in_all = min(loop(rankings, n_queries, 1.0, np.random.default_rng(k)) for k in range(3))
     profile = Profile.from_rankings(positions)
     estimator = LDPKwikSort(n_queries=n_queries, random_state=0)
-    plan = estimator._plan(45, 5000)[1]
-    benchmark(lambda: plan.open(profile, Bits.from_random_state(0)))
+    plan = estimator.plan_for(Shape(45, 5000))[1]
+    benchmark(lambda: plan.open(profile)(Bits.from_random_state(0)))
     ratio = collected / benchmark.stats.stats.median
     benchmark.extra_info["times_faster_than_a_loop"] = round(ratio, 1)
     benchmark.extra_info["whole_fit_times_faster"] = round(in_all / fastest(lambda: estimator.fit(profile), 10), 1)

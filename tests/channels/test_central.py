@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.channels import Central
-from sklearn_dprank.mechanisms import ExponentialMechanism, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
@@ -29,11 +29,11 @@ HALF = Fraction(1, 2)
 
 
 def open_on(channel, asks, seed=0, profile=PROFILE):
-    return channel.plan(asks, M).open(profile, Bits.from_random_state(seed))
+    return channel.plan(asks, M).open(profile)(Bits.from_random_state(seed))
 
 
 def price(channel, asks, kind):
-    return next(p for p in channel.plan(asks, M).open.prices.values() if type(p.query) is kind)
+    return next(p for p in channel.plan(asks, M).prices.values() if type(p.query) is kind)
 
 
 # Prices
@@ -54,7 +54,7 @@ def test_prices_are_exact_shares_of_epsilon():
 @pytest.mark.parametrize("epsilon", [0.3, 1 / 3, np.pi, 1e-3])
 def test_prices_never_add_up_to_more_than_epsilon(epsilon):
     asks = [Ask(PairMargin(), 7, HALF), Ask(AllMargins(), 1, HALF)]
-    prices = Central(epsilon=epsilon).plan(asks, M).open.prices
+    prices = Central(epsilon=epsilon).plan(asks, M).prices
     total = sum(p.times * p.epsilon for p in prices.values())
     assert total <= Fraction(epsilon)
     assert float(total) == pytest.approx(epsilon, rel=1e-6)
@@ -91,7 +91,7 @@ def test_mechanism_of_each_noise():
         assert type(price(channel, [Ask(NetWins())], NetWins).mechanism) is kind
     for noise in ("laplace", "exponential", "knorm"):
         found = price(Central(noise=noise), [Ask(KemenyUtility())], KemenyUtility)
-        assert type(found.mechanism) is ExponentialMechanism
+        assert type(found.mechanism) is ExponentialNoise
         assert found.mechanism.rate == pytest.approx(1 / 10, rel=1e-4)
         assert found.mechanism.rate < 1 / 10
 
@@ -154,11 +154,11 @@ def test_two_queries_of_one_type_have_their_own_prices():
     plurality, veto = PositionalScores((1, 0, 0, 0, 0)), PositionalScores((0, 0, 0, 0, -10))
     asks = [Ask(plurality, 1, Fraction(1, 4)), Ask(veto, 1, Fraction(3, 4))]
     plan = Central(epsilon=2.0).plan(asks, M)
-    found = [plan.open.prices[query] for query in (plurality, veto)]
+    found = [plan.prices[query] for query in (plurality, veto)]
     assert [price.epsilon for price in found] == [HALF, Fraction(3, 2)]
     for price in found:
         assert price.mechanism.rate * price.query.sensitivity(M, "add_remove").l1 <= price.epsilon
-    session = plan.open(PROFILE, Bits.from_random_state(0))
+    session = plan.open(PROFILE)(Bits.from_random_state(0))
     session.answer(plurality), session.answer(veto)
     assert session._ledger.spent == 2
 
@@ -186,7 +186,7 @@ def test_asks_share_one_budget(asks, message, noise):
 def test_epsilon_of_any_kind_is_never_understated(epsilon):
     plan = Central(epsilon=epsilon).plan([Ask(NetWins())], M)
     assert type(plan.guarantee.epsilon) is float
-    assert plan.guarantee.epsilon >= sum(price.epsilon * price.times for price in plan.open.prices.values())
+    assert plan.guarantee.epsilon >= sum(price.epsilon * price.times for price in plan.prices.values())
     assert plan.guarantee.epsilon == pytest.approx(float(epsilon), rel=1e-15)
 
 
@@ -229,7 +229,7 @@ def test_the_number_of_voters_is_not_read():
     for asks in ([Ask(NetWins())], [Ask(PairMargin(), 3, HALF), Ask(AllMargins(), 1, HALF)]):
         plans = [Central().plan(asks, M, n) for n in (None, 1, 10**9)]
         assert len({plan.guarantee for plan in plans}) == 1
-        assert plans[0].open.prices == plans[1].open.prices == plans[2].open.prices
+        assert plans[0].prices == plans[1].prices == plans[2].prices
         assert plans[0].protocol is None
 
 
@@ -287,10 +287,10 @@ def test_sessions_draw_from_their_own_streams():
 
     noise = SeededBits(np.random.SeedSequence(1))
     plan = Central().plan([Ask(NetWins())], M)
-    session = plan.open(PROFILE, Bits(noise, Untouchable(), Untouchable(), False))
+    session = plan.open(PROFILE)(Bits(noise, Untouchable(), Untouchable(), False))
     session.answer(NetWins())
     coins = SeededBits(np.random.SeedSequence(2))
-    session = plan.open(PROFILE, Bits(Untouchable(), coins, Untouchable(), False))
+    session = plan.open(PROFILE)(Bits(Untouchable(), coins, Untouchable(), False))
     assert sorted(session.tie_break()) == list(range(M))
     with pytest.raises(AssertionError, match="drawn from"):
         session.answer(NetWins())
@@ -304,7 +304,7 @@ def test_ties_are_broken_by_coins():
 
 def test_sessions_of_one_plan_are_independent():
     plan = Central(epsilon=0.1).plan([Ask(NetWins())], M)
-    answers = [plan.open(PROFILE, Bits.from_random_state(seed)).answer(NetWins()).tolist() for seed in (0, 0, 1)]
+    answers = [plan.open(PROFILE)(Bits.from_random_state(seed)).answer(NetWins()).tolist() for seed in (0, 0, 1)]
     assert answers[0] == answers[1] != answers[2]
 
 

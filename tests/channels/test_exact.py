@@ -24,7 +24,7 @@ PROFILE = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, np.nan, 1]])
 
 @pytest.fixture
 def session():
-    return Exact().plan([], 3).open(PROFILE, Bits.from_random_state(0))
+    return Exact().plan([], 3).open(PROFILE)(Bits.from_random_state(0))
 
 
 def test_answers_are_exact_and_unlimited(session):

@@ -16,7 +16,7 @@ from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 
@@ -77,7 +77,7 @@ def test_the_protocol_is_public_and_says_all(estimator):
         flip_probability(1.0 / protocol["answers"]), rel=1e-14
     )
     # The number of voters changes who is asked, not what a device may say.
-    _, plan = estimator._plan(3, 77)
+    _, plan = estimator.plan_for(Shape(3, 77))
     assert {**plan.protocol, "items": ["a", "b", "c"]} == protocol
     assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
     assert plan.guarantee.neighboring == "replace"
@@ -217,7 +217,7 @@ def test_answers_are_flipped_preferences_or_fair_coins(ballot):
 
 def session(ask, n_voters=4, estimator=None, m=3):
     estimator = LDPQuickSort(4.0, n_queries=8) if estimator is None else estimator
-    return estimator._plan(m, n_voters)[1].open(ask, Bits.from_random_state(0))
+    return estimator.plan_for(Shape(m, n_voters))[1].open(ask)(Bits.from_random_state(0))
 
 
 NAME = digest(LDPQuickSort(4.0, n_queries=8).protocol(3))
@@ -256,7 +256,7 @@ def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(report, re
     opened = session(lambda asked: [GOOD, report, json.dumps({**GOOD, "answer": 0}), GOOD], n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 1
     opened.close()
-    assert opened.facts == {"reports_accepted": 3, "reports_refused": {reason: 1}}
+    assert opened.published == {"reports_accepted": 3, "reports_refused": {reason: 1}}
 
 
 def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refused():
@@ -269,8 +269,8 @@ def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refus
     opened = session(ask, n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == asked_of[0] == 4
     opened.close()
-    assert opened.facts["reports_refused"]["more reports than voters asked"] == 5
-    assert sum(opened.facts["reports_refused"].values()) == 5 + len(BAD)
+    assert opened.published["reports_refused"]["more reports than voters asked"] == 5
+    assert sum(opened.published["reports_refused"].values()) == 5 + len(BAD)
 
 
 def test_voters_who_do_not_answer():
@@ -375,7 +375,7 @@ def test_tallies_of_fit_and_field_have_one_law():
     plan = Interactive(1.0, Rounds()).plan([Ask(PairTallies(pairs))], 4, 2000)
     seen = []
     for voters in (Profile.from_rankings(ballots), Field(plan.protocol, ballots.tolist(), 3)):
-        (tally,) = plan.open(voters, Bits.from_random_state(1)).answer(PairTallies(pairs))
+        (tally,) = plan.open(voters)(Bits.from_random_state(1)).answer(PairTallies(pairs))
         assert tally.flip == pytest.approx(flip_probability(1.0), rel=1e-14) and tally.wins.sum() == 2000
         seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
         assert len(seen[-1]) == 2000  # nothing about other pairs

@@ -165,10 +165,10 @@ def test_bad_reports_are_left_out_by_reason(reason, report):
 
 def test_a_bad_report_counts_not_even_in_part():
     half_bad = {**GOOD, "pairs": [[0, 1], [0, 9]]}
-    session = plan(2).open(iter([half_bad, GOOD] * 50), Bits.from_random_state(0))
+    session = plan(2).open(iter([half_bad, GOOD] * 50))(Bits.from_random_state(0))
     (tallies,) = session.answer(PairTallies())
     assert tallies.wins.sum() == 100
-    assert session.facts == {"reports_accepted": 50, "reports_refused": {"pair out of range": 50}}
+    assert session.published == {"reports_accepted": 50, "reports_refused": {"pair out of range": 50}}
 
 
 def test_reports_are_read_as_a_stream():
@@ -191,7 +191,7 @@ def test_reports_are_read_as_a_stream():
 
 def test_everything_follows_from_the_tallies():
     profile = Profile.from_rankings(np.tile([0, 1, 2, 3], (50, 1)))
-    session = plan(6, epsilon=1e3).open(profile, Bits.from_random_state(0))
+    session = plan(6, epsilon=1e3).open(profile)(Bits.from_random_state(0))
     (tallies,) = session.answer(PairTallies())
     np.testing.assert_array_equal(tallies.wins, np.triu(np.full((M, M), 50), 1))
     margins = session.answer(AllMargins())

@@ -62,9 +62,9 @@ def test_published_figures_of_an_assigned_pair():
 @pytest.mark.parametrize("target", [0.2, 1.0, 3.0])
 def test_target_and_local_epsilon_are_inverse(pairs, n_queries, target):
     by_target = plan(5, 2000, epsilon=target, n_queries=n_queries, pairs=pairs)
-    local_epsilon = by_target.open(Profile.from_rankings([[0, 1, 2, 3, 4]] * 2000), Bits.from_random_state(0)).facts[
-        "local_epsilon"
-    ]
+    local_epsilon = by_target.open(Profile.from_rankings([[0, 1, 2, 3, 4]] * 2000))(
+        Bits.from_random_state(0)
+    ).published["local_epsilon"]
     assert local_epsilon >= target == by_target.guarantee.epsilon
     there = plan(5, 2000, local_epsilon=local_epsilon, n_queries=n_queries, pairs=pairs)
     assert there.guarantee.epsilon <= target * (1 + 1e-9)  # both are rounded to the safe side
@@ -142,7 +142,7 @@ def test_a_rule_that_does_not_fit_is_one_error():
     with pytest.raises(ValueError, match=r"Shuffle cannot answer PairTallies.*reports once"):
         Shuffle().plan(AdaptiveBradleyTerryRule().asks(3), 3, 100)
     with pytest.raises(ValueError, match="needs the ballots"):
-        plan(3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2, keep="counts"), Bits.from_random_state(0))
+        plan(3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2, keep="counts"))(Bits.from_random_state(0))
 
 
 # --- the design
@@ -297,21 +297,21 @@ BAD = [
 @pytest.mark.parametrize(("message", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
 def test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing(message, reason):
     messages = iter([GOOD, message, json.dumps({**GOOD, "answer": 0}), json.dumps(GOOD).encode()])
-    opened = plan(3, None, min_reports=3).open(messages, Bits.from_random_state(0))
+    opened = plan(3, None, min_reports=3).open(messages)(Bits.from_random_state(0))
     assert opened.answer(PairTallies())[0].wins.tolist() == [[0, 2, 0], [1, 0, 0], [0, 0, 0]]
-    assert opened.facts["reports_refused"] == {reason: 1} and opened.facts["reports_accepted"] == 3
+    assert opened.published["reports_refused"] == {reason: 1} and opened.published["reports_accepted"] == 3
 
 
 def test_nothing_is_released_below_min_reports():
     found = plan(3, None, min_reports=3)
     with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 were promised.*nothing is released"):
-        found.open(iter([GOOD, GOOD]), Bits.from_random_state(0))
+        found.open(iter([GOOD, GOOD]))(Bits.from_random_state(0))
     with pytest.raises(ValueError, match="only 2 messages"):  # refused messages hide nobody
-        found.open(iter([GOOD, GOOD, *(bad for bad, _ in BAD)]), Bits.from_random_state(0))
+        found.open(iter([GOOD, GOOD, *(bad for bad, _ in BAD)]))(Bits.from_random_state(0))
     with pytest.raises(ValueError, match=r"no report could be used \(there were none\)"):
-        found.open(iter([]), Bits.from_random_state(0))
-    found.open(iter([GOOD] * 3), Bits.from_random_state(0))
-    found.open(iter([GOOD] * 30), Bits.from_random_state(0))
+        found.open(iter([]))(Bits.from_random_state(0))
+    found.open(iter([GOOD] * 3))(Bits.from_random_state(0))
+    found.open(iter([GOOD] * 30))(Bits.from_random_state(0))
 
 
 def test_every_one_of_several_shuffles_needs_its_messages():
@@ -319,8 +319,8 @@ def test_every_one_of_several_shuffles_needs_its_messages():
     mine = {**GOOD, "protocol": digest(found.protocol)}
     messages = [{**mine, "shuffle": k} for k in (0, 0, 0, 0, 1, 1)]
     with pytest.raises(ValueError, match="only 2 messages in a shuffle, where 3"):
-        found.open(iter(messages), Bits.from_random_state(0))
-    found.open(iter([*messages, {**mine, "shuffle": 1}]), Bits.from_random_state(0))
+        found.open(iter(messages))(Bits.from_random_state(0))
+    found.open(iter([*messages, {**mine, "shuffle": 1}]))(Bits.from_random_state(0))
 
 
 def test_every_assigned_pair_needs_its_messages():
@@ -328,14 +328,14 @@ def test_every_assigned_pair_needs_its_messages():
     mine = {**GOOD, "protocol": digest(found.protocol)}
     per_pair = [{**mine, "pair": pair} for pair in ([0, 1], [0, 2], [1, 2])]
     with pytest.raises(ValueError, match="only 1 messages about a pair, where 2"):
-        found.open(iter([*per_pair, *per_pair[:2], mine, mine]), Bits.from_random_state(0))
+        found.open(iter([*per_pair, *per_pair[:2], mine, mine]))(Bits.from_random_state(0))
     with pytest.raises(ValueError, match="only 5 messages in a shuffle, where 6"):
-        found.open(iter([*per_pair, *per_pair[:2]]), Bits.from_random_state(0))
-    found.open(iter(per_pair * 2), Bits.from_random_state(0))
+        found.open(iter([*per_pair, *per_pair[:2]]))(Bits.from_random_state(0))
+    found.open(iter(per_pair * 2))(Bits.from_random_state(0))
     # Where pairs have one voter or none, nobody hides; still nothing is released below what was promised.
     with pytest.raises(ValueError, match="only 4 messages in a shuffle, where 5"):
         sparse = plan(10, None, min_reports=5, pairs="assigned")
-        sparse.open(iter([{**GOOD, "protocol": digest(sparse.protocol)}] * 4), Bits.from_random_state(0))
+        sparse.open(iter([{**GOOD, "protocol": digest(sparse.protocol)}] * 4))(Bits.from_random_state(0))
 
 
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
@@ -357,12 +357,12 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
     rng.shuffle(lines)
     seen = []
     for voters in (Profile.from_rankings(X), iter(lines)):
-        opened = found.open(voters, Bits.from_random_state(1))
+        opened = found.open(voters)(Bits.from_random_state(1))
         (tally,) = opened.answer(PairTallies())
         assert (
             tally.flip == pytest.approx(flip_probability(2.0 / n_queries), rel=1e-14)
             and tally.wins.sum() == size * n_queries
         )
-        assert opened.facts == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
+        assert opened.published == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
         seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
     assert same_law(*seen) > 1e-3

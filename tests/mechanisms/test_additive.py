@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from audit_tools import noise_pmf
-from oracles import distinct_ballots, rankings
+from oracles import calibrated, distinct_ballots, rankings, released
 from scipy import stats
 
-from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, additive_noise
+from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.profile import Profile
@@ -59,7 +59,7 @@ def test_law_of_the_noise(noise):
     size = 20_000
     centre = np.array([0, 100, -7])
     bits = seeded(1)
-    drawn = np.array([noise.release(None, centre, bits) - centre for _ in range(size // 10)])
+    drawn = np.array([released(noise, None, centre, bits) - centre for _ in range(size // 10)])
     far = np.abs(drawn).max() + 1
     cells = np.arange(-far, far + 1)
     expected = noise_pmf(noise, cells)
@@ -77,7 +77,7 @@ def test_law_of_the_noise(noise):
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("query", [*QUERIES.values(), Histogram()], ids=[*QUERIES, "histogram"])
 def test_laplace_scale_covers_every_neighbour(query, neighboring, times):
-    noise = additive_noise("laplace", query.sensitivity(3, neighboring), EPSILON, 0.0, times)
+    noise = calibrated("laplace", query.sensitivity(3, neighboring), EPSILON, 0.0, times)
     worst = max(int(np.abs(change).sum()) for change in moves(query, neighboring))
     assert noise.rate * worst * times <= EPSILON  # in exact fractions
     if isinstance(query, PositionalScores):
@@ -92,7 +92,7 @@ def test_laplace_scale_covers_every_neighbour(query, neighboring, times):
 def test_gaussian_scale_covers_every_neighbour(query, neighboring, times):
     """`times` adaptive answers are one answer with sqrt(times) the sensitivity."""
     delta = 1e-4
-    noise = additive_noise("gaussian", query.sensitivity(3, neighboring), EPSILON, delta, times)
+    noise = calibrated("gaussian", query.sensitivity(3, neighboring), EPSILON, delta, times)
     worst = math.sqrt(max(int(np.sum(change.astype(object) ** 2)) for change in moves(query, neighboring)) * times)
     spent = gaussian_delta(float(EPSILON), noise.sigma, worst)
     assert spent <= delta
@@ -102,7 +102,7 @@ def test_gaussian_scale_covers_every_neighbour(query, neighboring, times):
 @pytest.mark.parametrize("m", [3, 4])
 @pytest.mark.parametrize("neighboring", RELATIONS)
 def test_knorm_scale_covers_every_neighbour(m, neighboring):
-    noise = additive_noise("knorm", NetWins().sensitivity(m, neighboring), EPSILON, 0.0)
+    noise = calibrated("knorm", NetWins().sensitivity(m, neighboring), EPSILON, 0.0)
 
     def gauge(w):  # k items together win at most k (m - k) times
         top = np.cumsum(np.sort(w)[::-1])[:-1]
@@ -117,15 +117,15 @@ def test_knorm_releases_an_order_only():
     for vector in ([40, 0, -40], [0, 0, 0], [3, 1, -1, -3], [10**6, -(10**6)]):
         m = len(vector)
         for _ in range(50):
-            out = KNormNoise(1.0).release(NetWins(), np.array(vector), bits)
+            out = released(KNormNoise(1.0), NetWins(), np.array(vector), bits)
             assert out.dtype == np.int64
             assert sorted(out.tolist()) == list(range(1 - m, m, 2))
-    assert KNormNoise(1.0).release(NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
+    assert released(KNormNoise(1.0), NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
 
 
 def test_rates_are_exact_fractions_rounded_down():
     sensitivity = Sensitivity(7, Fraction(7))
-    noise = additive_noise("laplace", sensitivity, Fraction(0.1), 0.0, 3)
+    noise = calibrated("laplace", sensitivity, Fraction(0.1), 0.0, 3)
     assert isinstance(noise.rate, Fraction)
     assert noise.rate <= Fraction(0.1) / 21
     assert noise.rate > Fraction(0.1) / 21 * (1 - Fraction(1, 2**20))
@@ -136,22 +136,22 @@ def test_rates_are_exact_fractions_rounded_down():
 
 def test_more_answers_cost_laplace_q_and_gauss_root_q():
     sensitivity = Sensitivity(1, Fraction(1))
-    one, nine = (additive_noise("laplace", sensitivity, Fraction(1), 0.0, q).rate for q in (1, 9))
+    one, nine = (calibrated("laplace", sensitivity, Fraction(1), 0.0, q).rate for q in (1, 9))
     assert one == 9 * nine
-    one, nine = (additive_noise("gaussian", sensitivity, Fraction(1), 1e-5, q).sigma for q in (1, 9))
+    one, nine = (calibrated("gaussian", sensitivity, Fraction(1), 1e-5, q).sigma for q in (1, 9))
     assert nine == pytest.approx(3 * one)
 
 
 def test_epsilon_too_small_for_the_arithmetic():
     with pytest.raises(ValueError, match="too small"):
-        additive_noise("laplace", Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), 0.0)
+        calibrated("laplace", Sensitivity(10**9, Fraction(10**18)), Fraction(1, 10**12), 0.0)
 
 
 def test_large_statistics_do_not_overflow():
     vector = np.array([2**40, -(2**40)])
     bits = seeded(4)
     for noise in (LaplaceNoise(Fraction(1, 10**6)), GaussianNoise(1e9)):
-        out = noise.release(None, vector, bits)
+        out = released(noise, None, vector, bits)
         assert out.dtype == np.int64
         assert np.all(np.abs(out - vector) < 10**11)
 
@@ -159,12 +159,12 @@ def test_large_statistics_do_not_overflow():
 @pytest.mark.parametrize("neighboring", RELATIONS)
 def test_several_knorm_answers_share_epsilon(neighboring):
     sensitivity = NetWins().sensitivity(4, neighboring)
-    one, five = (additive_noise("knorm", sensitivity, EPSILON, 0.0, times) for times in (1, 5))
+    one, five = (calibrated("knorm", sensitivity, EPSILON, 0.0, times) for times in (1, 5))
     assert five.scale == pytest.approx(5 * one.scale, rel=1e-15)
 
 
 def test_every_block_of_a_long_answer_gets_noise(monkeypatch):
     monkeypatch.setattr("sklearn_dprank.mechanisms.additive._BLOCK", 4)
-    drawn = np.array([LaplaceNoise(Fraction(1, 50)).release(None, np.zeros(11, int), seeded(k)) for k in range(40)])
+    drawn = np.array([released(LaplaceNoise(Fraction(1, 50)), None, np.zeros(11, int), seeded(k)) for k in range(40)])
     assert (np.abs(drawn).max(axis=0) > 0).all()
     assert len(np.unique(drawn, axis=1).T) == 11  # no two entries have the same noise

@@ -1,14 +1,16 @@
+import re
 from fractions import Fraction
 from itertools import combinations, permutations
 from math import inf
 
 import numpy as np
 import pytest
+from oracles import released
 from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.mechanisms import ExponentialMechanism, exponential_mechanism
+from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.block_insertion import sample_by_blocks
 from sklearn_dprank.orders.insertion import sample_by_insertion
 from sklearn_dprank.orders.partition import PartitionTable
@@ -52,6 +54,11 @@ def fit_of(draws, weights):
 # Rates
 
 
+def kemeny_mechanism(m, neighboring, epsilon):
+    query = KemenyUtility()
+    return Exponential().calibrated(query, query.sensitivity(m, neighboring), m, epsilon, 0.0)
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("m", [3, 10, 45])
 def test_rates_of_both_relations(m, epsilon):
@@ -59,7 +66,7 @@ def test_rates_of_both_relations(m, epsilon):
     for query, change in ((KemenyUtility(), n_pairs(m)), (MaxViolatedMargin(window=7), 2)):
         for neighboring, moves in (("add_remove", 1), ("replace", 2)):
             sensitivity = query.sensitivity(m, neighboring)
-            rate = exponential_mechanism(sensitivity, round_down(epsilon), m).rate
+            rate = Exponential().calibrated(query, sensitivity, m, round_down(epsilon), 0.0).rate
             assert rate == pytest.approx(epsilon / (moves * change), rel=1e-3)
             assert rate < epsilon / (moves * change)
 
@@ -68,8 +75,9 @@ def test_rates_of_both_relations(m, epsilon):
 @pytest.mark.parametrize("m", [2, 10, 16, 45, 100])
 def test_what_rounding_may_cost_is_paid_for(m, epsilon):
     """The rate is lowered by 2 eta, a small part of epsilon, for up to 2^31 voters."""
-    sensitivity = KemenyUtility().sensitivity(m, "add_remove")
-    mechanism = exponential_mechanism(sensitivity, Fraction(epsilon), m)
+    query = KemenyUtility()
+    sensitivity = query.sensitivity(m, "add_remove")
+    mechanism = Exponential().calibrated(query, sensitivity, m, Fraction(epsilon), 0.0)
     paid = epsilon - mechanism.rate * sensitivity.l1
     assert 0 < paid < 1e-3 * epsilon + 2e-10
     # One rounding of the cost of one order is already epsilon n 2^-53; m of them are made, and more.
@@ -77,18 +85,19 @@ def test_what_rounding_may_cost_is_paid_for(m, epsilon):
 
 
 def test_several_draws_share_the_budget():
-    sensitivity = MaxViolatedMargin().sensitivity(5, "add_remove")
-    one, three = (exponential_mechanism(sensitivity, Fraction(1), 5, times) for times in (1, 3))
+    query = MaxViolatedMargin()
+    sensitivity = query.sensitivity(5, "add_remove")
+    one, three = (Exponential().calibrated(query, sensitivity, 5, Fraction(1), 0.0, times) for times in (1, 3))
     assert three.rate == pytest.approx(one.rate / 3, rel=1e-9)
 
 
 def test_too_little_to_spend():
     with pytest.raises(ValueError, match="too small for double precision; use at least 1e-9"):
-        exponential_mechanism(KemenyUtility().sensitivity(10, "add_remove"), Fraction(1, 10**14), 10)
+        kemeny_mechanism(10, "add_remove", Fraction(1, 10**14))
 
 
 def test_it_says_what_arithmetic_costs():
-    arithmetic = ExponentialMechanism(1.0).arithmetic
+    arithmetic = ExponentialNoise(1.0).arithmetic
     assert "double precision" in arithmetic and "2^31 voters" in arithmetic
     assert arithmetic in DPKemenySampler(random_state=0).fit([[0, 1]]).privacy_.arithmetic
 
@@ -99,9 +108,8 @@ def test_it_says_what_arithmetic_costs():
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
 def test_samplers_against_brute_force(sampler, margins):
-    mechanism, bits = ExponentialMechanism(0.25), seeded(1)
-    query = KemenyUtility(sampler)
-    draws = np.array([mechanism.release(query, margins.ravel(), bits) for _ in range(1500)])
+    mechanism, bits = ExponentialNoise(0.25, sampler), seeded(1)
+    draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
     weights = np.exp([-0.25 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(len(margins))])
     assert fit_of(draws, weights) > 1e-3
 
@@ -116,8 +124,8 @@ def test_six_items_against_brute_force(sampler):
     elif sampler == "insertion":
         draws = sample_by_insertion(margins, 0.3, seeded(4), size=20_000)
     else:
-        mechanism, bits = ExponentialMechanism(0.3), seeded(5)
-        draws = np.array([mechanism.release(KemenyUtility(sampler), margins.ravel(), bits) for _ in range(1500)])
+        mechanism, bits = ExponentialNoise(0.3, sampler), seeded(5)
+        draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
     assert fit_of(draws, weights) > 1e-3
 
 
@@ -132,8 +140,8 @@ def test_prudent_orders_against_brute_force(window):
         near = [margins[b, a] for a, b in combinations(order, 2) if abs(place[a] - place[b]) < (window or 5)]
         fits = window is None or max(turned, default=0) < window
         weights.append(fits * np.exp(-0.4 * max(near) - (len(turned) if window else 0)))
-    mechanism, bits = ExponentialMechanism(0.4), seeded(7)
-    draws = np.array([mechanism.release(query, margins.ravel(), bits) for _ in range(2000)])
+    mechanism, bits = ExponentialNoise(0.4), seeded(7)
+    draws = np.array([released(mechanism, query, margins.ravel(), bits) for _ in range(2000)])
     assert fit_of(draws, np.array(weights)) > 1e-3
 
 
@@ -168,7 +176,7 @@ def test_nobody_is_a_profile_too(m):
     """Without voters every order is as likely."""
     nothing = np.zeros(m * m, dtype=np.int64)
     for query in [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)]:
-        order = ExponentialMechanism(0.1).release(query, nothing, seeded(11))
+        order = released(ExponentialNoise(0.1), query, nothing, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
 
 
@@ -186,24 +194,28 @@ class Biased(BitSource):
         return words
 
 
-def reached(query, margins, rate, size=300):
-    bits, mechanism = Biased(0), ExponentialMechanism(rate)
-    return {tuple(mechanism.release(query, margins.ravel(), bits).tolist()) for _ in range(size)}
+def reached(query, margins, rate, sampler="auto", size=300):
+    bits, mechanism = Biased(0), ExponentialNoise(rate, sampler)
+    return {tuple(released(mechanism, query, margins.ravel(), bits).tolist()) for _ in range(size)}
 
 
 @pytest.mark.parametrize("rate", [40.0, 100.0])
-@pytest.mark.parametrize("query", [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin((0, 1), 2)])
-def test_an_order_that_is_owed_can_come(query, rate):
+@pytest.mark.parametrize(
+    ("query", "sampler"),
+    [*((KemenyUtility(), sampler) for sampler in SAMPLERS)]
+    + [(MaxViolatedMargin(), "auto"), (MaxViolatedMargin((0, 1), 2), "auto")],
+)
+def test_an_order_that_is_owed_can_come(query, sampler, rate):
     """One voter and epsilon above 36: the other order, likelier than not without the voter, has e^-epsilon."""
     margins = np.array([[0, 1], [-1, 0]])
-    assert reached(query, margins, rate) == {(0, 1), (1, 0)}
+    assert reached(query, margins, rate, sampler) == {(0, 1), (1, 0)}
 
 
 @pytest.mark.parametrize("sampler", ["table", "insertion", "blocks"])
 def test_every_order_of_a_cycle_can_come(sampler):
     """171 voters, three items, a cycle: some orders are owed e^-57 and less beside the bound of insertion."""
     margins = 57 * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
-    assert len(reached(KemenyUtility(sampler), margins, 1 / 3, size=4000)) == 6
+    assert len(reached(KemenyUtility(), margins, 1 / 3, sampler, size=4000)) == 6
 
 
 # Refusals look at public parameters, and nothing else stops a draw
@@ -251,7 +263,7 @@ def _streams():
 
 def test_rejection_is_never_chosen_for_you(monkeypatch):
     """It may not end: a table of up to 25 items, or what was named."""
-    from sklearn_dprank.mechanisms import exponential
+    from sklearn_dprank.queries import utilities
 
     class Chosen(Exception):
         pass
@@ -262,19 +274,20 @@ def test_rejection_is_never_chosen_for_you(monkeypatch):
 
         return stop
 
-    monkeypatch.setattr(exponential, "PartitionTable", marks("table"))
-    monkeypatch.setattr(exponential, "sample_by_insertion", marks("insertion"))
-    monkeypatch.setattr(exponential, "sample_by_blocks", marks("blocks"))
+    monkeypatch.setattr(utilities, "PartitionTable", marks("table"))
+    monkeypatch.setattr(utilities, "sample_by_insertion", marks("insertion"))
+    monkeypatch.setattr(utilities, "sample_by_blocks", marks("blocks"))
     for m in (2, 23, 25):
         for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
             for sampler in SAMPLERS[:4]:
                 with pytest.raises(Chosen, match="table" if sampler == "auto" else sampler):
-                    ExponentialMechanism(0.1).release(KemenyUtility(sampler), margins.ravel(), seeded(0))
+                    released(ExponentialNoise(0.1, sampler), KemenyUtility(), margins.ravel(), seeded(0))
     for sampler in ("auto", "table"):
-        with pytest.raises(ValueError, match=r"up to 25 items, got 26.*sampler='insertion'"):
-            KemenyUtility(sampler).check(26)
+        assert re.search(
+            r"up to 25 items, got 26.*sampler='insertion'", Exponential(sampler).refusal(KemenyUtility(), 26)
+        )
     for sampler in ("insertion", "blocks", "pair_by_pair"):
-        KemenyUtility(sampler).check(200)
+        assert not Exponential(sampler).refusal(KemenyUtility(), 200)
 
 
 def test_the_clock_counts_seconds_not_tries(capsys):
@@ -294,7 +307,12 @@ def test_the_clock_counts_seconds_not_tries(capsys):
 
 def test_huge_crowds_do_not_overflow():
     margins = 2**31 * np.sign(np.subtract.outer(np.arange(24), np.arange(24))).T
-    for query in (KemenyUtility("insertion"), KemenyUtility("blocks"), MaxViolatedMargin(tuple(range(24)), 4)):
-        order = ExponentialMechanism(5.0).release(query, margins.ravel(), seeded(12))
+    ways = [
+        (KemenyUtility(), "insertion"),
+        (KemenyUtility(), "blocks"),
+        (MaxViolatedMargin(tuple(range(24)), 4), "auto"),
+    ]
+    for query, sampler in ways:
+        order = released(ExponentialNoise(5.0, sampler), query, margins.ravel(), seeded(12))
         assert order.tolist() == list(range(24))
-    assert exponential_mechanism(KemenyUtility().sensitivity(24, "replace"), Fraction(2**31 - 1), 24).rate < inf
+    assert kemeny_mechanism(24, "replace", Fraction(2**31 - 1)).rate < inf

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import all_ballots, distinct_ballots
+from oracles import all_ballots, calibrated, distinct_ballots
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.mechanisms import LaplaceNoise, additive_noise
+from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.model_selection.private_scorer import PrivateKendallTau, agreement_sensitivity, net_agreement
@@ -192,6 +192,6 @@ def test_bad_estimators_and_ballots():
 
 def test_a_fine_epsilon_is_rounded_down():
     """The sampler's rate is a ratio of small integers, never above the promise."""
-    noise = additive_noise("laplace", agreement_sensitivity(45, "replace"), round_down(math.pi), 0.0)
+    noise = calibrated("laplace", agreement_sensitivity(45, "replace"), round_down(math.pi), 0.0)
     assert isinstance(noise, LaplaceNoise)
     assert 0.999999 * Fraction(math.pi) / 1980 < noise.rate <= Fraction(math.pi) / 1980

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import released
 from scipy import stats
 
 from sklearn_dprank.mechanisms import GaussianNoise
@@ -112,7 +113,7 @@ def test_law_of_draws(sigma):
 def test_huge_noise_is_a_double_on_a_public_grid():
     for sigma in (2.0**60, 1e130):
         noise = GaussianNoise(sigma)
-        draws = noise.release(None, np.arange(5000) - 2500, SeededBits(3))
+        draws = released(noise, None, np.arange(5000) - 2500, SeededBits(3))
         assert draws.dtype == np.float64
         assert not np.fmod(draws, grid_of(sigma)).any()
         assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3

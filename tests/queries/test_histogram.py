@@ -8,7 +8,7 @@ import pytest
 from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import all_ballots, profiles, rankings
+from oracles import all_ballots, derived, profiles, rankings, released
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
@@ -52,7 +52,7 @@ def test_a_session_does_as_much_for_strict_ballots_as_for_others(noise, delta, m
     left = set()
     for X in (strict, one_tie, silent):
         bits = Bits.from_random_state(3)
-        plan.open(Profile.from_rankings(X), bits)
+        plan.open(Profile.from_rankings(X))(bits)
         left.add(tuple(int(stream.words(1)[0]) for stream in bits[:3]))
     assert len(left) == 1
 
@@ -61,7 +61,7 @@ def expected(query, source, ballot):
     """The mean of an answer derived from the histogram of one ballot, over every coin."""
     profile = Profile.from_rankings([ballot])
     return sum(
-        chance * np.asarray(query.derive(source, vector), dtype=float)
+        chance * np.asarray(derived(query, source, vector), dtype=float)
         for chance, vector in outcomes(lambda branch: source.vector(profile, ScriptedCoins(branch)))
     )
 
@@ -95,14 +95,14 @@ def test_expected_answers_are_those_of_the_ballot(m):
 )
 def test_the_completion_is_what_the_rule_asks_for(rule, unseen_last):
     plan = Central(release=Histogram()).plan(rule.asks(4), 4)
-    assert plan.open.release == Histogram(unseen_last=unseen_last)
+    assert list(plan.prices) == [Histogram(unseen_last=unseen_last)]
 
 
 def test_an_item_that_nobody_has_seen_does_not_win():
     X = np.tile([0, 1, np.nan, 2], (400, 1))
     fitted = DPHistogram(epsilon=5.0, rule=SortByScore("plurality"), random_state=0).fit(X)
     assert fitted.consensus_[0] == 0
-    net_wins = NetWins().derive(Histogram(), histogram(X))
+    net_wins = derived(NetWins(), Histogram(), histogram(X))
     np.testing.assert_allclose(net_wins / 400, [2, 0, 0, -2], atol=0.6)  # nor is it last by margins
 
 
@@ -137,14 +137,14 @@ def test_answers_are_linear_in_the_cells(m):
     counts = np.random.default_rng(m).integers(-50, 50, factorial(m))
     every = rankings(m)
     wins = m - 1 - 2 * every
-    np.testing.assert_array_equal(NetWins().derive(Histogram(), counts), counts @ wins)
+    np.testing.assert_array_equal(derived(NetWins(), Histogram(), counts), counts @ wins)
     margins = np.einsum("c,cij->ij", counts, np.sign(every[:, None, :] - every[:, :, None]))
-    np.testing.assert_array_equal(AllMargins().derive(Histogram(), counts), margins)
-    assert PairMargin(0, m - 1).derive(Histogram(), counts) == margins[0, m - 1]
+    np.testing.assert_array_equal(derived(AllMargins(), Histogram(), counts), margins)
+    assert derived(PairMargin(0, m - 1), Histogram(), counts) == margins[0, m - 1]
     scores = np.array(SCORES[m])
     shifted = scores - np.sort(scores)[m // 2]
-    derived = PositionalScores(SCORES[m]).derive(Histogram(), counts)
-    np.testing.assert_allclose(derived, counts @ shifted[every.astype(int)], atol=1e-3)  # off the grid by 1/720720
+    followed = derived(PositionalScores(SCORES[m]), Histogram(), counts)
+    np.testing.assert_allclose(followed, counts @ shifted[every.astype(int)], atol=1e-3)  # off the grid by 1/720720
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -154,7 +154,7 @@ def test_nine_items_are_read_in_blocks(seed):
     positions = np.random.default_rng(seed).permuted(np.tile(np.arange(9), (7, 1)), axis=1)
     counts = np.bincount(permutation_index(positions.T), minlength=factorial(9))
     assert [len(block) for _, block in cells(counts, 9)] == [65536] * 5 + [35200]
-    np.testing.assert_array_equal(NetWins().derive(Histogram(), counts), (8 - 2 * positions).sum(axis=0))
+    np.testing.assert_array_equal(derived(NetWins(), Histogram(), counts), (8 - 2 * positions).sum(axis=0))
     assert items_of(counts) == 9
 
 
@@ -240,10 +240,10 @@ def test_noise_beyond_integers(m):
     estimator = DPHistogram(delta=1e-6, noise="gaussian")
     channel, rule = estimator._compose()
     plan = channel.plan(rule.asks(m), m)
-    [price] = plan.open.prices.values()
+    [price] = plan.prices.values()
     sensitivity = ScoresByHistogram(NetWins()).sensitivity(m, "add_remove")
     sigma = gaussian_sigma(1.0, 1e-6, math.sqrt(sensitivity.l2_squared))
     assert price.mechanism.sigma == pytest.approx(sigma, rel=1e-12)
-    noise = price.mechanism.release(None, np.zeros(4000, dtype=np.int64), Bits.from_random_state(m).noise)
+    noise = released(price.mechanism, None, np.zeros(4000, dtype=np.int64), Bits.from_random_state(m).noise)
     assert stats.kstest(noise / sigma, "norm").pvalue > 1e-3
     assert sorted(estimator.fit(make_mallows(50, m, 0.5, random_state=0)).ranks_) == list(range(m))

@@ -6,7 +6,7 @@ from math import factorial
 import numpy as np
 import pytest
 from audit_tools import sampled_orders
-from oracles import all_ballots, rankings
+from oracles import all_ballots, derived, rankings
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
@@ -33,7 +33,7 @@ def seeded(seed=0):
 def score_of_each_cell(query, m):
     """Shape (m, m!): the score of every item in every ranking, in the units of the answer."""
     unit = np.eye(factorial(m), dtype=np.int64)
-    return np.array([query.derive(Histogram(), cell) for cell in unit], dtype=float).T
+    return np.array([derived(query, Histogram(), cell) for cell in unit], dtype=float).T
 
 
 def spread(query, m):
@@ -70,7 +70,7 @@ def test_answer_is_that_of_the_histogram(name):
     by_histogram = ScoresByHistogram(query)
     answer = by_histogram.read(by_histogram.vector(profile, seeded(1)), 4)
     source = Histogram(unseen_last=name != "net wins")
-    direct = query.derive(source, source.vector(profile, seeded(1)))
+    direct = derived(query, source, source.vector(profile, seeded(1)))
     np.testing.assert_allclose(answer, direct, rtol=1e-12, atol=1e-12)
     assert by_histogram.vector(profile, seeded(1)).dtype == np.int64
 

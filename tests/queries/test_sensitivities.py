@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from functools import lru_cache
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,21 +15,25 @@ from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
 
+EXTENSIONS = Path(__file__).parents[1] / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
 SIZES = [3, 4]
 RATE = 0.7  # of the law exp(-rate cost) that the privacy loss per unit of rate is read from
 
 
 def every_query():
-    """The query classes of the package that state a sensitivity, whoever wrote them."""
+    """The query classes of the package and of tests/extensions that state a sensitivity, whoever wrote them."""
     for module in pkgutil.walk_packages(sklearn_dprank.__path__, "sklearn_dprank."):
         if "plotting" not in module.name:  # it asks nothing, and takes a second
             importlib.import_module(module.name)
+    for path in EXTENSIONS.glob("*.py"):
+        if not path.name.startswith("test_"):
+            importlib.import_module(f"extensions.{path.stem}")
     waiting, found = [Query], set()
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if kind.__module__.startswith("sklearn_dprank.") and kind.sensitivity is not Query.sensitivity:
+        if kind.__module__.startswith(("sklearn_dprank.", "extensions.")) and kind.sensitivity is not Query.sensitivity:
             found.add(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 

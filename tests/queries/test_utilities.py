@@ -1,5 +1,6 @@
 """Costs of orders: what one ballot can do to the law exp(-rate cost), by enumeration."""
 
+import re
 from itertools import combinations, permutations
 
 import numpy as np
@@ -156,9 +157,6 @@ def test_margins_say_it_all():
 @pytest.mark.parametrize(
     ("query", "n_items", "message"),
     [
-        (KemenyUtility("table"), 26, "goes up to 25 items, got 26"),
-        (KemenyUtility(), 26, r"goes up to 25 items, got 26.* name sampler='insertion'"),
-        (KemenyUtility("mcmc"), 5, r"sampler must be one of \['auto', .*got 'mcmc'"),
         (MaxViolatedMargin(), 17, r"17 items needs a window \(without one at most 16 items\); set window=7"),
         (MaxViolatedMargin(window=1), 5, "window must be None or an integer from 2 to 12, got 1"),
         (MaxViolatedMargin(window=13), 50, "window must be None or an integer from 2 to 12, got 13"),
@@ -173,9 +171,17 @@ def test_refusals(query, n_items, message):
         query.check(n_items)
 
 
+def test_ways_to_draw():
+    table, every = KemenyUtility().sampler_refusal("table", 26), KemenyUtility().sampler_refusal("auto", 26)
+    assert re.search(r"goes up to 25 items, got 26.* name sampler='insertion'", table) and table == every
+    assert re.search(r"sampler must be one of \['auto', .*got 'mcmc'", KemenyUtility().sampler_refusal("mcmc", 5))
+    assert "got 'insertion'" in MaxViolatedMargin().sampler_refusal("insertion", 5)
+    accepted = [("auto", 25), ("table", 25), ("insertion", 500), ("blocks", 500), ("pair_by_pair", 500)]
+    assert not any(KemenyUtility().sampler_refusal(*way) for way in accepted)
+    assert not MaxViolatedMargin().sampler_refusal("auto", 16)
+
+
 def test_what_is_accepted():
-    KemenyUtility("table").check(25)
-    KemenyUtility("insertion").check(500)
     MaxViolatedMargin().check(16)
     MaxViolatedMargin(window=7).check(500)
     MaxViolatedMargin((2, 0, 1), np.int64(2)).check(3)

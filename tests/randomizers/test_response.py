@@ -17,6 +17,7 @@ from sklearn_dprank.devices import pairs as module
 from sklearn_dprank.devices.answers import distinct
 from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import Bits, SeededBits
+from sklearn_dprank.profile import Shape
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.randomizers.base import simulated as simulate
@@ -191,7 +192,7 @@ def test_devices_spend_no_more_than_the_double_that_is_stated(estimator):
         epsilon = k / 100
         device = estimator.set_params(epsilon=epsilon).client(12)
         assert Decimal(device.epsilon) <= Decimal(epsilon)
-        protocol = estimator._plan(12, 100)[1]
+        protocol = estimator.plan_for(Shape(12, 100))[1]
         assert protocol.guarantee.epsilon == epsilon
 
 

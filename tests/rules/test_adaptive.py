@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from oracles import derived
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
@@ -34,7 +35,7 @@ class Recording(Session):
         self.asked.append(query)
         said = self._size * (self._ahead * (1 - self._flip) + self._ahead.T * self._flip)
         full = (Tallies(self._flip, np.rint(said).astype(np.int64)),)
-        return PairTallies(query.pairs).derive(PairTallies(), full)
+        return derived(PairTallies(query.pairs), PairTallies(), full)
 
 
 def test_asks_its_rounds():

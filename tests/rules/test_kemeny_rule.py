@@ -10,7 +10,7 @@ from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.work import WORK_LIMIT
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import (
     BradleyTerryRule,
@@ -34,7 +34,7 @@ def test_against_brute_force(m):
                 session = ScriptedSession(margins, seed=seed, fair_ties=fair_ties)
                 found = KemenyRule().aggregate(session)
                 assert tuple(found.order.tolist()) in optima
-                assert found.facts == {"optimal_gap": 0.0}
+                assert found.published == {"optimal_gap": 0.0}
 
 
 def test_noisy_margins_may_be_floats():
@@ -73,13 +73,13 @@ def test_a_limit_on_work_leaves_a_certificate():
         return np.triu(np.maximum(-margins[np.ix_(order, order)], 0)).sum()
 
     best = KemenyRule(work_limit=None).aggregate(ScriptedSession(margins))
-    assert best.facts == {"optimal_gap": 0.0}
+    assert best.published == {"optimal_gap": 0.0}
     gaps = []
     for work_limit in (0, 1, 12):
         rule = KemenyRule(work_limit=work_limit)
         with pytest.warns(ConvergenceWarning, match="not proved to be optimal"):
             limited = rule.aggregate(ScriptedSession(margins))
-        gaps.append(limited.facts["optimal_gap"])
+        gaps.append(limited.published["optimal_gap"])
         assert overruled(best.order) <= overruled(limited.order) <= (1 + gaps[-1]) * overruled(best.order)
         with pytest.warns(ConvergenceWarning):
             again = rule.aggregate(ScriptedSession(margins))
@@ -91,7 +91,7 @@ def test_a_limit_on_work_leaves_a_certificate():
 def test_a_gap_that_was_allowed_is_no_warning():
     margins = random_margins(np.random.default_rng(1), 24, 9)
     found = KemenyRule(tolerance=0.5).aggregate(ScriptedSession(margins))
-    assert 0 < found.facts["optimal_gap"] <= 0.5
+    assert 0 < found.published["optimal_gap"] <= 0.5
 
 
 def test_the_estimator_and_the_rule_have_the_same_limit():
@@ -107,7 +107,7 @@ def test_the_gap_is_finite_whatever_the_work():
         margins[item, (item + 1) % m], margins[(item + 1) % m, item] = 3 + item, -3 - item
     with pytest.warns(ConvergenceWarning):
         found = KemenyRule(work_limit=0).aggregate(ScriptedSession(margins))
-    assert 0 < found.facts["optimal_gap"] < np.inf
+    assert 0 < found.published["optimal_gap"] < np.inf
 
 
 def test_asks_for_all_margins_once():
@@ -188,9 +188,9 @@ def test_a_rule_of_your_own():
 def test_many_sessions_are_each_as_alone(n_items, epsilon):
     """Noise makes circles, few voters make ties, and 13 items are more than are solved side by side."""
     profile = Profile.from_rankings(make_mallows(12, n_items, 0.9, random_state=n_items))
-    rule, plan = DPPairwise(epsilon=epsilon)._plan(n_items)
-    alone = [rule.aggregate(plan.open(profile, Bits.from_random_state(seed))) for seed in range(40)]
-    together = rule.aggregate_many([plan.open(profile, Bits.from_random_state(seed)) for seed in range(40)])
+    rule, plan = DPPairwise(epsilon=epsilon).plan_for(Shape(n_items))
+    alone = [rule.aggregate(plan.open(profile)(Bits.from_random_state(seed))) for seed in range(40)]
+    together = rule.aggregate_many([plan.open(profile)(Bits.from_random_state(seed)) for seed in range(40)])
     for one, other in zip(alone, together, strict=True):
         assert one.order.tolist() == other.order.tolist()
-        assert one.facts == other.facts
+        assert one.published == other.published

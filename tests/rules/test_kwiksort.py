@@ -156,8 +156,8 @@ def test_kemeny_answers_when_the_budget_is_used_up(strategy):
         found = rule.aggregate(session)
         assert len(session.asked) == 3
         assert tuple(found.order.tolist()) in naive_kemeny(np.maximum(margins, 0))[1]
-        assert found.facts == {"optimal_gap": 0.0}
-        assert found.facts == KemenyRule().aggregate(ScriptedSession(margins)).facts
+        assert found.published == {"optimal_gap": 0.0}
+        assert found.published == KemenyRule().aggregate(ScriptedSession(margins)).published
 
 
 def test_kemeny_is_not_used_while_answers_last():

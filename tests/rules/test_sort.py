@@ -15,7 +15,7 @@ from sklearn_dprank.rules.sort import score_vector
 
 def session(X):
     profile = Profile.from_rankings(X)
-    return Exact().plan([], profile.n_items).open(profile, Bits.from_random_state(0))
+    return Exact().plan([], profile.n_items).open(profile)(Bits.from_random_state(0))
 
 
 @pytest.mark.filterwarnings("ignore:no ballot of X prefers")
