@@ -9,6 +9,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from docstring_tools import entries
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -283,19 +284,7 @@ def test_fit_is_written_once(cls):
 
 def documented(docstring, section):
     """The names that a section of a numpydoc docstring documents, in order."""
-    lines = inspect.cleandoc(docstring).splitlines()
-    starts = [i for i, line in enumerate(lines[1:], 1) if line and set(line) == {"-"} and lines[i - 1] == section]
-    if not starts:
-        return []
-    names = []
-    for line, following in zip(lines[starts[0] + 1 :], [*lines[starts[0] + 2 :], ""], strict=True):
-        if following and set(following) == {"-"}:
-            break
-        if match := re.fullmatch(r"([\w, ]+?) : .+", line):
-            names += match[1].split(", ")
-        elif re.fullmatch(r"\w+(, \w+)*", line):
-            names += line.split(", ")
-    return names
+    return list(entries(docstring, section))
 
 
 @every_class

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, Query
 from .base import Consensus, Rule, descending
 
 
@@ -23,7 +23,7 @@ class Choose(Rule):
     'KemenyUtility'
     """
 
-    def __init__(self, query: OrderUtility | None = None) -> None:
+    def __init__(self, query: Query | None = None) -> None:
         self.query = query
 
     def asks(self, n_items: int) -> list[Ask]:
