@@ -17,6 +17,7 @@ Calibration: TypeAlias = Literal["exact", "published"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]
 OrderSampler: TypeAlias = Literal["auto", "table", "insertion", "blocks", "pair_by_pair"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]
+NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential"]
 RuleName: TypeAlias = Literal["borda", "kemeny", "kwiksort", "hierarchical", "bradley_terry"]
 #: One score a position, best first; no plain array-like, which text would be too.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]

@@ -11,11 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._decorators import _fit_context, available_if
+from ._scikit_learn import BaseEstimator, _fit_context, available_if
 from ._types import Items, Message, RandomState
 from .devices import Device
 from .fitted import clear_fitted
@@ -84,11 +83,9 @@ class RankAggregator(BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     random_state: RandomState  # of those that draw
+    set_fit_request: Callable[..., Self]  # scikit-learn makes it
 
     _parameter_constraints: dict = {}
-
-    def __init__(self) -> None:
-        """Take no parameters, where a subclass names none; scikit-learn's own, being untyped, would take any."""
 
     def _compose(self) -> tuple[Any, Rule]:
         """Return (channel, rule), made from the constructor's parameters."""

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from ._types import ItemNames
 from .names import checked_names, column_names, is_frame
 from .privacy.owed import row_wise

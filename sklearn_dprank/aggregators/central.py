@@ -216,6 +216,9 @@ class DPHistogram(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -249,6 +252,8 @@ class DPHistogram(RankAggregator):
     >>> DPHistogram(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
+
+    optimal_gap_: float
 
     _parameter_constraints: dict = {
         **EPSILON,

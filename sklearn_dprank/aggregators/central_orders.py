@@ -56,6 +56,8 @@ class DPKwikSort(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        Only if the answers ran out: what is certified of the Kemeny order of all noisy margins.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -84,6 +86,8 @@ class DPKwikSort(RankAggregator):
     >>> DPKwikSort(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
+
+    optimal_gap_: float
 
     _parameter_constraints: dict = {
         **EPSILON,

@@ -26,6 +26,15 @@ class Aggregator(RankAggregator):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
+    reports_refused_ : dict of {str: int}
+        How many reports were left out, by reason; empty after `fit`.
+    local_epsilon_ : float
+        Local epsilon of one voter's messages together.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -45,6 +54,11 @@ class Aggregator(RankAggregator):
     >>> Aggregator(Central(epsilon=2.0), rule="hierarchical", random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
+
+    optimal_gap_: float
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
 
     _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"]), type], **RULE, **RANDOM_STATE}
 

@@ -57,6 +57,9 @@ class LDPPairwise(RankAggregator):
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -90,6 +93,7 @@ class LDPPairwise(RankAggregator):
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
+    optimal_gap_: float
 
     _parameter_constraints: dict = {
         **EPSILON,

@@ -49,6 +49,9 @@ class ShufflePairwise(RankAggregator):
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -83,6 +86,7 @@ class ShufflePairwise(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
+    optimal_gap_: float
 
     _parameter_constraints: dict = {
         **EPSILON,

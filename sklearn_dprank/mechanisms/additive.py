@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
 from ..privacy.bits import BitSource
 from ..privacy.calibration import gaussian_sigma
@@ -109,7 +109,7 @@ class Laplace(BaseEstimator):
     LaplaceNoise(rate=Fraction(1, 8))
     """
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
     has_published_scale = True
@@ -150,7 +150,7 @@ class Gaussian(BaseEstimator):
     `times` answers are one answer of sqrt(times) the sensitivity.
     """
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = False
     adds_up = True
     has_published_scale = False
@@ -171,7 +171,7 @@ class Gaussian(BaseEstimator):
 class KNorm(BaseEstimator):
     """K-norm noise, by the gauge of the permutohedron: for net wins, of which it releases the order only."""
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
     has_published_scale = False

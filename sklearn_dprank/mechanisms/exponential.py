@@ -4,11 +4,11 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
 from .._types import OrderSampler
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
@@ -65,7 +65,7 @@ class Exponential(BaseEstimator):
     epsilon = 2 (central, add_remove; double precision...)
     """
 
-    answers_with = "order"
+    answers_with: Literal["vector", "order"] = "order"
     pure = True
     adds_up = False
     has_published_scale = False

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
 from ..queries import Ask
 
 
@@ -26,9 +26,6 @@ class Consensus(NamedTuple):
 
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
-
-    def __init__(self) -> None:
-        """Take no parameters, where a subclass names none; scikit-learn's own, being untyped, would take any."""
 
     def asks(self, n_items: int) -> list[Ask]:
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
