@@ -43,11 +43,11 @@ scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
 QUERIES = [
     base("a replaced ballot counts once", 'return 2 if neighboring == "replace" else 1', "return 1"),
-    pairs("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
-    pairs("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
-    pairs("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
-    pairs("the gauge of net wins under replace", "gauge=change)", "gauge=1)"),
-    pairs("half the gauge of net wins", "gauge=change)", "gauge=change / 2)"),
+    scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
+    scores("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
+    scores("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
+    scores("the gauge of net wins under replace", "gauge=change)", "gauge=1)"),
+    scores("half the gauge of net wins", "gauge=change)", "gauge=change / 2)"),
     pairs("all margins in l1 under replace", "Sensitivity(change * n_pairs(n_items),", "Sensitivity(n_pairs(n_items),"),
     pairs(
         "all margins in l2 under replace",
@@ -70,7 +70,7 @@ QUERIES = [
     pairs("tallies in l1 under replace", "Sensitivity(pairs * moves(neighboring),", "Sensitivity(pairs,"),
     pairs("tallies in l2 under replace", "Fraction(pairs * moves(neighboring))", "Fraction(pairs)"),
     pairs("tallies of one pair for those of several", "else len(self.pairs)", "else 1"),
-    pairs("net wins counted twice", "return profile.net_wins", "return 2 * profile.net_wins"),
+    scores("net wins counted twice", "return profile.net_wins", "return 2 * profile.net_wins"),
     faults("queries/histogram.py", VECTORS)(
         "the histogram under replace", "Sensitivity(change, Fraction(change))", "Sensitivity(1, Fraction(1))"
     ),
@@ -134,8 +134,8 @@ MECHANISMS = [
     ),
     additive(
         "K-norm noise publishes its numbers",
-        "        return out\n\n\ndef additive_noise",
-        "        return np.rint(noisy).astype(np.int64)\n\n\ndef additive_noise",
+        "        return out\n\n\nclass Laplace",
+        "        return np.rint(noisy).astype(np.int64)\n\n\nclass Laplace",
         "tests/mechanisms/test_additive.py::test_knorm_releases_an_order_only",
     ),
     additive(
@@ -146,8 +146,8 @@ MECHANISMS = [
     ),
     exponential(
         "twice the rate of the exponential mechanism",
-        "ExponentialNoise(rate / sensitivity.l1)",
-        "ExponentialNoise(2 * rate / sensitivity.l1)",
+        "ExponentialNoise(rate / sensitivity.l1,",
+        "ExponentialNoise(2 * rate / sensitivity.l1,",
         "tests/mechanisms/test_exponential.py::test_rates_of_both_relations",
     ),
     exponential(
@@ -616,7 +616,7 @@ FIELD = [
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "plan.guarantee.simulated(bits.certified), names)",
+        "plan.guarantee.simulated(certified=state is None), names)",
         "plan.guarantee, names)",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
@@ -739,7 +739,7 @@ BOUNDARIES = [
     ),
     faults("channels/central.py")(
         "any query of a kind at the declared price",
-        "if not query.sensitivity(self.n_items, self._neighboring).within(price.sensitivity):",
+        "if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):",
         "if False:",
         "tests/channels/test_central.py::test_nothing_is_answered_that_was_not_priced",
     ),

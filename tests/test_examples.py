@@ -130,7 +130,10 @@ def test_real_files(quickstart, name, borda, kemeny):
     assert np.mean([distance for *_, distance in rows[-2:]]) < borda[0] + 0.001  # epsilon 1 and 10
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "user_guide").glob("*.rst")), ids=lambda page: page.stem)
+PAGES = [page for room in ("user_guide", "extending") for page in sorted((ROOT / "docs" / room).glob("*.rst"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_user_guide(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=flags)
