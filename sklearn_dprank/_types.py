@@ -1,16 +1,17 @@
-"""Types that public signatures share; voters' devices import them too, so numpy and the standard library only."""
+"""Types that public signatures share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .names import ItemNames
+
 #: An epsilon or a delta; fractions are taken as they are, without rounding.
 Amount: TypeAlias = float | Fraction
-# As text: devices do without numpy.random, which numpy loads when it is first named.
-RandomState: TypeAlias = "int | np.integer[Any] | np.random.Generator | np.random.RandomState | None"
+RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
 Calibration: TypeAlias = Literal["exact", "published"]
@@ -22,7 +23,6 @@ RuleName: TypeAlias = Literal["borda", "kemeny", "kwiksort", "hierarchical", "br
 #: One score a position, best first; no plain array-like, which text would be too.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]
 
-ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 #: Names of the items, or how many there are.
 Items: TypeAlias = ItemNames | int
 #: A report of the field: a JSON object, parsed or not.

@@ -1,6 +1,6 @@
 """RankAggregator: the one `fit`, `score`, `client` and `fit_reports` of every estimator.
 
-The only module that uses scikit-learn's private validation helpers.
+It and `_scikit_learn` are the only modules that use private names of scikit-learn.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

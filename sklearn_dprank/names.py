@@ -1,12 +1,13 @@
 """Names of the items: what may be one, and who has them."""
 
 from collections import Counter
+from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ._types import ItemNames
+ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 
 
 def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:

@@ -11,8 +11,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from ._types import ItemNames
-from .names import checked_names, column_names, is_frame
+from .names import ItemNames, checked_names, column_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
 from .tables import as_floats, missing, refuse_no_table

@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._types import ItemNames
 from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
-from .names import checked_names, column_names, is_frame, names_differ
+from .names import ItemNames, checked_names, column_names, is_frame, names_differ
 from .partitions import is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
 from .tables import refuse_no_table

@@ -5,6 +5,7 @@ import pickle
 import pickletools
 import re
 from contextlib import nullcontext
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -302,6 +303,43 @@ def test_docstring_of_the_class(cls):
         shown = f'"{default}"' if isinstance(default, str) else repr(default)
         stated = line.rpartition("default=")[2]
         assert stated == shown or float(stated) == default, line
+
+
+def is_a(value, hint):
+    """Tell whether a value is of an annotated type; of arrays the kind of entries too."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is np.ndarray:
+        (kind,) = get_args(args[1])
+        return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
+    if origin is dict:
+        return isinstance(value, dict) and all(is_a(k, args[0]) and is_a(v, args[1]) for k, v in value.items())
+    return type(value) is hint
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_fitted_attributes_are_declared_with_their_types(estimator):
+    hints = get_type_hints(type(estimator))
+    assert not [name for name in hints if name.endswith("_") and hasattr(estimator, name)]  # declared, not given
+    fitted = {name: value for name, value in vars(seeded(estimator).fit(X)).items() if name.endswith("_")}
+    assert fitted.keys() <= hints.keys()
+    for name, value in fitted.items():
+        assert is_a(value, hints[name]), f"{name} = {value!r} is no {hints[name]}"
+
+
+def choices(hint):
+    """The texts that an annotation allows."""
+    if get_origin(hint) is Literal:
+        return set(get_args(hint))
+    return {text for one in get_args(hint) for text in choices(one)}
+
+
+@every_class
+def test_annotated_choices_are_those_that_fit_accepts(cls):
+    hints = get_type_hints(cls.__init__)
+    for name, constraints in cls._parameter_constraints.items():
+        options = [text for constraint in constraints for text in getattr(constraint, "options", ())]
+        if options:
+            assert choices(hints[name]) == set(options), name
 
 
 @pytest.mark.parametrize("cls", sorted({type(e) for e in PRIVATE}, key=lambda c: c.__name__), ids=lambda c: c.__name__)

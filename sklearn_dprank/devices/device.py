@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._types import RandomState
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import hypercube, interactive, mallows, pairs, privunit, shuffled
 from .ballots import read_ballot
 from .protocol import RefusedProtocol, check_form, digest, is_whole, refuse_unless
+
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._types import RandomState
 
 #: The voter's half of each randomizer, by the name that protocols give it.
 HALVES = MappingProxyType(
@@ -113,7 +115,7 @@ class Device:
     """
 
     def __init__(
-        self, protocol: dict[str, Any], *, max_epsilon: float | None = None, random_state: RandomState = None
+        self, protocol: dict[str, Any], *, max_epsilon: float | None = None, random_state: "RandomState" = None
     ) -> None:
         limit = _limit(max_epsilon)
         self._protocol = checked(protocol)

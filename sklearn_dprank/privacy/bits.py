@@ -3,12 +3,13 @@
 import math
 import os
 import weakref
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import RandomState
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._types import RandomState
 
 _BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
 _ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
@@ -276,7 +277,7 @@ class Bits(NamedTuple):
     certified: bool
 
     @classmethod
-    def from_random_state(cls, random_state: RandomState) -> Self:
+    def from_random_state(cls, random_state: "RandomState") -> Self:
         """Open the streams of one fit.
 
         Parameters
@@ -295,7 +296,7 @@ class Bits(NamedTuple):
         return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=False)
 
 
-def seed_sequence(random_state: RandomState) -> "np.random.SeedSequence":
+def seed_sequence(random_state: "RandomState") -> "np.random.SeedSequence":
     """Return the SeedSequence that `random_state` stands for; None takes fresh system entropy."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
         if random_state is not None and random_state < 0:

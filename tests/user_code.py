@@ -18,6 +18,7 @@ from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, 
 from sklearn_dprank.channels import Central, Channel, Exact
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.mechanisms import Gaussian
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kendall_tau_distance, pairwise_error_rate
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import (
@@ -52,9 +53,11 @@ def accepted_parts() -> None:
     by_name = DPPairwise(rule="kemeny", random_state=0).fit(BALLOTS)
     by_object = DPPairwise(rule=KemenyRule(tolerance=0.5), random_state=0).fit(BALLOTS)
     assert_type(by_name.optimal_gap_ + by_object.optimal_gap_, float)
-    channels: list[Channel | None] = [None, Exact(), Central(epsilon=2.0, release=AllMargins())]
+    channels: list[Channel | None] = [None, Exact(), Central(epsilon=2.0, noise="laplace")]
     for channel in channels:
         assert_type(Aggregator(channel, rule=SortByScore(scores=[3, 1, 0])).fit(BALLOTS), Aggregator)
+    released = Central(epsilon=2.0, delta=1e-6, noise=Gaussian(), release=AllMargins())
+    assert_type(Aggregator(released, rule="hierarchical").fit(BALLOTS).privacy_, PrivacyGuarantee)
 
 
 def accepted_field() -> None:
@@ -137,6 +140,9 @@ def refused_parameters() -> None:
     DPPairwise(rule="copeland")  # type: ignore[arg-type]
     DPPairwise(rule=Kemeny())  # type: ignore[arg-type]
     DPPairwise(rule=KemenyRule)  # type: ignore[arg-type]
+    Central(noise="typo")  # type: ignore[arg-type]
+    Central(release=AllMargins)  # type: ignore[arg-type]
+    KemenyRule(tolerance="0")  # type: ignore[arg-type]
     DPKwikSort(on_exhausted="give up")  # type: ignore[arg-type]
     DPKwikSort(strategy="bubble")  # type: ignore[arg-type]
     DPKwikSort(max_queries=3.5)  # type: ignore[arg-type]
@@ -153,7 +159,9 @@ def refused_parameters() -> None:
 def refused_calls(borda: DPBorda, local: LDPPairwise, profile: Profile) -> None:
     borda.fit()  # type: ignore[call-arg]
     borda.fit(BALLOTS, voter_epsilons=[1.0])  # type: ignore[call-arg]
+    print(borda.typo_)  # type: ignore[attr-defined]
     borda.score(None)  # type: ignore[arg-type]
+    borda.report([0, 1, 2])  # type: ignore[attr-defined]
     wrong: str = borda.consensus_  # type: ignore[assignment]
     local.fit_reports(7, items=3)  # type: ignore[arg-type]
     local.fit_reports([], items=3.0)  # type: ignore[arg-type]
