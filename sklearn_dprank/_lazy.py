@@ -22,6 +22,6 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     def __dir__():
-        return sorted(homes)
+        return sorted([*homes, "__all__"])  # without which Sphinx would list what is defined here only: nothing
 
     return __getattr__, __dir__

@@ -4,11 +4,12 @@ At run time, and for a type checker that brings types of its own for scikit-lear
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from numpy.typing import NDArray
 
-MYPY: Literal[False] = False  # which mypy takes for true, and no other checker does
+#: False, which mypy alone takes for true: not `TYPE_CHECKING`, with which Sphinx runs what it guards.
+MYPY: Literal[False] = False
 
 if MYPY:
 
@@ -35,10 +36,6 @@ if MYPY:
 
         def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]: ...
 
-else:
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, OneToOneFeatureMixin, TransformerMixin
-
-if TYPE_CHECKING:
     _Method = TypeVar("_Method", bound=Callable[..., Any])
 
     def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...
@@ -46,10 +43,17 @@ if TYPE_CHECKING:
     def available_if(check: Callable[[Any], bool]) -> Callable[[_Method], _Method]: ...
 
 else:
-    from sklearn.base import _fit_context
+    from sklearn.base import (
+        BaseEstimator,
+        MetaEstimatorMixin,
+        OneToOneFeatureMixin,
+        TransformerMixin,
+        _fit_context,
+    )
     from sklearn.utils.metaestimators import available_if
 
 __all__ = [
+    "MYPY",
     "BaseEstimator",
     "MetaEstimatorMixin",
     "OneToOneFeatureMixin",

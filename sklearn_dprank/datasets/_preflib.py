@@ -8,15 +8,16 @@ from array import array
 from contextlib import closing
 from io import TextIOWrapper
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._scikit_learn import MYPY
 from ..profile import Profile
 from ..rankings import MAX_ITEMS
 
-if TYPE_CHECKING:
+if MYPY:
 
     class Bunch(dict[str, Any]):
         """scikit-learn's, with the types of what it holds."""
