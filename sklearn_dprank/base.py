@@ -4,18 +4,17 @@ It and `_scikit_learn` are the only modules that use private names of scikit-lea
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import tee
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, _fit_context, available_if
 from ._types import Items, Message, RandomState
+from .checks import Check, check_parameters, check_whole
 from .devices import Device
 from .fitted import clear_fitted
 from .metrics import average_kendall_tau
@@ -27,38 +26,7 @@ from .profile import Ballots, Profile, Shape
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
 from .rules import Rule
 
-
-class _Budget(Interval):
-    """An interval of real numbers, fractions included, which scikit-learn's own cannot look at."""
-
-    def __contains__(self, val):
-        return super().__contains__(float(val) if isinstance(val, Fraction) else val)
-
-
-#: Parameter constraints that aggregators share.
-EPSILON = {"epsilon": [_Budget(Real, 0, None, closed="neither")]}
-DELTA = {"delta": [_Budget(Real, 0, 1, closed="left")]}
-NEIGHBORING = {"neighboring": [StrOptions({"add_remove", "replace"})]}
-CALIBRATION = {"calibration": [StrOptions({"exact", "published"})]}
-RULE = {"rule": [None, str, HasMethods(["asks", "aggregate"]), HasMethods(["fit"]), type]}
-RANDOM_STATE = {
-    "random_state": [None, Interval(Integral, 0, None, closed="left"), np.random.RandomState, np.random.Generator]
-}
-COUNT = [Interval(Integral, 1, None, closed="left")]
 _ITEMS = ("n_features_in_", "feature_names_in_")
-__all__ = [
-    "CALIBRATION",
-    "COUNT",
-    "DELTA",
-    "EPSILON",
-    "NEIGHBORING",
-    "RANDOM_STATE",
-    "RULE",
-    "HasMethods",
-    "Interval",
-    "RankAggregator",
-    "StrOptions",
-]
 
 
 def _channel_can(*abilities):
@@ -85,11 +53,16 @@ class RankAggregator(BaseEstimator):
     random_state: RandomState  # of those that draw
     set_fit_request: Callable[..., Self]  # scikit-learn makes it
 
-    _parameter_constraints: dict = {}
+    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    parameter_checks: dict[str, Check] = {}
 
     def _compose(self) -> tuple[Any, Rule]:
         """Return (channel, rule), made from the constructor's parameters."""
         raise NotImplementedError
+
+    def _validate_params(self) -> None:
+        """Raise where a parameter will not do; scikit-learn calls this before every fit."""
+        check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None) -> Self:
@@ -340,8 +313,7 @@ class RankAggregator(BaseEstimator):
         ValueError
             If n_voters is no positive integer, or no answer can be used.
         """
-        if isinstance(n_voters, bool) or not isinstance(n_voters, Integral) or int(n_voters) < 1:
-            raise ValueError(f"n_voters must be a positive integer, got {n_voters!r}.")
+        check_whole(n_voters, "n_voters")
         if not callable(ask):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
@@ -379,7 +351,7 @@ class RankAggregator(BaseEstimator):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
         return X
 
-    def _read_table(self, X, reset) -> Profile:
+    def _read_table(self, X: Any, reset: bool) -> Profile:
         # One item only is an error of `fit`; later the number of items decides.
         checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
         names = column_names(X)

@@ -1,9 +1,30 @@
 """Checks of parameters: what a number, a count or a choice must be, each with its one message."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sized
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
+
+#: Looks at a parameter's value and its name, and raises ValueError where the value will not do.
+Check = Callable[[Any, str], None]
+
+#: The neighbouring relations, and how many times a neighbour can change what one ballot adds to a count.
+RELATIONS = {"add_remove": 1, "replace": 2}
+#: Whose constants noise is calibrated with: ours, or those that a paper prints.
+CALIBRATIONS = ("exact", "published")
+#: Below it epsilon is no ratio of the small integers that exact noise is drawn with.
+LEAST_EPSILON = 1e-9
+#: Below it delta, shared out among a few answers, comes near the end of the doubles that noise is calibrated with.
+LEAST_DELTA = 1e-200
+_LONGEST = 200  # characters of a value in a message
+
+
+def check_parameters(part: Any) -> None:
+    """Raise unless the parameters of an estimator, a rule or a channel pass its own ``parameter_checks``."""
+    for name, check in part.parameter_checks.items():
+        check(getattr(part, name), name)
 
 
 def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, *, optional: bool = False) -> None:
@@ -29,11 +50,22 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
         wanted = f"an integer from {least} to {most}"
     else:
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
-    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {value!r}.")
+    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {shown(value)}.")
 
 
-def check_number(value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, below: float = math.inf):
-    """Raise unless `value` is a real number, at least `least`, above `above` and below `below`; no bool is one.
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    most: float | None = None,
+    optional: bool = False,
+) -> None:
+    """Raise unless `value` is a real number within bounds, or None where it is `optional`; no bool is one.
+
+    Infinity is a number only where it is said to be the `most`.
 
     Examples
     --------
@@ -41,15 +73,24 @@ def check_number(value: Any, name: str, *, least: float = -math.inf, above: floa
     Traceback (most recent call last):
     ...
     ValueError: ridge must be a finite number above 0, got -1.
+    >>> check_number(2, "flip", above=0, most=0.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: flip must be a number above 0 and at most 0.5, got 2.
     """
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if number and least <= value and above < value < below:
+    if optional and value is None:
         return
-    bounds = [f"at least {least:g}"] if least > -math.inf else []
-    bounds += [f"above {above:g}"] if above > -math.inf else []
+    number = as_double(value)
+    low = math.isnan(number) or value < least or value <= above
+    if not low and (number < below if most is None else number <= most):
+        return
+    bounds = [f"above {above:g}"] if above > -math.inf else []
+    bounds += [f"of at least {least:g}"] if least > -math.inf else []
     bounds += [f"below {below:g}"] if below < math.inf else []
-    kind = "a number" if below < math.inf else "a finite number"
-    raise ValueError(f"{name} must be {' '.join([kind, ' and '.join(bounds)]).strip()}, got {value!r}.")
+    bounds += [f"at most {most:g}"] if most is not None and most < math.inf else []
+    kind = "a finite number" if below == math.inf and most is None else "a number"
+    wanted = " ".join([kind, " and ".join(bounds)]).strip()
+    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {shown(value)}.")
 
 
 def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
@@ -63,4 +104,126 @@ def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
     ValueError: noise must be one of ['laplace', 'gaussian'], got 'typo'.
     """
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
+
+
+def positive(**values: Any) -> None:
+    """Raise unless all of these, by their names, are positive, finite numbers.
+
+    Examples
+    --------
+    >>> positive(epsilon=1.0, sigma=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: sigma must be a finite number above 0, got 0.
+    """
+    for name, value in values.items():
+        check_number(value, name, above=0)
+
+
+def probability(**values: Any) -> None:
+    """Raise unless all of these lie strictly between 0 and 1."""
+    for name, value in values.items():
+        check_number(value, name, above=0, below=1)
+
+
+def at_least_two(**values: Any) -> None:
+    """Raise unless all of these are integers of at least 2: of fewer items there is nothing to rank."""
+    for name, value in values.items():
+        check_whole(value, name, 2)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+
+
+def check_made(value: Any, name: str, what: str) -> None:
+    """Raise where the class is given in place of an object of it.
+
+    Examples
+    --------
+    >>> check_made(dict, "rule", "Rule")
+    Traceback (most recent call last):
+    ...
+    ValueError: rule must be a Rule object, got the class dict; use rule=dict().
+    """
+    if isinstance(value, type):
+        made = f"{name}={value.__name__}()"
+        raise ValueError(f"{name} must be a {what} object, got the class {value.__name__}; use {made}.")
+
+
+def check_epsilon(epsilon: Any, name: str = "epsilon") -> None:
+    """Raise unless `epsilon` is a positive, finite number of at least `LEAST_EPSILON`."""
+    if not 0 < as_double(epsilon) < math.inf:
+        raise ValueError(f"{name} must be a positive, finite number (in nats), got {shown(epsilon)}.")
+    if as_double(epsilon) < LEAST_EPSILON:
+        raise ValueError(
+            f"{name} is too small for the arithmetic, got {shown(epsilon)}; use at least {LEAST_EPSILON:g}."
+        )
+
+
+def check_delta(delta: Any, name: str = "delta") -> None:
+    """Raise unless `delta` is 0 or a number in [`LEAST_DELTA`, 1)."""
+    if not 0 <= as_double(delta) < 1:
+        raise ValueError(f"{name} must be a number in [0, 1), got {shown(delta)}.")
+    if 0 < as_double(delta) < LEAST_DELTA:
+        raise ValueError(
+            f"{name} is too small for the arithmetic, got {shown(delta)}; use at least {LEAST_DELTA:g}, or 0."
+        )
+
+
+def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
+    """Raise unless `neighboring` is a known relation."""
+    check_choice(neighboring, name, RELATIONS)
+
+
+def votes_changed(neighboring: Any) -> int:
+    """Return by how much one neighbour can move a margin: 1 when a ballot is added or removed, 2 when replaced."""
+    check_neighboring(neighboring)
+    return RELATIONS[neighboring]
+
+
+def is_published(variant: Any) -> bool:
+    """Tell whether `variant` asks for a formula as printed."""
+    check_choice(variant, "variant", ("corrected", "published"))
+    return variant == "published"
+
+
+def check_random_state(random_state: Any, name: str = "random_state") -> None:
+    """Raise unless `random_state` is None, an integer of at least 0, or a generator of numpy's."""
+    if random_state is None or isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        return
+    if not isinstance(random_state, Integral) or isinstance(random_state, bool) or int(random_state) < 0:
+        raise ValueError(
+            f"{name} must be None, an int of at least 0, a numpy Generator or a RandomState, got {shown(random_state)}."
+        )
+
+
+def as_double(value: Any) -> float:
+    """Return a real number as a double, infinite where it is beyond all of them; NaN for anything else, and bools."""
+    number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def shown(value: Any) -> str:
+    """Return how a message names a value: never digit by digit what is very long, nor what a container holds.
+
+    Examples
+    --------
+    >>> shown("typo"), shown(10**5000), shown([[0, 1, 2]])
+    ("'typo'", 'an int that is too long to print', 'a list')
+    """
+    kind = type(value).__name__
+    kind = f"{'an' if kind[0].lower() in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"
+    if isinstance(value, Sized) and not isinstance(value, str):  # it may be ballots, in the wrong place
+        return kind
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write thousands of digits
+        return f"{kind} that is too long to print"
+    return text if len(text) <= _LONGEST else f"{kind} that is too long to print"

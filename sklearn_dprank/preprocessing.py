@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from .checks import check_flag, check_whole
 from .names import ItemNames, checked_names, column_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
@@ -66,8 +66,7 @@ def orders_to_positions(
         indices = _indices_of_names(table, item_names)
     else:
         n_items = table.shape[1] if n_items is None else n_items
-        if not isinstance(n_items, Integral) or int(n_items) < 1:
-            raise ValueError(f"n_items must be a whole number of at least 1, or None, got {n_items!r}.")
+        check_whole(n_items, "n_items", optional=True)
         indices = _checked_indices(table, n_items)
 
     # Entries without an item are -1: they fall into one more column, at the end, which is dropped.
@@ -242,8 +241,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             If `higher_is_better` is no bool, or X is not a table of finite numbers or NaN.
         """
-        if not isinstance(self.higher_is_better, (bool, np.bool_)):
-            raise ValueError(f"higher_is_better must be True or False, got {self.higher_is_better!r}.")
+        check_flag(self.higher_is_better, "higher_is_better")
         self._ratings(X, reset=True)
         return self
 

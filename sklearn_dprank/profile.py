@@ -1,22 +1,23 @@
-"""What a set of ballots says together."""
+"""A set of ballots as the package takes it: read from tables or chunk by chunk, added up, and counted."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements
+from .checks import check_choice
+from .counting import merge_placements
 from .names import ItemNames, checked_names, column_names, is_frame, names_differ
 from .partitions import is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
+from .statistics import Statistics, read_only
 from .tables import refuse_no_table
 
 Keep: TypeAlias = Literal["positions", "counts"]
-_STATISTICS = ("pairwise_counts", "margins", "net_wins", "placements")
 
 
 class Shape(NamedTuple):
@@ -37,7 +38,7 @@ class Shape(NamedTuple):
     voter_epsilon: Any = None
 
 
-class Profile:
+class Profile(Statistics):
     """Counts of a set of ballots, computed once; plain data with no privacy.
 
     Build one with `from_rankings` or `from_chunks`; `fit` and `score` of every estimator accept it in
@@ -85,12 +86,8 @@ class Profile:
         self.n_items = int(n_items)
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
-        self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
-        # A cached_property reads the instance's dict first: what is given is never computed again.
-        if counts is not None:
-            self.__dict__["pairwise_counts"] = _read_only(counts)
-        if placements is not None:
-            self.__dict__["placements"] = _read_only(placements)
+        self.voter_epsilon = None if voter_epsilon is None else read_only(np.array(voter_epsilon, dtype=float))
+        self._give(pairwise_counts=counts, placements=placements)
 
     @classmethod
     def from_rankings(
@@ -256,7 +253,7 @@ class Profile:
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
         profile = copy(self)  # with what is counted already
-        profile.voter_epsilon = _read_only(own.copy())
+        profile.voter_epsilon = read_only(own.copy())
         return profile
 
     def counted(self) -> "Profile":
@@ -275,61 +272,6 @@ class Profile:
             return NotImplemented
         return self._sum([self, other])
 
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        for name in state.keys() & {*_STATISTICS, "voter_epsilon"}:  # a copy forgets what may not be written to
-            if state[name] is not None:
-                _read_only(state[name])
-
-    def __sizeof__(self):
-        # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
-        held = [*vars(self).values(), *(self.positions or ())]
-        return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
-
-    @cached_property
-    def pairwise_counts(self) -> NDArray[np.int64]:
-        """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
-        return _read_only(count_pairs(self.positions))
-
-    @cached_property
-    def margins(self) -> NDArray[np.int64]:
-        """Pairwise counts minus their transpose; positive where i beats j."""
-        return _read_only(self.pairwise_counts - self.pairwise_counts.T)
-
-    @cached_property
-    def net_wins(self) -> NDArray[np.int64]:
-        """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
-        return _read_only(self.margins.sum(axis=1))
-
-    @cached_property
-    def placements(self) -> NDArray[np.int64]:
-        """Where items stand, exactly: rows (item, first, last, voters), int64.
-
-        Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
-        best); items without an opinion are tied last.
-        """
-        return _read_only(count_placements(self.positions))
-
-    @cached_property
-    def strict(self) -> bool:
-        """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
-        return self.positions is not None and all_strict(self.positions)
-
-    @cached_property
-    def silent(self) -> bool:
-        """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
-        if self.positions is None or "pairwise_counts" in self.__dict__:
-            return not self.pairwise_counts.any()
-        return not any_preference(self.positions)
-
-    @property
-    def position_counts(self) -> NDArray[np.float64]:
-        """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
-        out = np.zeros((self.n_items, self.n_items))
-        for item, first, last, voters in self.placements:
-            out[item, first : last + 1] += voters / (last - first + 1)
-        return out
-
     def __repr__(self):
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
@@ -344,8 +286,7 @@ def as_profile(X: Ballots) -> Profile:
 
 
 def _check_keep(keep):
-    if keep not in ("positions", "counts"):
-        raise ValueError(f"keep must be 'positions' or 'counts', got {keep!r}.")
+    check_choice(keep, "keep", ("positions", "counts"))
 
 
 def _check_chunks(chunks):
@@ -356,7 +297,7 @@ def _check_chunks(chunks):
         refuse_no_table(chunks, "chunks")
 
 
-def _names(X, item_names) -> list[str] | list[int] | None:
+def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
     """Return the names of the items, those given or those of the columns, or None."""
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 
@@ -364,8 +305,3 @@ def _names(X, item_names) -> list[str] | list[int] | None:
 def _is_empty(chunk):
     shape: Any = getattr(chunk, "shape", ())
     return len(shape) == 2 and shape[0] == 0
-
-
-def _read_only(array):
-    array.flags.writeable = False
-    return array

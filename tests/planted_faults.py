@@ -176,8 +176,8 @@ MECHANISMS = [
     ),
     faults("orders/partition.py")(
         "orders from a table of twice the rate",
-        "pick = draw_each(weights, bits)",
-        "pick = draw_each(2 * weights, bits)",
+        "draw_each(self._weights(masks, left), bits)",
+        "draw_each(2 * self._weights(masks, left), bits)",
         "tests/orders/test_partition.py::test_samples_follow_the_law",
     ),
 ]
@@ -185,6 +185,7 @@ MECHANISMS = [
 calibration = faults("privacy/calibration.py")
 noise = faults("privacy/noise.py")
 bits = faults("privacy/bits.py")
+draws = faults("privacy/draws.py")
 WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
 FITS = "tests/audit/test_system_randomness.py::test_a_whole_fit_has_nothing_but_the_system_s_bytes"
 _SECURE = "return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)"
@@ -233,7 +234,7 @@ NOISE = [
         "return float(ndtr(-x) - density * _mills(x))",
         "tests/privacy/test_calibration.py::test_delta_is_the_hockey_stick",
     ),
-    bits(
+    draws(
         "words of the buffer dealt twice",
         "        self._used += size\n        return self._buffer[start : self._used]",
         "        self._used += size // 2\n        return self._buffer[start : start + size]",
@@ -273,11 +274,11 @@ NOISE = [
     ),
     bits(
         "a forked child deals its parent's words",
-        "            bits._buffer, bits._used = _EMPTY, 0",
+        "            bits._forget()",
         "            pass",
         "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
     ),
-    bits(
+    draws(
         "normal tails that end at 8.3",
         "ndtri(self._deep(words >> np.uint64(1)) / 2)",
         "ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-53)",

@@ -124,9 +124,7 @@ BAD_DELTA = [-0.1, 1, 1.5, np.nan, np.inf, "tiny", None]
 )
 def test_bad_epsilon(make, epsilon):
     text = message(make(epsilon=epsilon).fit, GOOD)
-    assert "epsilon" in text
-    assert "positive, finite" in text or "in the range (0" in text
-    assert repr(epsilon) in text
+    assert text == f"epsilon must be a positive, finite number (in nats), got {epsilon!r}."
 
 
 @pytest.mark.parametrize("epsilon", BAD_EPSILON, ids=repr)
@@ -138,11 +136,8 @@ def test_bad_epsilon_of_a_channel(channel, epsilon):
 
 @pytest.mark.parametrize("delta", BAD_DELTA, ids=repr)
 def test_bad_delta(delta):
-    text = message(DPBorda(noise="gaussian", delta=delta).fit, GOOD)
-    assert "delta" in text
-    assert repr(delta) in text
-    text = message(Aggregator(Central(noise="gaussian", delta=delta)).fit, GOOD)
-    assert text == f"delta must be a number in [0, 1), got {delta!r}."
+    for estimator in (DPBorda(noise="gaussian", delta=delta), Aggregator(Central(noise="gaussian", delta=delta))):
+        assert message(estimator.fit, GOOD) == f"delta must be a number in [0, 1), got {delta!r}."
 
 
 @pytest.mark.parametrize("make", [DPBorda, DPKwikSort, DPPairwise], ids=lambda c: c.__name__)
@@ -184,8 +179,7 @@ def test_knorm_is_pure_and_for_borda():
     ids=repr,
 )
 def test_parameters_out_of_bounds(estimator, parameter):
-    text = message(estimator.fit, GOOD)
-    assert f"The '{parameter}' parameter of {type(estimator).__name__} must be" in text
+    assert message(estimator.fit, GOOD).startswith(f"{parameter} must be ")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +187,7 @@ def test_parameters_out_of_bounds(estimator, parameter):
     [
         (Central(noise="cauchy"), "noise must be one of ["),
         (Central(neighboring="swap"), "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-        (Central(calibration="nominal"), "calibration must be 'exact' or 'published', got 'nominal'."),
+        (Central(calibration="nominal"), "calibration must be one of ['exact', 'published'], got 'nominal'."),
         (Central(release=Histogram()), "SUM"),
     ],
     ids=repr,

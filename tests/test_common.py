@@ -258,7 +258,7 @@ def test_default_parameters(cls):
         assert {"epsilon", "random_state"} <= set(found)
     if cls.__name__.startswith("DP"):
         assert "neighboring" in found
-    assert set(cls._parameter_constraints) == set(found)
+    assert set(cls.parameter_checks) == set(found)
 
 
 # One fit, one place
@@ -336,10 +336,9 @@ def choices(hint):
 @every_class
 def test_annotated_choices_are_those_that_fit_accepts(cls):
     hints = get_type_hints(cls.__init__)
-    for name, constraints in cls._parameter_constraints.items():
-        options = [text for constraint in constraints for text in getattr(constraint, "options", ())]
-        if options:
-            assert choices(hints[name]) == set(options), name
+    for name, check in cls.parameter_checks.items():
+        if accepted := getattr(check, "keywords", {}).get("choices"):  # as `one_of` makes them
+            assert choices(hints[name]) == set(accepted), name
 
 
 @pytest.mark.parametrize("cls", sorted({type(e) for e in PRIVATE}, key=lambda c: c.__name__), ids=lambda c: c.__name__)

@@ -147,7 +147,7 @@ def test_errors():
         Profile.from_chunks(X[:, X[0] > 0])
     with pytest.raises(ValueError, match="item_names has 2 names for 3 items"):
         Profile.from_chunks(X, item_names=["a", "b"])
-    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+    with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_chunks(X, keep="all")
     with pytest.raises(ValueError) as caught:
         Profile.from_chunks(da.from_array(np.array([["4711", "x"]]), chunks=1))

@@ -131,7 +131,7 @@ def test_errors_come_before_any_chunk_is_read():
         raise AssertionError("read")
         yield
 
-    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+    with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_chunks(chunks(), keep="all")
 
 

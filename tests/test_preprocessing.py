@@ -80,7 +80,7 @@ ONE_TEXT = "item_names must list one name an item, got the one text 'abc'; pass 
 NO_ORDER = "item_names must be in the order of the columns, and a set has no order; pass a list of names."
 NO_NAMES = "item_names must be all strings or all whole numbers, got tuple; rename the items."
 CLASH = "n_items=3, but item_names has 2 names; leave n_items out."
-SIZE = "n_items must be a whole number of at least 1, or None, got {!r}."
+SIZE = "n_items must be None or a positive integer, got {!r}."
 
 
 @pytest.mark.parametrize(

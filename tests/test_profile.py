@@ -268,7 +268,7 @@ def test_repr_shows_sizes_only():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="keep must be 'positions' or 'counts', got 'all'"):
+    with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
         Profile.from_rankings([[0, 1]], keep="all")
     with pytest.raises(ValueError, match="item_names has 3 names for 2 items; give one name an item"):
         Profile.from_rankings([[0, 1]], item_names=["a", "b", "c"])

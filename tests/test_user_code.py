@@ -17,7 +17,7 @@ import sklearn_dprank
 from sklearn_dprank import _scikit_learn, _types
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.mechanisms import MECHANISMS
-from sklearn_dprank.rules import resolve_rule
+from sklearn_dprank.rules import Rule, SortByScore, resolve_rule
 
 USER_CODE = Path(user_code.__file__)
 ROOM_NAMES = (
@@ -88,7 +88,13 @@ def test_public_signatures_have_types(name):
 def test_public_signatures_are_looked_at():
     looked_at = {function.__qualname__ for thing in EVERYTHING.values() for function in signed(thing)}
     assert looked_at >= {"RankAggregator.fit", "RankAggregator.client", "DPBorda.__init__", "Profile.from_chunks"}
-    assert looked_at >= {"Profile.net_wins", "PrivacyGuarantee.parties", "make_mallows", "Rule.asks", "Device.report"}
+    assert looked_at >= {
+        "Statistics.net_wins",
+        "PrivacyGuarantee.parties",
+        "make_mallows",
+        "Rule.asks",
+        "Device.report",
+    }
 
 
 # What is said twice, to two readers
@@ -96,9 +102,9 @@ def test_public_signatures_are_looked_at():
 
 def test_names_of_rules_and_noises_are_those_that_are_known():
     for name in get_args(_types.RuleName):
-        resolve_rule(name, None)
+        assert isinstance(resolve_rule(name, SortByScore()), Rule)
     with pytest.raises(ValueError) as refused:
-        resolve_rule("typo", None)
+        resolve_rule("typo", SortByScore())
     assert str(sorted(get_args(_types.RuleName))) in str(refused.value)
     assert set(get_args(_types.NoiseName)) == set(MECHANISMS)
 

@@ -3,12 +3,13 @@
 from typing import Literal
 
 from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
-from ..base import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, RULE, RankAggregator, StrOptions
+from ..base import RankAggregator
 from ..channels import Central
+from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from ..queries import AllMargins, Histogram
-from ..rules import KemenyRule, Rule, SortByScore, resolve_rule
+from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 
-_PURE_OR_GAUSSIAN = [StrOptions({"laplace", "gaussian"})]
+_PURE_OR_GAUSSIAN = one_of("laplace", "gaussian")
 
 
 class DPBorda(RankAggregator):
@@ -72,10 +73,10 @@ class DPBorda(RankAggregator):
     epsilon = 1 (central, add_remove; simulation only: a seed was given)
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
-        "noise": [StrOptions({"laplace", "gaussian", "knorm"})],
+        "noise": one_of("laplace", "gaussian", "knorm"),
         **NEIGHBORING,
         **CALIBRATION,
         **RANDOM_STATE,
@@ -160,7 +161,7 @@ class DPPairwise(RankAggregator):
 
     optimal_gap_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "noise": _PURE_OR_GAUSSIAN,
@@ -255,7 +256,7 @@ class DPHistogram(RankAggregator):
 
     optimal_gap_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "noise": _PURE_OR_GAUSSIAN,

@@ -1,21 +1,12 @@
 """Aggregators for a trusted curator that compare or draw orders."""
 
-from numbers import Integral
 from typing import Literal
 
 from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
-from ..base import (
-    CALIBRATION,
-    COUNT,
-    DELTA,
-    EPSILON,
-    NEIGHBORING,
-    RANDOM_STATE,
-    Interval,
-    RankAggregator,
-    StrOptions,
-)
+from ..base import RankAggregator
 from ..channels import Central
+from ..checks import check_flag
+from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from ..mechanisms import Exponential
 from ..queries import KemenyUtility, MaxViolatedMargin
 from ..rules import Choose, ChooseNearAnchor, KwikSortRule
@@ -89,13 +80,13 @@ class DPKwikSort(RankAggregator):
 
     optimal_gap_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
-        "noise": [StrOptions({"laplace", "gaussian"})],
-        "max_queries": [None, *COUNT],
-        "on_exhausted": [StrOptions({"coin", "kemeny"})],
-        "strategy": [StrOptions({"quicksort", "binary_insertion"})],
+        "noise": one_of("laplace", "gaussian"),
+        **taken_by(KwikSortRule, "max_queries"),
+        "on_exhausted": one_of("coin", "kemeny"),
+        **taken_by(KwikSortRule, "strategy"),
         **NEIGHBORING,
         **CALIBRATION,
         **RANDOM_STATE,
@@ -194,11 +185,11 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **NEIGHBORING,
-        "sampler": [StrOptions({"auto", "table", "insertion", "blocks", "pair_by_pair"})],
-        "verbose": ["boolean"],
+        "sampler": one_of("auto", *KemenyUtility.samplers),
+        "verbose": check_flag,
         **RANDOM_STATE,
     }
 
@@ -284,9 +275,9 @@ class DPPrudentOrder(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
-        "window": [None, Interval(Integral, 2, 12, closed="both")],
+        **taken_by(ChooseNearAnchor, "window"),
         **NEIGHBORING,
         **RANDOM_STATE,
     }

@@ -1,12 +1,12 @@
 """The classic aggregators: exact answers, no privacy."""
 
-from numbers import Real
-
 from .._types import RandomState, Scores
-from ..base import COUNT, RANDOM_STATE, Interval, RankAggregator
+from ..base import RankAggregator
 from ..channels import Exact
+from ..constraints import RANDOM_STATE
 from ..orders.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
+from ..rules.sort import check_scores
 
 
 class Borda(RankAggregator):
@@ -38,7 +38,7 @@ class Borda(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {}
+    parameter_checks: dict = {}
 
     def _compose(self):
         return Exact(), SortByScore()
@@ -77,7 +77,7 @@ class PositionalRule(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"scores": [str, "array-like"]}
+    parameter_checks: dict = {"scores": check_scores}
 
     def __init__(self, scores: Scores = "borda") -> None:
         self.scores = scores
@@ -119,7 +119,7 @@ class KwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {**RANDOM_STATE}
+    parameter_checks: dict = {**RANDOM_STATE}
 
     def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
@@ -173,11 +173,7 @@ class Kemeny(RankAggregator):
 
     optimal_gap_: float
 
-    _parameter_constraints: dict = {
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "work_limit": [None, *COUNT],
-        "time_limit": [None, Interval(Real, 0, None, closed="neither")],
-    }
+    parameter_checks: dict = {**KemenyRule.parameter_checks}
 
     def __init__(
         self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
@@ -217,7 +213,7 @@ class HierarchicalAggregation(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {}
+    parameter_checks: dict = {}
 
     def _compose(self):
         return Exact(), HierarchicalRule()
@@ -255,7 +251,7 @@ class BradleyTerry(RankAggregator):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: dict = {"ridge": [Interval(Real, 0, None, closed="neither")]}
+    parameter_checks: dict = {**BradleyTerryRule.parameter_checks}
 
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge

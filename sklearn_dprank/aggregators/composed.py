@@ -1,9 +1,18 @@
 """Any channel with any rule."""
 
 from .._types import RandomState, RuleName
-from ..base import RANDOM_STATE, RULE, HasMethods, RankAggregator
+from ..base import RankAggregator
 from ..channels import Channel, Exact
-from ..rules import Rule, SortByScore, resolve_rule
+from ..checks import check_made, shown
+from ..constraints import RANDOM_STATE
+from ..rules import RULE, Rule, SortByScore, resolve_rule
+
+
+def _check_channel(channel, name):
+    """Raise unless `channel` is None or an object that plans."""
+    check_made(channel, name, "channel")
+    if channel is not None and not callable(getattr(channel, "plan", None)):
+        raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {shown(channel)}.")
 
 
 class Aggregator(RankAggregator):
@@ -60,7 +69,7 @@ class Aggregator(RankAggregator):
     reports_refused_: dict[str, int]
     local_epsilon_: float
 
-    _parameter_constraints: dict = {"channel": [None, HasMethods(["plan"]), type], **RULE, **RANDOM_STATE}
+    parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 
     def __init__(
         self, channel: Channel | None = None, rule: RuleName | Rule | None = None, random_state: RandomState = None
@@ -70,7 +79,4 @@ class Aggregator(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        if isinstance(self.channel, type):
-            name = self.channel.__name__
-            raise ValueError(f"channel must be a channel object, got the class {name}; use channel={name}().")
         return Exact() if self.channel is None else self.channel, resolve_rule(self.rule, SortByScore())

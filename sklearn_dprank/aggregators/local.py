@@ -1,13 +1,14 @@
 """Aggregators that trust nobody and hear from each voter once."""
 
-from numbers import Real
 from typing import Literal
 
 from .._types import Amount, Calibration, RandomState, RuleName
-from ..base import CALIBRATION, COUNT, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
+from ..base import RankAggregator
 from ..channels import Local
+from ..checks import check_delta
+from ..constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
 from ..randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
-from ..rules import BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
+from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 
 
 def _pairwise_randomizer(name, n_queries, calibration, delta=None):
@@ -91,17 +92,17 @@ class LDPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
     reports_accepted_: int
     reports_refused_: dict[str, int]
-    optimal_gap_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
-        "n_queries": [None, *COUNT],
-        "randomizer": [StrOptions({"rr", "laplace", "gaussian", "djw"})],
+        "n_queries": COUNT_OR_NONE,
+        "randomizer": one_of("rr", "laplace", "gaussian", "djw"),
         **RULE,
         **CALIBRATION,
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
+        "delta": or_none(check_delta),
         **RANDOM_STATE,
     }
 
@@ -191,10 +192,10 @@ class LDPKwikSort(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
-        "n_queries": [None, *COUNT],
-        "randomizer": [StrOptions({"rr", "laplace"})],
+        "n_queries": COUNT_OR_NONE,
+        "randomizer": one_of("rr", "laplace"),
         **CALIBRATION,
         **RANDOM_STATE,
     }
@@ -274,7 +275,7 @@ class LDPBorda(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
 
-    _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

@@ -1,8 +1,9 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
 from .._types import Amount, RandomState
-from ..base import COUNT, EPSILON, RANDOM_STATE, RankAggregator
+from ..base import RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
+from ..constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
 
 
@@ -59,7 +60,7 @@ class LDPQuickSort(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
 
-    _parameter_constraints: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
@@ -128,7 +129,7 @@ class LDPGroupKwikSort(RankAggregator):
     reports_refused_: dict[str, int]
     optimal_gap_: float
 
-    _parameter_constraints: dict = {**EPSILON, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
@@ -190,7 +191,7 @@ class LDPAdaptivePairs(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
 
-    _parameter_constraints: dict = {**EPSILON, "n_rounds": COUNT, **RANDOM_STATE}
+    parameter_checks: dict = {**EPSILON, **taken_by(AdaptiveBradleyTerryRule, "n_rounds"), **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

@@ -1,14 +1,15 @@
 """Aggregators that trust a shuffler."""
 
-from numbers import Real
 from typing import Literal
 
 from .._types import Amount, RandomState, RuleName
-from ..base import COUNT, DELTA, EPSILON, RANDOM_STATE, RULE, Interval, RankAggregator, StrOptions
+from ..base import RankAggregator
 from ..channels import Shuffle
-from ..rules import BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
+from ..checks import check_epsilon
+from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
+from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
-_LOCAL = {"local_epsilon": [None, Interval(Real, 0, None, closed="neither")], "min_reports": [None, *COUNT]}
+_LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
 
 
 class ShufflePairwise(RankAggregator):
@@ -83,16 +84,16 @@ class ShufflePairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
-    optimal_gap_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "n_queries": COUNT,
-        "pairs": [StrOptions({"hidden", "assigned"})],
+        "pairs": one_of("hidden", "assigned"),
         **RULE,
         **_LOCAL,
         **RANDOM_STATE,
@@ -195,11 +196,11 @@ class ShuffleHierarchical(RankAggregator):
     reports_refused_: dict[str, int]
     local_epsilon_: float
 
-    _parameter_constraints: dict = {
+    parameter_checks: dict = {
         **EPSILON,
         **DELTA,
         "n_queries": COUNT,
-        "randomizer": [StrOptions({"gaussian", "rr"})],
+        "randomizer": one_of("gaussian", "rr"),
         **_LOCAL,
         **RANDOM_STATE,
     }

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount, Calibration, Neighboring, NoiseName
+from ..checks import Check, check_made, check_parameters, shown
+from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism
-from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
@@ -24,6 +25,20 @@ class _Price(NamedTuple):
     mechanism: Calibrated
     times: int
     epsilon: Fraction
+
+
+def _check_noise(noise, name):
+    """Raise unless `noise` is a mechanism, or the name of one."""
+    made = not isinstance(noise, type) and hasattr(noise, "calibrated")
+    if noise not in MECHANISMS if isinstance(noise, str) else not made:
+        raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
+
+
+def _check_release(release, name):
+    """Raise unless `release` is None or a query."""
+    check_made(release, name, "query")
+    if release is not None and not isinstance(release, Query):
+        raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
 
 
 class Central(BaseEstimator):
@@ -53,6 +68,15 @@ class Central(BaseEstimator):
     >>> print(Central(epsilon=0.5).plan([Ask(NetWins())], n_items=10).guarantee)
     epsilon = 0.5 (central, add_remove)
     """
+
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        **DELTA,
+        "noise": _check_noise,
+        "release": _check_release,
+        **NEIGHBORING,
+        **CALIBRATION,
+    }
 
     def __init__(
         self,
@@ -141,19 +165,10 @@ class Central(BaseEstimator):
         return sensitivity._replace(l1=l1)
 
     def _mechanism(self):
-        if isinstance(self.noise, str) and self.noise in MECHANISMS:
-            return MECHANISMS[self.noise]
-        if isinstance(self.noise, (str, type)) or not hasattr(self.noise, "calibrated"):
-            raise ValueError(f"noise must be one of {list(MECHANISMS)} or a mechanism object, got {self.noise!r}.")
-        return self.noise
+        return MECHANISMS[self.noise] if isinstance(self.noise, str) else self.noise
 
     def _check(self):
-        if isinstance(self.release, type):
-            name = self.release.__name__
-            raise ValueError(f"release must be a query object, got the class {name}; use release={name}().")
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_neighboring(self.neighboring)
+        check_parameters(self)
         pure = self._mechanism().pure
         if not pure and self.delta == 0:
             raise ValueError(
@@ -164,8 +179,6 @@ class Central(BaseEstimator):
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."
             )
-        if self.calibration not in ("exact", "published"):
-            raise ValueError(f"calibration must be 'exact' or 'published', got {self.calibration!r}.")
 
 
 class _CentralPoll:

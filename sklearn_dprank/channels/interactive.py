@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import check_epsilon
 from ..devices import interactive as voters_half
 from ..devices.protocol import FLIP_GRID, digest
-from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile

@@ -5,8 +5,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from ..checks import check_epsilon
 from ..devices.protocol import digest
-from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import PairTallies, Publication

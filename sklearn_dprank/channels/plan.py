@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import check_number, check_whole
 from ..privacy.bits import Bits, BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
@@ -137,10 +137,8 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """
     name = type(channel).__name__
     for ask in asks:
-        if not isinstance(ask.times, Integral) or ask.times < 1:
-            raise ValueError(f"{name} cannot give {ask.times!r} answers to {ask.query}; times must be at least 1.")
-        if not ask.share > 0:
-            raise ValueError(f"{name} cannot answer {ask.query} for {ask.share!s} of the budget; use a positive share.")
+        check_whole(ask.times, f"times of {ask.query}")
+        check_number(ask.share, f"share of {ask.query}", above=0)
     shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
     if shares > 1:
         raise ValueError(f"{name} has one budget, but the rule's asks claim {shares} of it; let shares add up to 1.")

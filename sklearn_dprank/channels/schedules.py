@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
+from ..privacy.questions import group_load
 from ..queries import PairMargin, PairTallies
-from ..theory.alabi import group_load
 
 
 class Terms(NamedTuple):

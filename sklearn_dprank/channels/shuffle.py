@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import check_delta, check_epsilon
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest
-from ..privacy.checks import check_delta, check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile

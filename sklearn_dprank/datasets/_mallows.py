@@ -1,13 +1,13 @@
 """Mallows' model: rankings scattered about a centre."""
 
 from math import expm1, log
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._types import RandomState
-from ._arguments import as_generator, check_size
+from ..checks import check_number, check_whole
+from ._random import as_generator
 
 
 def make_mallows(
@@ -68,12 +68,11 @@ def make_mallows(
     >>> X.mean(axis=0).argsort()  # item 1 is first in the centre, then 2, 3 and 0
     array([1, 2, 3, 0])
     """
-    check_size("n_voters", n_voters)
-    check_size("n_items", n_items)
-    if not isinstance(phi, Real) or not 0 <= float(phi) <= 1:
-        raise ValueError(f"phi must be a number in [0, 1] (0: only the centre, 1: uniform), got {phi!r}.")
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
+    check_number(phi, "phi", least=0, most=1)
     rng = as_generator(random_state)
-    center = rng.permutation(n_items) if center is None else _check_center(center, n_items)
+    places = rng.permutation(n_items) if center is None else _check_center(center, n_items)
 
     # One row a place of the centre, one column a voter: every step is a few passes over short rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
@@ -81,7 +80,7 @@ def make_mallows(
         earlier = positions[:place]
         positions[place] = place - _overtaken(place, float(phi), n_voters, rng)
         earlier += earlier >= positions[place]
-    return positions[center].T.astype(np.int64, order="C")
+    return positions[places].T.astype(np.int64, order="C")
 
 
 def _overtaken(n_earlier, phi, size, rng):

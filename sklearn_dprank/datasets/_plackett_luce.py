@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._types import RandomState
-from ._arguments import as_generator, check_size
+from ..checks import check_whole
+from ._random import as_generator
 
 
 def make_plackett_luce(
@@ -52,8 +53,8 @@ def make_plackett_luce(
     >>> X.mean(axis=0).argsort()
     array([1, 2, 0])
     """
-    check_size("n_voters", n_voters)
-    check_size("n_items", n_items)
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
     rng = as_generator(random_state)
     weights = rng.standard_exponential(n_items) if weights is None else _check_weights(weights, n_items)
 

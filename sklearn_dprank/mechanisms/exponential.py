@@ -62,7 +62,7 @@ class Exponential(BaseEstimator):
     >>> from sklearn_dprank.rules import Choose
     >>> channel = Central(epsilon=2.0, noise=Exponential(sampler="insertion"))
     >>> print(channel.plan(Choose().asks(30), n_items=30).guarantee)
-    epsilon = 2 (central, add_remove; double precision...)
+    epsilon = 2 (central, add_remove)
     """
 
     answers_with: Literal["vector", "order"] = "order"

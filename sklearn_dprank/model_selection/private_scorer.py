@@ -8,9 +8,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import RankAggregator
+from ..checks import check_epsilon, check_neighboring
 from ..mechanisms import Laplace
 from ..privacy.bits import Bits
-from ..privacy.checks import check_epsilon, check_neighboring
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.noise import round_down
 from ..privacy.owed import mixing_step

@@ -35,9 +35,9 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import RankAggregator
+from ..checks import check_epsilon
 from ..fitted import clear_fitted
 from ..privacy.bits import SecureBits, SeededBits, seed_sequence
-from ..privacy.checks import check_epsilon
 from ..privacy.guarantee import PrivacyGuarantee
 from ._draw_count import draw_count, eta_of, gamma_of
 from ._private_candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..aggregators import DPBorda, DPPrudentOrder, LDPBorda, LDPPairwise, ShufflePairwise
+from ..checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.calibration import gaussian_sigma
-from ..privacy.checks import check_delta, check_epsilon, check_neighboring
 from ..privacy.shuffle_groups import composed_local_epsilon
 from ..profile import Shape
 from ..queries import NetWins, n_pairs

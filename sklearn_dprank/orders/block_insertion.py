@@ -1,4 +1,4 @@
-"""Exact sampling of orders by insertion of whole blocks: for more items than `insertion` can take one by one.
+"""Exact sampling of orders by their Kendall cost, by insertion of whole blocks: for 60 items and more.
 
 A core of items is drawn exactly by subset dynamic programming. Then each block B is merged at once into the order pi of
 the items placed so far, gap by gap. With G the mass of the ways to have placed the subset S of B by the current gap,
@@ -15,30 +15,23 @@ from functools import lru_cache
 import numpy as np
 
 from .choice import draw_each
-from .insertion import accepted_in_order, checked_margins, gap_costs, insertion_order, least_gap_costs
+from .insertion import gap_costs, insertion_order, least_gap_costs
 from .partition import PartitionTable
-
-_BATCHES = (32, 128)  # merges at once: 24 MB of masses for blocks of 7 among 100 items
+from .sampler import RejectionSampler, checked_margins
+from .subsets import subsets_of
 
 
 @lru_cache(maxsize=8)
 def _growth(n):
-    """Return for each size of a set its (mask, item, mask without the item), arrays of shape (sets, size)."""
-    masks = np.arange(2**n)
-    has = (masks[:, None] >> np.arange(n) & 1).astype(bool)
-    layers = []
-    for size in range(1, n + 1):
-        sets = masks[has.sum(axis=1) == size]
-        items = np.nonzero(has[sets])[1].reshape(-1, size)
-        layers.append((sets, items, sets[:, None] ^ (1 << items)))
-    return layers
+    """Return the layers of the subsets from one item on, and the rank of each subset without each item, (2**n, n)."""
+    subsets = subsets_of(n)
+    without = subsets.rank[subsets.masks[:, None] & ~(1 << np.arange(n))]
+    return [subsets.layer(size) for size in range(1, n + 1)], without
 
 
 def _joining(margins, scale):
-    """Return exp(-price of item i right after the set S), shape (2**n, n): S goes before i."""
-    n = len(margins)
-    inside = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    return np.exp(-scale * (inside @ np.maximum(0, margins).T))
+    """Return exp(-price of item i right after the set S), shape (2**n, n), by rank: S goes before i."""
+    return np.exp(-scale * (subsets_of(len(margins)).has @ np.maximum(0, margins).T))
 
 
 def _masses(weights, joining):
@@ -54,14 +47,17 @@ def _masses(weights, joining):
     Returns
     -------
     ndarray of shape (gaps, 2**n, rows)
+        By rank.
     """
-    layers = [(sets, items, rest, joining[rest, items][:, :, None]) for sets, items, rest in _growth(joining.shape[1])]
+    layers, _ = _growth(joining.shape[1])
+    prices = [joining[rest, items][:, :, None] for _, items, rest in layers]
     table = np.zeros((len(weights), len(joining), weights.shape[2]))
     mass = np.zeros(table.shape[1:])
     mass[0] = 1
     for gap, weight in enumerate(weights):
-        for sets, items, rest, price in layers:  # smaller sets first: any sequence of items may share the gap
-            mass[sets] += (mass[rest] * weight[items] * price).sum(axis=1)
+        # smaller sets first: any sequence of items may share the gap
+        for (ranks, items, rest), price in zip(layers, prices, strict=True):
+            mass[ranks] += (mass[rest] * weight[items] * price).sum(axis=1)
         table[gap] = mass
     return table
 
@@ -70,28 +66,27 @@ def _placements(table, weights, joining, bits):
     """Draw one merge a row, backward; return the gap of each block item and its place among them, (rows, n)."""
     n_gaps, n, rows = weights.shape
     gaps, places = np.zeros((rows, n), dtype=np.int64), np.zeros((rows, n), dtype=np.int64)
-    mask = np.full(rows, 2**n - 1)
-    left = np.full(rows, n)
-    items = np.arange(n)
+    has, (_, without) = subsets_of(n).has, _growth(n)
+    merged = np.full(rows, 2**n - 1)  # the set of the items that are merged up to the current gap, by rank
+    left, items = np.full(rows, n), np.arange(n)
     for gap in range(n_gaps - 1, -1, -1):
         here = np.flatnonzero(left)  # rows that may still have an item in this gap
         while len(here):
-            now = mask[here, None]
-            inside = (now >> items & 1).astype(bool)
-            rest = np.where(inside, now ^ (1 << items), 0)
-            last = inside * table[gap, rest, here[:, None]] * weights[gap, :, here] * joining[rest, items]
-            earlier = table[gap - 1, mask[here], here] if gap else np.zeros(len(here))
+            now = merged[here]
+            rest = without[now]
+            last = has[now] * table[gap, rest, here[:, None]] * weights[gap, :, here] * joining[rest, items]
+            earlier = table[gap - 1, now, here] if gap else np.zeros(len(here))
             with np.errstate(divide="ignore"):
                 pick = draw_each(np.log(np.column_stack([last, earlier])), bits)
             here, item = here[pick < n], pick[pick < n]
             left[here] -= 1
             gaps[here, item], places[here, item] = gap, left[here]
-            mask[here] ^= 1 << item
+            merged[here] = without[merged[here], item]
             here = here[left[here] > 0]
     return gaps, places
 
 
-class BlockInsertionSampler:
+class BlockInsertionSampler(RejectionSampler):
     """The law of orders with probability proportional to exp(-scale * Kendall cost), by insertion of blocks.
 
     The law is that of `insertion.InsertionSampler`. A try costs a hundred times more and needs far fewer
@@ -109,6 +104,8 @@ class BlockInsertionSampler:
         How many items are drawn by subset dynamic programming, at least 1.
     block : int, default=7
         How many items are merged at once, from 1 to 10.
+    clock : callable of () -> callable of (seconds), or None, default=None
+        Started for each draw, and shown the seconds elapsed after each batch of tries: for a progress bar.
 
     Raises
     ------
@@ -126,17 +123,21 @@ class BlockInsertionSampler:
     >>> import numpy as np
     >>> from sklearn_dprank.privacy.bits import SeededBits
     >>> sampler = BlockInsertionSampler(np.subtract.outer(np.arange(30), np.arange(30)), scale=20.0)
-    >>> bool(np.all(sampler.sample(1, SeededBits(np.random.SeedSequence(0))) == np.arange(29, -1, -1)))
+    >>> bool(np.all(sampler.draw(SeededBits(np.random.SeedSequence(0))) == np.arange(29, -1, -1)))
     True
     """
 
-    def __init__(self, margins, scale, order="borda", core=16, block=7):
-        margins = checked_margins(margins, scale)
+    _batches = (32, 128)  # merges at once: 24 MB of masses for blocks of 7 among 100 items
+
+    def __init__(self, margins, scale, order="borda", core=16, block=7, clock=None):
+        super().__init__(clock)
+        margins = checked_margins(margins, scale, antisymmetric=True)
         if core < 1:
             raise ValueError(f"core must be at least 1, got {core!r}.")
         if not 1 <= block <= 10:
             raise ValueError(f"block must be from 1 to 10, got {block!r}.")
         self._order = insertion_order(margins, scale, order)
+        self.n_items = len(margins)
         self._margins, self._scale = margins[np.ix_(self._order, self._order)], scale
         self._core = PartitionTable(np.maximum(0, self._margins[:core, :core].T), scale)
         self._blocks = []
@@ -162,25 +163,6 @@ class BlockInsertionSampler:
             orders = _merge(orders[kept], items, gaps, places)
         return self._order[orders]
 
-    def sample(self, size, bits, on_try=None):
-        """Draw independent orders, however long it takes.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
-        on_try : callable, optional
-            Called after each batch of tries with the seconds elapsed, and nothing else: for a progress bar.
-
-        Returns
-        -------
-        array of int, shape (size, n_items)
-            One order a row, best first.
-        """
-        return accepted_in_order(self.tries, size, len(self._order), bits, on_try, *_BATCHES)
-
 
 def _merge(orders, items, gaps, places):
     """Return the orders with each item in its gap; items that share a gap follow their places."""
@@ -190,41 +172,3 @@ def _merge(orders, items, gaps, places):
     )
     merged = np.column_stack([orders, np.tile(items, (len(orders), 1))])
     return np.take_along_axis(merged, np.argsort(keys, axis=1), axis=1)
-
-
-def sample_by_blocks(margins, scale, bits, size=1, order="borda", core=16, block=7, on_try=None):
-    """Draw orders from `BlockInsertionSampler(margins, scale, order, core, block)`.
-
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        W = C - C.T, where C[i, j] voters prefer i to j.
-    scale : float
-        The probability of an order is proportional to exp(-scale * its Kendall cost).
-    bits : BitSource
-        Where the randomness comes from.
-    size : int, default=1
-        How many orders.
-    order : {"borda", "smallest_last", "index"} or array of int, default="borda"
-        The order of insertion.
-    core : int, default=16
-        How many items are drawn by subset dynamic programming.
-    block : int, default=7
-        How many items are merged at once.
-    on_try : callable, optional
-        Called after each batch of tries with the seconds elapsed.
-
-    Returns
-    -------
-    array of int, shape (size, n_items)
-        One order a row, best first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> bits = SeededBits(np.random.SeedSequence(0))
-    >>> sample_by_blocks(np.array([[0, -60], [60, 0]]), 1.0, bits, core=1, block=1).tolist()
-    [[1, 0]]
-    """
-    return BlockInsertionSampler(margins, scale, order, core, block).sample(size, bits, on_try)

@@ -1,8 +1,8 @@
-"""Drawing one of several options by the logs of their weights, however unlikely.
+"""Drawing one of several options by its weight, however unlikely it is.
 
-The options are lined up from the least likely to the most, so that sums of small weights are not lost beside large
-ones, and the uniform number that picks one has full relative precision (`bits.log_uniform`): an option of
-probability e^-1000 has that probability, and comes when it is due.
+Weights come as their logs. The options are lined up from the least likely to the most, so that sums of small weights
+are not lost beside large ones, and the uniform number that picks one has full relative precision
+(`bits.log_uniform`): an option of probability e^-1000 has that probability, and comes when it is due.
 """
 
 from bisect import bisect_right
@@ -40,6 +40,31 @@ class Choice:
     def draw(self, bits):
         """Draw the index of an option."""
         return self.at(bits.one_log_uniform())
+
+
+class CountedChoice:
+    """One of several options by how many ways each comes about: exactly, for whole numbers.
+
+    Parameters
+    ----------
+    counts : array of int, or of float without fractions, shape (k,)
+        Their sum is at least 1 and at most 2**53; an option of 0 is never drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.choice import CountedChoice
+    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> CountedChoice(np.array([0.0, 3.0, 0.0])).draw(SeededBits(0))
+    1
+    """
+
+    def __init__(self, counts):
+        self._cumulative = [int(count) for count in counts.cumsum()]
+
+    def draw(self, bits):
+        """Draw the index of an option."""
+        return bisect_right(self._cumulative, bits.integer(self._cumulative[-1]))
 
 
 def _lined_up(log_weights):

@@ -1,4 +1,4 @@
-"""Circles of items: what no order can satisfy."""
+"""Circles of items, which no order can satisfy: those that a fraction of an order violates, and what they must cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Exact sampling of orders by insertion with rejection: probability proportional to exp(-scale * Kendall cost).
+"""Exact sampling of orders by their Kendall cost, by insertion of item after item with rejection.
 
 Items are inserted one by one. A gap g of the current order costs item i what its reversed pairs cost, and whatever
 the order of the items T placed so far, the gap with p of them before it costs at least
@@ -10,14 +10,10 @@ each insertion with probability (total weight) / U and picks the gap in proporti
 with probability (weight of the order) / (product of the U): an accepted try has exactly the law wanted.
 """
 
-import time
-
 import numpy as np
-from scipy.special import log_expit
 
 from .choice import draw_each
-
-_BATCHES = (256, 4096)  # tries at once: first, and at most
+from .sampler import RejectionSampler, checked_margins
 
 
 def insertion_order(margins, scale, order="borda"):
@@ -42,7 +38,7 @@ def insertion_order(margins, scale, order="borda"):
     >>> insertion_order([[0, -1, 4], [1, 0, 2], [-4, -2, 0]], 0.1).tolist()
     [0, 1, 2]
     """
-    margins = checked_margins(margins, scale)
+    margins = checked_margins(margins, scale, antisymmetric=True)
     n_items = len(margins)
     if not isinstance(order, str):
         order = np.asarray(order)
@@ -72,18 +68,6 @@ def _smallest_last(margins, scale):
     return np.array([*left, *order[::-1]])
 
 
-def checked_margins(margins, scale):
-    """Return margins as an array, or raise the errors of the samplers of Kendall orders."""
-    margins = np.asarray(margins)
-    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) == 0:
-        raise ValueError(f"margins must be a non-empty square matrix, got shape {margins.shape}.")
-    if not np.all(np.isfinite(margins)) or not np.array_equal(margins, -margins.T):
-        raise ValueError("margins must be finite and antisymmetric: counts - counts.T, not counts.")
-    if not 0 <= scale < np.inf:
-        raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
-    return margins
-
-
 def _cost_first(row, scale):
     """Return the price of placing an item, whose margins are `row`, before all of the others."""
     return scale * np.maximum(0, -row).sum()
@@ -111,7 +95,7 @@ def insert_at(orders, item, gap):
     return out
 
 
-class InsertionSampler:
+class InsertionSampler(RejectionSampler):
     """The law of orders with probability proportional to exp(-scale * Kendall cost), by insertion with rejection.
 
     The Kendall cost of an order is the number of strict pairwise opinions of the voters that it contradicts; orders
@@ -126,6 +110,8 @@ class InsertionSampler:
         if they replace one: one monotone cost, no factor 2 for added or removed ballots.
     order : {"borda", "smallest_last", "index"} or array of int, default="borda"
         The order of insertion, see `insertion_order`; it decides the number of tries.
+    clock : callable of () -> callable of (seconds), or None, default=None
+        Started for each draw, and shown the seconds elapsed after each batch of tries: for a progress bar.
 
     Raises
     ------
@@ -135,9 +121,8 @@ class InsertionSampler:
     Notes
     -----
     The number of tries is geometric with mean (product of the bounds) / (total weight), which is unbounded: a few to a
-    thousand for Mallows ballots of up to 45 items in Borda order, hopeless for margins with strong cycles. There is no
-    cap and no timeout, because an answer that depends on how long a draw took would reveal more than epsilon
-    accounts for; for the same reason neither the tries nor the time may be published. The bounds are enlarged
+    thousand for Mallows ballots of up to 45 items in Borda order, hopeless for margins with strong cycles. As
+    `RejectionSampler` says, there is no cap and no timeout, and nothing of it may be published. The bounds are enlarged
     by 1e-12 so that rounding never makes a probability of acceptance exceed 1. Both acceptance and gap are drawn with
     relative precision, so that an order comes as often as is owed, however seldom that is.
 
@@ -152,13 +137,15 @@ class InsertionSampler:
     >>> import numpy as np
     >>> from sklearn_dprank.privacy.bits import SeededBits
     >>> sampler = InsertionSampler(50 * np.subtract.outer(np.arange(30), np.arange(30)), scale=0.1)
-    >>> bool(np.all(sampler.sample(1, SeededBits(np.random.SeedSequence(0))) == np.arange(29, -1, -1)))
+    >>> bool(np.all(sampler.draw(SeededBits(np.random.SeedSequence(0))) == np.arange(29, -1, -1)))
     True
     """
 
-    def __init__(self, margins, scale, order="borda"):
-        self._margins, self._scale = checked_margins(margins, scale), scale
+    def __init__(self, margins, scale, order="borda", clock=None):
+        super().__init__(clock)
+        self._margins, self._scale = checked_margins(margins, scale, antisymmetric=True), scale
         self._order = insertion_order(margins, scale, order)
+        self.n_items = len(self._order)
         self._log_bounds = []
         for k in range(1, len(self._order)):
             costs = least_gap_costs(self._margins[self._order[k], self._order[:k]], scale)
@@ -178,130 +165,3 @@ class InsertionSampler:
             if len(orders) == 0:
                 return np.empty((0, len(self._order)), dtype=np.int64)
         return self._order[orders]
-
-    def sample(self, size, bits, on_try=None):
-        """Draw independent orders, however long it takes.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
-        on_try : callable, optional
-            Called after each batch of tries with the seconds elapsed, and nothing else: for a progress bar.
-
-        Returns
-        -------
-        array of int, shape (size, n_items)
-            One order a row, best first.
-        """
-        return accepted_in_order(self.tries, size, len(self._order), bits, on_try, *_BATCHES)
-
-
-def accepted_in_order(tries, size, n_items, bits, on_try, batch, largest):
-    """Return the first `size` accepted rows of growing batches of tries."""
-    start = time.monotonic()
-    out = np.empty((size, n_items), dtype=np.int64)
-    done = 0
-    while done < size:
-        rows = tries(batch, bits)[: size - done]
-        out[done : done + len(rows)] = rows
-        done += len(rows)
-        batch = min(2 * batch, largest)
-        if on_try is not None:
-            on_try(time.monotonic() - start)
-    return out
-
-
-def sample_by_insertion(margins, scale, bits, size=1, order="borda", on_try=None):
-    """Draw orders from `InsertionSampler(margins, scale, order)`.
-
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        W = C - C.T, where C[i, j] voters prefer i to j.
-    scale : float
-        The probability of an order is proportional to exp(-scale * its Kendall cost).
-    bits : BitSource
-        Where the randomness comes from.
-    size : int, default=1
-        How many orders.
-    order : {"borda", "smallest_last", "index"} or array of int, default="borda"
-        The order of insertion.
-    on_try : callable, optional
-        Called after each batch of tries with the seconds elapsed.
-
-    Returns
-    -------
-    array of int, shape (size, n_items)
-        One order a row, best first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> sample_by_insertion(np.array([[0, -60], [60, 0]]), 1.0, SeededBits(np.random.SeedSequence(0))).tolist()
-    [[1, 0]]
-    """
-    return InsertionSampler(margins, scale, order).sample(size, bits, on_try)
-
-
-def sample_pair_by_pair(margins, scale, bits):
-    """Draw one order with Hay et al.'s own variables, one pair at a time: for comparison, and for few items.
-
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        W = C - C.T, where C[i, j] voters prefer i to j.
-    scale : float
-        The probability of an order is proportional to exp(-scale * its Kendall cost).
-    bits : BitSource
-        Where the randomness comes from.
-
-    Returns
-    -------
-    array of int, shape (n_items,)
-        The items, best first.
-
-    Notes
-    -----
-    Item j is compared with items 0, ..., j - 1 in turn. A comparison that earlier ones decide has one value left, of
-    weight exp(-X), and is accepted with probability weight / (weight of both values); a free one is always accepted.
-    The paper adapts its proposals after rejections, which changes the time and not the law; here every try starts anew.
-    Either way the bound is the product over all pairs of 1 + exp(-scale * abs(W)): for Mallows ballots its log exceeds
-    that of the total weight by 36 at 15 items and by 548 at 45, so that the draw never ends, where insertion of whole
-    items in Borda order loses 5 to 7.
-
-    References
-    ----------
-    .. [1] M. Hay, L. Elagina and G. Miklau, "Differentially Private Rank Aggregation", SDM 2017, Section 4.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> sample_pair_by_pair(np.array([[0, -60], [60, 0]]), 1.0, SeededBits(np.random.SeedSequence(0))).tolist()
-    [1, 0]
-    """
-    margins = checked_margins(margins, scale)
-    against = log_expit(-scale * np.abs(margins))  # log chance of each pair against its majority, if it is free
-    while (order := _pairwise_try(margins > 0, against, bits)) is None:
-        pass
-    return np.array(order)
-
-
-def _pairwise_try(wins, against, bits):
-    order = [0]
-    for item in range(1, len(wins)):
-        turned = bits.log_uniform(item) < against[item, :item]
-        low, high = 0, item  # the gap is one of low, ..., high
-        for other in range(item):
-            place = order.index(other)
-            forward = wins[other, item] != turned[other]  # other before item
-            if low <= place < high:
-                low, high = (place + 1, high) if forward else (low, place)
-            elif forward != (place < low):  # both values proposed, only one consistent
-                return None
-        order.insert(low, item)
-    return order

@@ -124,16 +124,13 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
             continue
         inside = _within(beyond, part)
         if len(part) <= max_dp:
-            order, total = _first_optimum(inside)
-            proved = total
-            work.spend(_SET * len(part) << len(part) - 1)
+            found = _first_optimum(inside, work)
         else:
             elsewhere = outside // len(large) + _over_pairs(_within(least, part))
-            search = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), bits)
+            found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), bits)
             waiting -= 1
-            order, total, proved = search.order, search.value, search.bound
-        parts[index] = part[order]
-        value, bound = value + total, bound + proved
+        parts[index] = part[found.order]
+        value, bound = value + found.value, bound + found.bound
     order = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
     return MinimumOrder(order, value * unit, bound * unit)
 
@@ -193,12 +190,15 @@ def _over_pairs(matrix):
     return int(matrix.sum()) // 2
 
 
-def _first_optimum(cost):
+def _first_optimum(cost, work):
     """`best_order`, with no checks for few items, where they would take as long as the rest."""
+    work.spend(_SET * len(cost) << len(cost) - 1)
     if len(cost) > FEW:
-        return best_order(cost)
-    order, gain = best_of_few(-cost)
-    return order, -gain
+        order, total = best_order(cost)
+    else:
+        order, gain = best_of_few(-cost)
+        total = -gain
+    return MinimumOrder(order, total, total)
 
 
 def _integers(cost):

@@ -1,7 +1,8 @@
-"""Linear extensions: counting, uniform sampling, and the orders of small maximum violated margin.
+"""The prudent order: exact sampling of orders by the largest margin that they violate, for up to 16 items.
 
-A linear extension of a relation `before` is an order of the items that puts i before j whenever before[i, j]. Its
-prefixes are down-sets (sets that contain whatever must come before their items), so with f(empty) = 1,
+The orders that violate no margin above a threshold are the linear extensions of a relation. A linear extension of a
+relation `before` is an order of the items that puts i before j whenever before[i, j]. Its prefixes are down-sets (sets
+that contain whatever must come before their items), so with f(empty) = 1,
 
     f(S) = [S is a down-set] * sum over x in S of f(S - x)
 
@@ -9,93 +10,73 @@ counts the extensions of the relation restricted to S. All thresholds of a weigh
 a down-set of {W > v} exactly when v >= max of W[outside, inside].
 """
 
-from bisect import bisect_right
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import comb
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from .choice import Choice
+from .choice import Choice, CountedChoice
+from .sampler import OrderSampler, checked_margins
+from .subsets import OneByOne, over_subsets, subsets_of
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
 
 
 @lru_cache(maxsize=4)
-def _lattice(n_items):
-    """Return, by number of items, the masks of the subsets; the rank of each mask; and the links to smaller sets.
-
-    links[p] is the 0/1 matrix whose row for S has a one for each S - x, S of p + 1 items.
-    """
-    masks = np.arange(2**n_items)
-    sizes = (masks[:, None] >> np.arange(n_items) & 1).sum(axis=1)
-    layers = [np.flatnonzero(sizes == p) for p in range(n_items + 1)]
-    rank = np.empty(2**n_items, dtype=np.int64)
-    for layer in layers:
-        rank[layer] = np.arange(len(layer))
-    links = []
+def _links(n_items):
+    """Return for p = 0, 1, ... the 0/1 matrix whose row for S has a one for each S - x, S of p + 1 items."""
+    subsets, links = subsets_of(n_items), []
     for p in range(n_items):
-        upper = layers[p + 1]
-        bits = np.nonzero(upper[:, None] >> np.arange(n_items) & 1)[1].reshape(-1, p + 1)
-        smaller = rank[upper[:, None] ^ (1 << bits)]
-        starts = np.arange(len(upper) + 1) * (p + 1)
-        links.append(csr_array((np.ones(smaller.size), smaller.ravel(), starts), shape=(len(upper), len(layers[p]))))
-    return layers, rank, links
+        _, items, rest = subsets.layer(p + 1)
+        smaller = rest - subsets.starts[p]
+        starts = np.arange(len(items) + 1) * (p + 1)
+        shape = (len(items), comb(n_items, p))
+        links.append(csr_array((np.ones(smaller.size), smaller.ravel(), starts), shape=shape))
+    return links
 
 
 def _opening_level(level):
     """Return for each mask S the largest level[i, j] with i outside and j inside S (0 if none)."""
-    n_items = len(level)
-    opening = np.zeros(2**n_items, dtype=level.dtype)
-    worst = np.zeros(2**n_items, dtype=level.dtype)
-    inside = np.zeros(2**n_items, dtype=bool)
-    for item in range(n_items):
-        for bit in range(n_items):  # double: add one more possible member
-            half = 1 << bit
-            np.maximum(worst[:half], level[item, bit], out=worst[half : 2 * half])
-        inside.reshape(-1, 2, 1 << item)[:] = [[False], [True]]
-        np.maximum(opening, np.where(inside, 0, worst), out=opening)
-    return opening
+    worst = over_subsets(level, np.maximum)  # over the members of S, for each i
+    for item, row in enumerate(worst):
+        row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
+    return worst.max(axis=0)
 
 
-def _count_table(level, n_levels):
-    """Return f by number of items: an array (sets, n_levels) for each, column k for the relation level > k."""
-    layers, _, links = _lattice(len(level))
-    opening = _opening_level(level)
-    every = np.arange(n_levels)
-    table = [np.ones((1, n_levels))]
-    for layer, link in zip(layers[1:], links, strict=True):
-        counts = link @ table[-1]
-        counts[every < opening[layer, None]] = 0
-        table.append(counts)
-    return table
+class _Counts:
+    """How many orders are linear extensions of the relations level > 0, 1, ..., n_levels - 1, and draws of them.
 
+    Attributes
+    ----------
+    of_all : array of float, shape (n_levels,)
+        The numbers, exactly.
+    """
 
-class _Extensions:
-    """Uniform draws of extensions, by the numbers of `_count_table`: the last item first, by exact integers."""
-
-    def __init__(self, table):
-        self._table = table
-        self._rank = _lattice(len(table) - 1)[1]
-        self._choices: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    def __init__(self, level, n_levels):
+        self._n_items = len(level)
+        self._subsets = subsets_of(self._n_items)
+        opening = _opening_level(level)[self._subsets.masks]
+        every = np.arange(n_levels)
+        self._table = [np.ones((1, n_levels))]  # f by number of items: a row a set, a column a relation
+        for start, link in zip(self._subsets.starts[1:], _links(self._n_items), strict=False):
+            counts = link @ self._table[-1]
+            counts[every < opening[start : start + len(counts), None]] = 0
+            self._table.append(counts)
+        self.of_all = self._table[-1][0]
+        self._last: dict[int, OneByOne] = {}
 
     def draw(self, column, bits):
-        """Return an extension of the relation of one column; a set of items met before costs next to nothing."""
-        n_items = len(self._table) - 1
-        mask = 2**n_items - 1
-        order = []
-        for _ in range(n_items):
-            if (mask, column) not in self._choices:
-                self._choices[mask, column] = self._choices_of(mask, column)
-            left, cumulative = self._choices[mask, column]
-            order.append(left[bisect_right(cumulative, bits.integer(cumulative[-1]))])
-            mask ^= 1 << order[-1]
-        return np.array(order[::-1])
+        """Return an extension of the relation of one column: the last item first, by exact integers."""
+        if column not in self._last:
+            self._last[column] = OneByOne(self._n_items, partial(self._choice_of, column))
+        return self._last[column].draw(bits)[::-1]
 
-    def _choices_of(self, mask, column):
-        """Return (items of a set, cumulative number of the extensions in which each is the last)."""
-        left = np.flatnonzero(mask >> np.arange(len(self._table) - 1) & 1)
-        counts = self._table[len(left) - 1][self._rank[mask ^ (1 << left)], column]
-        return left.tolist(), [int(count) for count in counts.cumsum()]
+    def _choice_of(self, column, mask, left):
+        """Return the choice of the last item of a set."""
+        smaller = len(left) - 1
+        rest = self._subsets.rank[mask ^ (1 << left)] - self._subsets.starts[smaller]
+        return CountedChoice(self._table[smaller][rest, column])
 
 
 def _checked_relation(before):
@@ -114,17 +95,17 @@ def _check_size(n_items):
         )
 
 
-def count_linear_extensions(before):
-    """Count the orders that put i before j whenever `before[i, j]`.
+class LinearExtensions(OrderSampler):
+    """The orders that put i before j whenever `before[i, j]`: their number, and draws that are exactly uniform.
 
     Parameters
     ----------
     before : array of bool, shape (n_items, n_items)
         A relation on at most 16 items; the diagonal is ignored, transitivity is not required.
 
-    Returns
-    -------
-    int
+    Attributes
+    ----------
+    count : int
         The number of linear extensions, exactly; 0 if the relation has a cycle.
 
     Raises
@@ -134,50 +115,39 @@ def count_linear_extensions(before):
 
     Notes
     -----
-    The sums run in doubles, and every partial sum is an integer of at most 16! < 2**53: nothing is rounded.
-
-    Examples
-    --------
-    >>> count_linear_extensions([[0, 1, 0], [0, 0, 0], [0, 0, 0]])
-    3
-    >>> count_linear_extensions([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
-    0
-    """
-    return int(_count_table(_checked_relation(before), 1)[-1][0, 0])
-
-
-def sample_linear_extension(before, bits):
-    """Draw a linear extension, exactly uniformly.
-
-    Parameters
-    ----------
-    before : array of bool, shape (n_items, n_items)
-        An acyclic relation on at most 16 items.
-    bits : BitSource
-        Where the randomness comes from; only integers are drawn.
-
-    Returns
-    -------
-    array of int, shape (n_items,)
-        The items, first to last.
-
-    Raises
-    ------
-    ValueError
-        If `before` is not square, has more than 16 items or has a cycle.
+    The sums run in doubles, and every partial sum is an integer of at most 16! < 2**53: nothing is rounded. A draw
+    takes integers from the bits, and nothing else.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> LinearExtensions([[0, 1, 0], [0, 0, 0], [0, 0, 0]]).count
+    3
+    >>> LinearExtensions([[0, 1, 0], [0, 0, 1], [1, 0, 0]]).count
+    0
     >>> bits = SeededBits(np.random.SeedSequence(0))
-    >>> sample_linear_extension([[0, 0, 1], [0, 0, 0], [0, 1, 0]], bits).tolist()
+    >>> LinearExtensions([[0, 0, 1], [0, 0, 0], [0, 1, 0]]).draw(bits).tolist()
     [0, 2, 1]
     """
-    table = _count_table(_checked_relation(before), 1)
-    if table[-1][0, 0] == 0:
-        raise ValueError("before has a cycle: no order satisfies it.")
-    return _Extensions(table).draw(0, bits)
+
+    def __init__(self, before):
+        relation = _checked_relation(before)
+        self.n_items = len(relation)
+        self._counts = _Counts(relation, 1)
+        self.count = int(self._counts.of_all[0])
+
+    def draw(self, bits):
+        """Draw one extension, first to last, int, shape (n_items,).
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        if self.count == 0:
+            raise ValueError("before has a cycle: no order satisfies it.")
+        return self._counts.draw(0, bits)
 
 
 def level_log_weights(log_counts, values, scale):
@@ -192,19 +162,7 @@ def level_log_weights(log_counts, values, scale):
         return log_counts - scale * values + np.log(-np.expm1(drops))
 
 
-def check_margins(margins, scale):
-    """Return margins as a square matrix, or raise the errors shared by the samplers of orders."""
-    margins = np.asarray(margins)
-    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) == 0:
-        raise ValueError(f"margins must be a non-empty square matrix, got shape {margins.shape}.")
-    if not np.all(np.isfinite(margins)):
-        raise ValueError("margins must be finite.")
-    if not 0 <= scale < np.inf:
-        raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
-    return margins
-
-
-class MinimaxMarginSampler:
+class MinimaxMarginSampler(OrderSampler):
     """The law of orders with probability proportional to exp(-scale * u), u the largest violated margin.
 
     u(order) is the maximum of margins[i, j] over the pairs that the order puts the other way round, j before i. It is
@@ -242,8 +200,8 @@ class MinimaxMarginSampler:
     """
 
     def __init__(self, margins, scale):
-        margins = check_margins(margins, scale)
-        n_items = len(margins)
+        margins = checked_margins(margins, scale)
+        self.n_items = n_items = len(margins)
         _check_size(n_items)
         distinct = ~np.eye(n_items, dtype=bool)
         values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
@@ -251,31 +209,12 @@ class MinimaxMarginSampler:
         floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
         values = values[values >= floor]
         level = np.where(distinct, np.searchsorted(values, margins), 0)
-        table = _count_table(level, len(values))
-        self._n_items, self._extensions = n_items, _Extensions(table)
+        self._extensions = _Counts(level, len(values))
         with np.errstate(divide="ignore"):
-            log_counts = np.log(table[-1][0])
+            log_counts = np.log(self._extensions.of_all)
         self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
         self._level = Choice(self._log_weights)
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (n_items,)."""
-        return self.sample(1, bits)[0]
-
-    def sample(self, size, bits):
-        """Draw independent orders.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
-
-        Returns
-        -------
-        array of int, shape (size, n_items)
-            One order a row, best first.
-        """
-        orders = [self._extensions.draw(self._level.draw(bits), bits) for _ in range(size)]
-        return np.array(orders).reshape(size, self._n_items)
+        return self._extensions.draw(self._level.draw(bits), bits)

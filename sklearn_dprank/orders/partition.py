@@ -1,11 +1,13 @@
-"""Exact sampling of orders by their total cost: the table of all subsets, summed where `subset_dp` maximises."""
+"""Exact sampling of orders by their total cost, from the mass of every subset of the items."""
 
 import math
 
 import numpy as np
 
 from .choice import Choice, draw_each
+from .sampler import OrderSampler
 from .subset_dp import Sweep, reduced_gain
+from .subsets import OneByOne, taken_side_by_side
 
 
 def _logsumexp(values):
@@ -18,7 +20,7 @@ def _logsumexp(values):
     return np.add(total, top, out=total)
 
 
-class PartitionTable:
+class PartitionTable(OrderSampler):
     """The law of orders with probability proportional to exp(-scale * total cost): its mass, and exact samples.
 
     Parameters
@@ -69,60 +71,32 @@ class PartitionTable:
         self._sweep = Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact
         self._table = self._sweep.run(_logsumexp, self._scale)
         self.log_partition = self._table[-1, -1].item() - self._scale * constant
-        self._choices: dict[int, tuple[list[int], Choice]] = {}
+        self.n_items = len(gain)
+        self._first = OneByOne(self.n_items, self._choice_of)
 
     def draw(self, bits):
         """Draw one order, best first, int, shape (m,); a set of items met before costs next to nothing."""
-        m = len(self._sweep.gain_low)
-        mask = 2**m - 1
-        order = []
-        for _ in range(m):
-            if mask not in self._choices:
-                self._choices[mask] = self._choices_of(mask)
-            left, choice = self._choices[mask]
-            order.append(left[choice.draw(bits)])
-            mask ^= 1 << order[-1]
-        return np.array(order)
+        return self._first.draw(bits)
 
-    def _choices_of(self, mask):
-        """Return (items of a set, the choice of the first of them)."""
-        left = np.flatnonzero(mask >> np.arange(len(self._sweep.gain_low)) & 1)
-        weights, _ = self._sweep.peel(self._table, np.array([mask]), left[None], self._scale)
-        return left.tolist(), Choice(weights[0])
+    def _choice_of(self, mask, left):
+        """Return the choice of the first item of a set."""
+        return Choice(self._weights(np.array([mask]), left[None])[0])
 
     def sample(self, size, bits):
-        """Draw independent orders.
+        """Draw independent orders, best first, int, shape (size, m): side by side, not one `draw` after the other."""
 
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
+        def pick(masks, left):
+            return draw_each(self._weights(masks, left), bits)
 
-        Returns
-        -------
-        array of int, shape (size, m)
-            Orders, best first.
-        """
-        m = len(self._sweep.gain_low)
-        orders = np.empty((size, m), dtype=np.int64)
+        orders = np.empty((size, self.n_items), dtype=np.int64)
         for start in range(0, size, self._ROWS):
-            self._draw(orders[start : start + self._ROWS], bits)
+            rows = orders[start : start + self._ROWS]
+            rows[:] = taken_side_by_side(len(rows), self.n_items, pick)
         return orders
 
-    def _draw(self, orders, bits):
-        rows, m = orders.shape
-        every = np.arange(rows)
-        left = np.tile(np.arange(m), (rows, 1))
-        masks = np.full(rows, 2**m - 1)
-        for place in range(m):
-            weights, rest = self._sweep.peel(self._table, masks, left, self._scale)
-            pick = draw_each(weights, bits)
-            orders[:, place], masks = left[every, pick], rest[every, pick]
-            stays = np.ones(left.shape, dtype=bool)
-            stays[every, pick] = False
-            left = left[stays].reshape(rows, -1)
+    def _weights(self, masks, left):
+        """Return the log weight of each item of each set as the first of it."""
+        return self._sweep.peel(self._table, masks, left, self._scale)
 
 
 def log_rounding_error(n_items, exponent):

@@ -1,4 +1,4 @@
-"""Uniform points of the permutohedron, its gauge, and the K-norm noise built on them.
+"""K-norm noise for Borda scores: uniform points of the body that all rankings span, and its norm.
 
 The permutohedron of m items is the convex hull of all centred complete rankings, that is of the permutations of
 (0, ..., m - 1) minus (m - 1) / 2. Tied and partial ballots, centred the same way, lie inside.

@@ -21,15 +21,37 @@ def binary_insertion_bound(n_items):
     return sum((k - 1).bit_length() for k in range(2, n_items + 1))
 
 
-def hay_query_bound(n_items):
-    """Return Hay et al.'s floor((m - 1) log2 m), which quicksort exceeds now and then.
+def p_sort_max_queries(n_items, log="log2"):
+    """Return M = floor((m - 1) log m), the comparisons P-SORT pays for; quicksort exceeds them now and then.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    log : {"log2", "ln"}, default="log2"
+        The paper does not name the base.
+
+    Returns
+    -------
+    int
+        Comparisons answered with noise; later ones are coins.
+
+    Notes
+    -----
+    With log2 it is at least 1 and at most C(m, 2) from two items on; the natural logarithm leaves none to two items.
+
+    References
+    ----------
+    Hay, Elagina and Miklau (2017), Definition 9.
 
     Examples
     --------
-    >>> hay_query_bound(10)
-    29
+    >>> p_sort_max_queries(10), p_sort_max_queries(10, log="ln")
+    (29, 20)
     """
-    return min(math.comb(n_items, 2), max(1, math.floor((n_items - 1) * math.log2(n_items))))
+    if log not in ("log2", "ln"):
+        raise ValueError(f"log must be 'log2' or 'ln', got {log!r}.")
+    return math.floor((n_items - 1) * (math.log2(n_items) if log == "log2" else math.log(n_items)))
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Dynamic programming over the subsets of items: the optimum order, and the sweep behind exact sampling of orders.
+"""The order of least total cost, by a table of all subsets of the items; the same sweep serves exact sampling.
 
 An order costs the sum of ``cost[i, j]`` over the pairs it puts i before j. Peeling off the first item x
 of a set S leaves the same problem on S - x, so with a(x, T) = sum of cost[x, y] over y in T,
@@ -6,50 +6,19 @@ of a set S leaves the same problem on S - x, so with a(x, T) = sum of cost[x, y]
     best(S) = min over x of best(S - x) + a(x, S - x),
     Z(S)    = sum over x of Z(S - x) exp(-scale a(x, S - x)).
 
-Both are one sweep over subsets, (min, +) or (logsumexp, +). A subset is a pair (high half, low half) of
-masks, and a(x, T) is the sum of two tables of 2^(m/2) entries an item. Halves are numbered by their
-number of items first, so a layer of subsets is a block of one matrix and no mask is handled in the sweep.
+Both are one sweep over subsets, (min, +) or (logsumexp, +). A subset is a pair of halves, high and
+low, and a(x, T) is the sum of two tables of 2^(m/2) entries an item. Halves are numbered in order of size, so that the
+subsets of one size are blocks of one matrix and no mask is handled in the sweep.
 """
-
-import math
 
 import numpy as np
 
 from .few_items import FEW, best_of_few
+from .subsets import subsets_of, taken_side_by_side
 
 _SMALL = 10  # up to so many items in one half: fewer, longer blocks
 _BLOCK = 2**16  # candidates in flight: they stay in cache
 _MAX_ITEMS = 30  # a table of 8 GB
-
-
-class _Half:
-    """All subsets of n items in order of size, by rank; subset 0 is empty.
-
-    Attributes
-    ----------
-    rank : array of int, shape (2**n,)
-        The rank of each bit mask.
-    has : array of bool, shape (2**n, n)
-        The items of each subset.
-    starts : array of int, shape (n + 2,)
-        Subsets of k items have ranks starts[k], ..., starts[k + 1] - 1.
-    """
-
-    def __init__(self, n):
-        masks = np.arange(2**n)
-        sizes = (masks[:, None] >> np.arange(n) & 1).sum(axis=1, dtype=np.int64)
-        masks = np.argsort(sizes, kind="stable")
-        self.rank = np.empty(2**n, dtype=np.int64)
-        self.rank[masks] = np.arange(2**n)
-        self.has = (masks[:, None] >> np.arange(n) & 1).astype(bool)
-        self.starts = np.concatenate([[0], np.cumsum([math.comb(n, k) for k in range(n + 1)])])
-        self._masks = masks
-
-    def layer(self, k):
-        """Return (slice of ranks, items (count, k), rank without that item (count, k)) of the k-subsets."""
-        ranks = slice(self.starts[k], self.starts[k + 1])
-        items = np.nonzero(self.has[ranks])[1].reshape(ranks.stop - ranks.start, k)
-        return ranks, items, self.rank[self._masks[ranks, None] ^ (1 << items)]
 
 
 class Sweep:
@@ -64,7 +33,7 @@ class Sweep:
     def __init__(self, gain):
         m = len(gain)
         self.n_low = max(m - m // 2, min(m, _SMALL))
-        self.low, self.high = _Half(self.n_low), _Half(m - self.n_low)
+        self.low, self.high = subsets_of(self.n_low), subsets_of(m - self.n_low)
         # a(x, low part of T) and a(x, high part of T), shapes (m, 2**half)
         self.gain_low = gain[:, : self.n_low] @ self.low.has.T.astype(gain.dtype)
         self.gain_high = gain[:, self.n_low :] @ self.high.has.T.astype(gain.dtype)
@@ -104,14 +73,11 @@ class Sweep:
         return table
 
     def peel(self, table, masks, left, scale):
-        """Return (candidates, masks without the item) for each first item, both of the shape of `left`.
-
-        `left` has one row for each of `masks`: the items of that set.
-        """
+        """Return the candidates for each first item of each of `masks`; `left` has a row for each, its items."""
         rest = masks[:, None] ^ (1 << left)
         high = self.high.rank[rest >> self.n_low]
         low = self.low.rank[rest & (2**self.n_low - 1)]
-        return table[high, low] + scale * (self.gain_low[left, low] + self.gain_high[left, high]), rest
+        return table[high, low] + scale * (self.gain_low[left, low] + self.gain_high[left, high])
 
 
 def reduced_gain(cost):
@@ -178,10 +144,5 @@ def best_order(cost):
         return order, constant - total
     sweep = Sweep(gain)
     table = sweep.run(lambda values: values.max(axis=1), 1)
-    order = np.empty(m, dtype=np.int64)
-    left = np.arange(m)
-    for place in range(m):
-        total, _ = sweep.peel(table, np.array([(1 << left).sum()]), left[None], 1)
-        pick = int(total[0].argmax())
-        order[place], left = left[pick], np.delete(left, pick)
+    order = taken_side_by_side(1, m, lambda masks, left: sweep.peel(table, masks, left, 1).argmax(axis=1))[0]
     return order, constant - table[-1, -1].item()

@@ -1,4 +1,4 @@
-"""Orders close to an anchor: exact sampling by the largest violated margin, within a window, for many items.
+"""The prudent order near an anchor: exact sampling of orders that differ from it within a window, for many items.
 
 Only orders that keep every pair at least `window` apart in the anchor as the anchor has it are considered. With items
 named by their place in the anchor, a prefix of such an order is {0, ..., a - 1} and some of a + 1, ..., a + window - 1:
@@ -11,7 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from .choice import Choice
-from .linear_extensions import check_margins, level_log_weights
+from .linear_extensions import level_log_weights
+from .sampler import OrderSampler, checked_margins
 
 MAX_WINDOW = 12  # 2**11 masks
 
@@ -64,7 +65,7 @@ def _opening_level(level, window, never):
     return opening
 
 
-class WindowedSampler:
+class WindowedSampler(OrderSampler):
     """The law of orders near an anchor with probability proportional to exp(-inversions - scale * u).
 
     Orders keep every pair at least `window` apart in the anchor as the anchor has it; `inversions` counts the pairs
@@ -105,13 +106,13 @@ class WindowedSampler:
     >>> margins = 40 * np.subtract.outer(np.arange(30), np.arange(30)).T  # item 0 is the best
     >>> anchor = np.array([1, 0, 4, 3, 2] + list(range(5, 30)))
     >>> sampler = WindowedSampler(margins, anchor, scale=0.5)
-    >>> bool(np.all(sampler.sample(1, SeededBits(np.random.SeedSequence(0))) == np.arange(30)))
+    >>> bool(np.all(sampler.draw(SeededBits(np.random.SeedSequence(0))) == np.arange(30)))
     True
     """
 
     def __init__(self, margins, anchor, scale, window=7):
-        margins = check_margins(margins, scale)
-        n_items = len(margins)
+        margins = checked_margins(margins, scale)
+        self.n_items = n_items = len(margins)
         self._anchor = np.asarray(anchor)
         if self._anchor.shape != (n_items,) or not np.array_equal(np.sort(self._anchor), np.arange(n_items)):
             raise ValueError(f"anchor must be a permutation of the {n_items} items.")
@@ -123,6 +124,7 @@ class WindowedSampler:
         values, level = _thresholds(margins, window)
         self._sweep(_opening_level(level, window, never=len(values)), len(values))
         self._log_weights = level_log_weights(self._log_masses, values, scale)
+        self._level = Choice(self._log_weights)
 
     def _sweep(self, opening, n_levels):
         """Fill the masses of prefixes, one table (masks, levels) a length; each column has its own scale."""
@@ -144,26 +146,9 @@ class WindowedSampler:
                 self._log_masses += np.log(top)
             self._masses.append(mass)
 
-    def sample(self, size, bits):
-        """Draw independent orders.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        bits : BitSource
-            Where the randomness comes from.
-
-        Returns
-        -------
-        array of int, shape (size, n_items)
-            One order a row, best first.
-        """
-        orders = np.empty((size, len(self._anchor)), dtype=np.int64)
-        levels = Choice(self._log_weights)
-        for row in range(size):
-            orders[row] = self._anchor[self._backward(levels.draw(bits), bits)]
-        return orders
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (n_items,)."""
+        return self._anchor[self._backward(self._level.draw(bits), bits)]
 
     def _backward(self, level, bits):
         """Draw an order of places in the anchor, the last one first."""
@@ -192,35 +177,3 @@ def _thresholds(margins, window):
     floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
     values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
     return values, np.where(loose, np.searchsorted(values, margins), 0)
-
-
-def sample_windowed_order(margins, anchor, scale, bits, window=7):
-    """Draw one order from `WindowedSampler(margins, anchor, scale, window)`.
-
-    Parameters
-    ----------
-    margins : array of shape (n_items, n_items)
-        W[i, j] = voters who prefer i to j minus voters who prefer j to i.
-    anchor : array of int, shape (n_items,)
-        The items in the anchor's order, best first.
-    scale : float
-        Weight of the largest violated margin.
-    bits : BitSource
-        Where the randomness comes from.
-    window : int, default=7
-        Pairs at least so far apart in the anchor are fixed.
-
-    Returns
-    -------
-    array of int, shape (n_items,)
-        The items, best first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
-    >>> margins = np.array([[0, -60], [60, 0]])
-    >>> sample_windowed_order(margins, [0, 1], 1.0, SeededBits(np.random.SeedSequence(0))).tolist()
-    [1, 0]
-    """
-    return WindowedSampler(margins, anchor, scale, window).sample(1, bits)[0]

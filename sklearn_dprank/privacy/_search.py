@@ -1,4 +1,4 @@
-"""Searching a monotone condition from the safe side, and refusing parameters out of bounds."""
+"""Searching a monotone condition from the safe side."""
 
 
 def smallest(enough, start=1.0):
@@ -15,10 +15,3 @@ def smallest(enough, start=1.0):
         else:
             low = middle
     return high
-
-
-def check(**parameters):
-    """Raise ValueError for the first `name=(value, valid, rule)` that is not valid."""
-    for name, (value, valid, rule) in parameters.items():
-        if not valid:
-            raise ValueError(f"{name} must {rule}, got {value!r}.")

@@ -10,7 +10,7 @@ import warnings
 from scipy.optimize import brentq
 
 from .._types import ShuffleMethod
-from ._search import check
+from ..checks import check_choice, check_number, check_whole, probability
 from ._shuffle_bounds import (
     MAX_EXACT,
     blanket_curve,
@@ -209,13 +209,10 @@ def _song_gain(n_messages):
 
 def check_shuffle(n_messages, delta, method="blanket"):
     """Raise ValueError unless a shuffle is well described."""
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {_METHODS}, got {method!r}.")
-    whole = n_messages >= 1 and n_messages == int(n_messages)
-    check(
-        n_messages=(n_messages, whole, "be a whole number of at least 1"),
-        delta=(delta, 0 < delta < 1, "lie strictly between 0 and 1"),
-    )
+    check_choice(method, "method", _METHODS)
+    whole = isinstance(n_messages, float) and n_messages.is_integer()  # 1e4 is a number of messages
+    check_whole(int(n_messages) if whole else n_messages, "n_messages")
+    probability(delta=delta)
     if method == "exact" and n_messages > MAX_EXACT:
         raise ValueError(
             f"method='exact' takes at most {MAX_EXACT} messages, got {n_messages}; use method='blanket', "
@@ -225,4 +222,5 @@ def check_shuffle(n_messages, delta, method="blanket"):
 
 def check_local(**epsilon):
     """Raise ValueError unless the epsilon, given by its name, is in range."""
-    check(**{name: (value, 0 < value <= _MAX_LOCAL, "be positive and at most 500") for name, value in epsilon.items()})
+    for name, value in epsilon.items():
+        check_number(value, name, above=0, most=_MAX_LOCAL)

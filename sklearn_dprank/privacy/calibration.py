@@ -4,12 +4,13 @@ Every result is rounded to the side that protects more.
 """
 
 import math
-from typing import Literal
 
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-from ._search import check, smallest
+from .._types import GaussianConstant
+from ..checks import check_choice, check_number, positive
+from ._search import smallest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _LEAST_DELTA = 1e-290  # the tails that make it up are still doubles of full precision
@@ -55,11 +56,8 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_delta(1.0, 3.0), 6)
     0.000208
     """
-    check(
-        epsilon=(epsilon, epsilon >= 0, "not be negative"),
-        sigma=(sigma, sigma > 0, "be positive"),
-        sensitivity=(sensitivity, sensitivity > 0, "be positive"),
-    )
+    check_number(epsilon, "epsilon", least=0)
+    positive(sigma=sigma, sensitivity=sensitivity)
     epsilon = float(epsilon)  # in single precision the tails would be wrong
     r = float(sensitivity) / float(sigma)
     x = epsilon / r - r / 2
@@ -103,7 +101,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     3.1857
     """
     _check_delta(delta)
-    check(sensitivity=(sensitivity, 0 < sensitivity < math.inf, "be positive and finite"))
+    positive(sensitivity=sensitivity)
     delta = float(delta)
     enough = smallest(lambda sigma: gaussian_delta(epsilon, sigma) <= delta * (1 - _SLACK))
     return enough * float(sensitivity) * (1 + 2.0**-50)
@@ -151,7 +149,7 @@ def classical_gaussian_sigma(
     epsilon: float,
     delta: float,
     sensitivity: float = 1.0,
-    constant: Literal["dwork_roth", "dwork_2006", "two"] = "dwork_roth",
+    constant: GaussianConstant = "dwork_roth",
 ) -> float:
     """Return the standard deviation that the papers print: sensitivity sqrt(2 ln(c / delta)) / epsilon.
 
@@ -194,15 +192,10 @@ def classical_gaussian_sigma(
     >>> round(classical_gaussian_sigma(1.0, 1e-4), 4)
     4.3436
     """
-    if constant not in _CLASSICAL:
-        raise ValueError(f"constant must be one of {sorted(_CLASSICAL)}, got {constant!r}.")
+    check_choice(constant, "constant", _CLASSICAL)
     c = _CLASSICAL[constant]
-    _check_delta(delta)
-    check(
-        epsilon=(epsilon, epsilon > 0, "be positive"),
-        delta=(delta, delta < c, f"be below {c}"),
-        sensitivity=(sensitivity, sensitivity > 0, "be positive"),
-    )
+    _check_delta(delta, below=min(1, c))
+    positive(epsilon=epsilon, sensitivity=sensitivity)
     return sensitivity * math.sqrt(2 * math.log(c / delta)) / epsilon
 
 
@@ -211,6 +204,5 @@ def _mills(x):
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def _check_delta(delta):
-    check(delta=(delta, 0 < delta < 1, "lie strictly between 0 and 1"))
-    check(delta=(delta, delta >= _LEAST_DELTA, f"be at least {_LEAST_DELTA:g}, the least that doubles can carry"))
+def _check_delta(delta, below=1):
+    check_number(delta, "delta", least=_LEAST_DELTA, below=below)

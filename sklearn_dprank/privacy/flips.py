@@ -8,7 +8,8 @@ import math
 
 from scipy.special import erf, expit, log_ndtr, ndtr, ndtri
 
-from ._search import check, smallest
+from ..checks import check_number, positive
+from ._search import smallest
 from .rounding import rounded_up
 
 _GRID = 2.0**52  # `BitSource.bernoulli` draws multiples of 1 / _GRID exactly
@@ -38,7 +39,7 @@ def flip_probability(epsilon: float) -> float:
     >>> round(flip_probability(1.0), 4)
     0.2689
     """
-    check(epsilon=(epsilon, epsilon >= 0, "not be negative"))
+    check_number(epsilon, "epsilon", least=0)
     epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     return _on_grid(expit(-epsilon))
 
@@ -66,7 +67,7 @@ def flip_epsilon(flip: float) -> float:
     >>> round(flip_epsilon(0.25), 4)
     1.0986
     """
-    check(flip=(flip, 0 < flip <= 0.5, "be above 0 and at most 1/2"))
+    check_number(flip, "flip", above=0, most=0.5)
     return 2 * math.atanh(1 - 2 * flip) * (1 + _ULPS) if flip > 0.1 else math.log((1 - flip) / flip) * (1 + _ULPS)
 
 
@@ -93,7 +94,7 @@ def thresholded_gaussian_flip(sigma: float) -> float:
     >>> round(thresholded_gaussian_flip(4.3436), 4)
     0.4542
     """
-    check(sigma=(sigma, sigma > 0, "be positive"))
+    positive(sigma=sigma)
     sigma = float(sigma)
     return _on_grid(ndtr(-0.5 / sigma))
 
@@ -128,7 +129,7 @@ def thresholded_gaussian_epsilon(sigma: float) -> float:
     >>> round(thresholded_gaussian_epsilon(classical_gaussian_sigma(1.0, 1e-4)), 4)
     0.1838
     """
-    check(sigma=(sigma, sigma > 0, "be positive"))
+    positive(sigma=sigma)
     sigma = float(sigma)
     x = 0.5 / sigma
     logit = 2 * math.atanh(erf(x / math.sqrt(2))) if x < 1 else float(log_ndtr(x) - log_ndtr(-x))
@@ -158,7 +159,7 @@ def thresholded_gaussian_sigma(epsilon: float) -> float:
     >>> round(thresholded_gaussian_sigma(1.0), 4)
     0.8117
     """
-    check(epsilon=(epsilon, 0 < epsilon <= 700, "be positive and at most 700"))
+    check_number(epsilon, "epsilon", above=0, most=700)
     epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     return smallest(lambda sigma: thresholded_gaussian_epsilon(sigma) <= epsilon, -0.5 / float(ndtri(expit(-epsilon))))
 
@@ -186,7 +187,7 @@ def thresholded_laplace_flip(scale: float) -> float:
     >>> round(thresholded_laplace_flip(1.0), 4)
     0.3033
     """
-    check(scale=(scale, scale > 0, "be positive"))
+    positive(scale=scale)
     scale = float(scale)
     return _on_grid(math.exp(-0.5 / scale) / 2)
 
@@ -219,7 +220,7 @@ def thresholded_laplace_epsilon(scale: float) -> float:
     >>> round(thresholded_laplace_epsilon(1.0), 3)
     0.832
     """
-    check(scale=(scale, scale > 0, "be positive"))
+    positive(scale=scale)
     scale = float(scale)
     x = 0.5 / scale
     logit = math.log1p(2 * math.expm1(x)) if x < 1 else x + math.log(2 - math.exp(-x))
@@ -249,7 +250,7 @@ def thresholded_laplace_scale(epsilon: float) -> float:
     >>> round(thresholded_laplace_scale(1.0), 4)
     0.8063
     """
-    check(epsilon=(epsilon, 0 < epsilon < math.inf, "be positive and finite"))
+    positive(epsilon=epsilon)
     epsilon = -rounded_up(-epsilon)  # down, and never in single precision
     x = math.log1p(math.expm1(epsilon) / 2) if epsilon < 1 else epsilon + math.log((1 + math.exp(-epsilon)) / 2)
     return 0.5 / x * (1 + 2 * _ULPS)

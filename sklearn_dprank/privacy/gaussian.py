@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from ..checks import positive
 from .bits import BitSource
 
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
@@ -65,8 +66,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     values = np.asarray(values)
     if values.dtype.kind not in "iuO":
         raise ValueError(f"values must be integers, got dtype {values.dtype}.")
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma!r}.")
+    positive(sigma=sigma)
     sigma = float(sigma)
     shift = _shift(sigma)
     whole, rest = _split((values if values.dtype.kind == "O" else values.astype(np.int64)).ravel(), shift)

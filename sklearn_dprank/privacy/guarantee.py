@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, Self
 
+from ..checks import check_neighboring, check_number
 from .rounding import rounded_up, sum_up
 
 
@@ -93,10 +94,9 @@ class PrivacyGuarantee:
     def __post_init__(self):
         if not isinstance(self.trust, str) or self.trust != _all_of([self.trust]):
             raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {self.trust!r}.")
-        if self.neighboring not in NEIGHBORING:
-            raise ValueError(f"neighboring must be one of {sorted(NEIGHBORING)}, got {self.neighboring!r}.")
-        if not (self.epsilon >= 0 and 0 <= self.delta <= 1):
-            raise ValueError(f"epsilon must be >= 0 and delta in [0, 1], got {self.epsilon!r} and {self.delta!r}.")
+        check_neighboring(self.neighboring)
+        check_number(self.epsilon, "epsilon", least=0, most=math.inf)
+        check_number(self.delta, "delta", least=0, most=1)
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
 

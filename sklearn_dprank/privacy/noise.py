@@ -6,11 +6,12 @@ only, so its law is the stated one exactly, and nothing leaks through the low bi
 
 from bisect import bisect_right
 from fractions import Fraction
-from math import factorial, inf, isfinite
+from math import factorial, inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import positive
 from .bits import BitSource
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
@@ -59,8 +60,7 @@ def round_down(x: float | Fraction, limit: int = 2**31) -> Fraction:
     >>> round_down(3.14159, limit=1000)
     Fraction(688, 219)
     """
-    if not isfinite(x) or x <= 0:
-        raise ValueError(f"x must be positive and finite, got {x!r}.")
+    positive(x=x)
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
     low, high = (0, 1), (1, 0)
     while True:

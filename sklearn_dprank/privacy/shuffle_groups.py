@@ -7,7 +7,7 @@ theirs privately, among all. Sizes are public and fixed before anyone randomises
 import math
 
 from .._types import ShuffleMethod
-from ._search import check
+from ..checks import at_least_two, check_whole
 from ._shuffle_bounds import blanket_curve
 from .amplification import check_local, check_shuffle, shuffle_amplification, shuffle_local_epsilon, smallest_epsilon
 
@@ -48,7 +48,7 @@ def composed_shuffle_epsilon(
     >>> round(composed_shuffle_epsilon(1.0, 1000, 1e-6, n_shuffles=4), 2)
     0.65
     """
-    check(n_shuffles=(n_shuffles, n_shuffles >= 1, "be at least 1"))
+    check_whole(n_shuffles, "n_shuffles")
     delta = float(delta)
     each = shuffle_amplification(local_epsilon, n_messages, delta / n_shuffles, method)
     return each if n_shuffles == 1 else n_shuffles * each * (1 + 2.0**-52)
@@ -81,7 +81,7 @@ def composed_local_epsilon(
     >>> round(composed_local_epsilon(0.646, 1000, 1e-6, n_shuffles=4), 1)
     1.0
     """
-    check(n_shuffles=(n_shuffles, n_shuffles >= 1, "be at least 1"))
+    check_whole(n_shuffles, "n_shuffles")
     epsilon, delta = float(epsilon), float(delta)
     each = epsilon if n_shuffles == 1 else epsilon / n_shuffles * (1 - 2.0**-51)
     return shuffle_local_epsilon(each, n_messages, delta / n_shuffles, method)
@@ -115,11 +115,9 @@ def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:
     >>> balanced_group_size(5000, 10)
     111
     """
-    check(
-        n_voters=(n_voters, n_voters >= 1, "be at least 1"),
-        n_items=(n_items, n_items >= 2, "be at least 2"),
-        n_queries=(n_queries, 1 <= n_queries <= math.comb(n_items, 2), "lie between 1 and the number of pairs"),
-    )
+    check_whole(n_voters, "n_voters")
+    at_least_two(n_items=n_items)
+    check_whole(n_queries, "n_queries", 1, math.comb(n_items, 2))
     return n_voters * n_queries // math.comb(n_items, 2)
 
 
@@ -155,7 +153,7 @@ def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delt
     >>> round(random_group_epsilon(1.0, 5000, 10, 1e-5), 3)
     0.424
     """
-    check(n_items=(n_items, n_items >= 2, "be at least 2"))
+    at_least_two(n_items=n_items)
     check_shuffle(n_voters, delta)
     check_local(local_epsilon=local_epsilon)
     local_epsilon, delta = float(local_epsilon), float(delta)

@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Neighboring
-from ..orders.block_insertion import sample_by_blocks
-from ..orders.insertion import sample_by_insertion, sample_pair_by_pair
+from ..checks import check_whole
+from ..orders.block_insertion import BlockInsertionSampler
+from ..orders.insertion import InsertionSampler
 from ..orders.linear_extensions import MinimaxMarginSampler
+from ..orders.pair_by_pair import PairByPairSampler
 from ..orders.partition import PartitionTable
-from ..orders.windowed import sample_windowed_order
+from ..orders.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
+
+
+def check_window(window, name="window"):
+    """Raise unless `window` is None or says how far apart in an anchor a pair may change places."""
+    check_whole(window, name, 2, 12, optional=True)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,9 @@ class KemenyUtility(OrderUtility):
     ) -> Any:
         if choice in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), rate)
-        return _RejectionSampler(choice, margins, rate, clock)
+        if choice == "pair_by_pair":
+            return PairByPairSampler(margins, rate)
+        return (InsertionSampler if choice == "insertion" else BlockInsertionSampler)(margins, rate, clock=clock)
 
     def sampler_refusal(self, choice: str, n_items: int) -> str:
         if choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
@@ -182,15 +190,14 @@ class MaxViolatedMargin(OrderUtility):
     ) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
-        return _WindowedSampler(margins, np.array(self.anchor), rate, self.window)
+        return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
 
     def check(self, n_items: int) -> None:
         if self.window is None and n_items > 16:
             raise ValueError(
                 f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7."
             )
-        if self.window is not None and not (isinstance(self.window, Integral) and 2 <= int(self.window) <= 12):
-            raise ValueError(f"window must be None or an integer from 2 to 12, got {self.window!r}.")
+        check_window(self.window)
         if self.anchor is not None:
             if self.window is None:
                 raise ValueError("anchor does nothing without a window; set window=7.")
@@ -217,28 +224,3 @@ class MaxViolatedMargin(OrderUtility):
 
     def __str__(self):
         return "MaxViolatedMargin" if self.window is None else f"MaxViolatedMargin within {self.window}"
-
-
-@dataclass(frozen=True)
-class _RejectionSampler:
-    choice: str
-    margins: np.ndarray
-    rate: float
-    clock: Any
-
-    def draw(self, bits):
-        if self.choice == "pair_by_pair":
-            return sample_pair_by_pair(self.margins, self.rate, bits)
-        draw = sample_by_insertion if self.choice == "insertion" else sample_by_blocks
-        return draw(self.margins, self.rate, bits, on_try=self.clock() if self.clock else None)[0]
-
-
-@dataclass(frozen=True)
-class _WindowedSampler:
-    margins: np.ndarray
-    anchor: np.ndarray
-    rate: float
-    window: int
-
-    def draw(self, bits):
-        return sample_windowed_order(self.margins, self.anchor, self.rate, bits, self.window)

@@ -6,9 +6,9 @@ from numbers import Integral
 
 from sklearn.base import BaseEstimator
 
+from ..checks import check_epsilon
 from ..devices.device import checked, voter_half
 from ..devices.protocol import FLIP_GRID, VERSION, are_items, flips_cost, log_ratio
-from ..privacy.checks import check_epsilon
 from ..queries import Query
 
 

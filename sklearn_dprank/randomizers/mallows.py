@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from ..checks import check_epsilon
 from ..devices.protocol import FLIP_GRID
-from ..privacy.checks import check_epsilon
 from ..queries import NetWins, n_pairs
 from .base import Randomizer, as_text, drafted, listed
 from .reports import RefusedReport, fields

@@ -5,8 +5,8 @@ from numbers import Integral
 import numpy as np
 
 from ..devices.protocol import FLIP_GRID
+from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
-from ..theory.yan import best_query_count
 from .base import Randomizer, as_text, drafted, flip_within, listed
 from .reports import RefusedReport, fields, require_answer, require_pair
 

@@ -1,6 +1,7 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
 from .._types import RuleName
+from ..checks import Check, check_made, shown
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
@@ -11,6 +12,7 @@ from .kwiksort import KwikSortRule
 from .sort import SortByScore
 
 __all__ = [
+    "RULE",
     "AdaptiveBradleyTerryRule",
     "BradleyTerryRule",
     "Choose",
@@ -63,9 +65,17 @@ def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
     if isinstance(rule, str) and rule in _NAMED:
         return _NAMED[rule]()
     if isinstance(rule, type) and issubclass(rule, Rule):
-        raise ValueError(f"rule must be a Rule object, got the class {rule.__name__}; use rule={rule.__name__}().")
+        check_made(rule, "rule", "Rule")
     if hasattr(rule, "fit") or isinstance(rule, type):
         name = rule.__name__ if isinstance(rule, type) else type(rule).__name__
         instead = _ESTIMATORS.get(name, f"one of {sorted(_NAMED)}")
         raise ValueError(f"rule must be a rule, got the estimator {name}; use rule={instead}.")
-    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {rule!r}.")
+    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {shown(rule)}.")
+
+
+def _check_rule(rule, name):
+    resolve_rule(rule, SortByScore())
+
+
+#: What the `rule` of an aggregator must be.
+RULE: dict[str, Check] = {"rule": _check_rule}

@@ -1,13 +1,14 @@
 """Ask again where it matters."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..checks import Check, check_parameters
+from ..constraints import COUNT, taken_by
 from ..queries import Ask, PairTallies, Tallies
 from .base import Consensus, Rule, descending
-from .bradley_terry import bradley_terry_strengths
+from .bradley_terry import BradleyTerryRule, bradley_terry_strengths
 
 
 class AdaptiveBradleyTerryRule(Rule):
@@ -27,15 +28,14 @@ class AdaptiveBradleyTerryRule(Rule):
     4
     """
 
+    parameter_checks: dict[str, Check] = {"n_rounds": COUNT, **taken_by(BradleyTerryRule, "ridge")}
+
     def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:
         self.n_rounds = n_rounds
         self.ridge = ridge
 
     def asks(self, n_items: int) -> list[Ask]:
-        if not isinstance(self.n_rounds, Integral) or int(self.n_rounds) < 1:
-            raise ValueError(f"n_rounds must be a positive integer, got {self.n_rounds!r}.")
-        if not self.ridge > 0:
-            raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
+        check_parameters(self)
         return [Ask(PairTallies(), times=int(self.n_rounds))]
 
     def aggregate(self, session: Any) -> Consensus:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._scikit_learn import BaseEstimator
+from ..checks import Check
 from ..queries import Ask
 
 
@@ -26,6 +27,9 @@ class Consensus(NamedTuple):
 
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
+
+    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    parameter_checks: dict[str, Check] = {}
 
     def asks(self, n_items: int) -> list[Ask]:
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""

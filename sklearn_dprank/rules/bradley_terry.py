@@ -1,5 +1,6 @@
 """Strengths that explain randomised answers best."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from ..checks import Check, check_number, check_parameters
 from ..queries import Ask, PairTallies, estimated_margins
 from .base import Consensus, Rule, descending
 
@@ -41,12 +43,13 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
     def asks(self, n_items: int) -> list[Ask]:
-        if not self.ridge > 0:
-            raise ValueError(f"ridge must be positive, got {self.ridge!r}.")
+        check_parameters(self)
         return [Ask(PairTallies())]
 
     def aggregate(self, session: Any) -> Consensus:

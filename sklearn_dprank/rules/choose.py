@@ -3,8 +3,19 @@
 from fractions import Fraction
 from typing import Any
 
+from ..checks import Check, check_parameters, shown
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, Query
+from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending
+
+
+def _check_query(query, name):
+    """Raise unless `query` is None or decides by itself."""
+    if query is not None and not getattr(query, "decides", False):
+        deciding = "one that decides, as KemenyUtility or MaxViolatedMargin do"
+        raise ValueError(f"{name} must be {deciding}, got {shown(query)}.")
+    if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
+        raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
 
 
 class Choose(Rule):
@@ -23,24 +34,20 @@ class Choose(Rule):
     'KemenyUtility'
     """
 
+    parameter_checks: dict[str, Check] = {"query": _check_query}
+
     def __init__(self, query: Query | None = None) -> None:
         self.query = query
 
     def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
         return [Ask(self._query())]
 
     def aggregate(self, session: Any) -> Consensus:
         return Consensus(session.answer(self._query()))
 
     def _query(self):
-        query = KemenyUtility() if self.query is None else self.query
-        if not getattr(query, "decides", False):
-            raise ValueError(
-                f"query must be one that decides, as KemenyUtility or MaxViolatedMargin do, got {query!r}."
-            )
-        if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
-            raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
-        return query
+        return KemenyUtility() if self.query is None else self.query
 
 
 class ChooseNearAnchor(Rule):
@@ -58,10 +65,13 @@ class ChooseNearAnchor(Rule):
     [('NetWins', '1/2'), ('MaxViolatedMargin within 7', '1/2')]
     """
 
+    parameter_checks: dict[str, Check] = {"window": check_window}
+
     def __init__(self, window: int = 7) -> None:
         self.window = window
 
     def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
         half = Fraction(1, 2)
         return [Ask(NetWins(), share=half), Ask(MaxViolatedMargin(window=self.window), share=half)]
 

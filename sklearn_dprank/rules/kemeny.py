@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from ..checks import Check, check_number, check_parameters, check_whole
 from ..orders.few_items import FEW, best_of_few_many
 from ..orders.kemeny import majority_order, minimum_order, warn_of_gap
 from ..orders.work import WORK_LIMIT
@@ -48,6 +49,12 @@ class KemenyRule(Rule):
     AllMargins()
     """
 
+    parameter_checks: dict[str, Check] = {
+        "tolerance": partial(check_number, least=0),
+        "work_limit": partial(check_whole, least=0, optional=True),
+        "time_limit": partial(check_number, above=0, optional=True),
+    }
+
     def __init__(
         self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
     ) -> None:
@@ -56,10 +63,7 @@ class KemenyRule(Rule):
         self.time_limit = time_limit
 
     def asks(self, n_items: int) -> list[Ask]:
-        if not isinstance(self.tolerance, Real) or not 0 <= float(self.tolerance) < math.inf:
-            raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
-        if self.work_limit is not None and (not isinstance(self.work_limit, Integral) or self.work_limit < 0):
-            raise ValueError(f"work_limit must be None or an integer of at least 0, got {self.work_limit!r}.")
+        check_parameters(self)
         return [Ask(AllMargins())]
 
     def aggregate(self, session: Any) -> Consensus:

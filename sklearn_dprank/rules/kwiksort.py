@@ -2,12 +2,13 @@
 
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
-from ..orders.quicksort import binary_insertion_bound, hay_query_bound, quicksort_query_bound
+from ..checks import Check, check_parameters
+from ..constraints import COUNT_OR_NONE, one_of
+from ..orders.quicksort import binary_insertion_bound, p_sort_max_queries, quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, n_pairs
 from .base import Consensus, Rule
@@ -40,6 +41,12 @@ class KwikSortRule(Rule):
     >>> [(type(a.query).__name__, a.times) for a in KwikSortRule(on_exhausted="kemeny").asks(12)]
     [('PairMargin', 64), ('AllMargins', 1)]
     """
+
+    parameter_checks: dict[str, Check] = {
+        "max_queries": COUNT_OR_NONE,
+        "on_exhausted": one_of(None, "coin", "kemeny"),
+        "strategy": one_of("quicksort", "binary_insertion"),
+    }
 
     def __init__(
         self,
@@ -82,14 +89,9 @@ class KwikSortRule(Rule):
         return binary_insertion_bound(n_items) if self.strategy == "binary_insertion" else n_pairs(n_items)
 
     def _queries(self, n_items):
-        if self.strategy not in ("quicksort", "binary_insertion"):
-            raise ValueError(f"strategy must be 'quicksort' or 'binary_insertion', got {self.strategy!r}.")
-        if self.on_exhausted not in (None, "coin", "kemeny"):
-            raise ValueError(f"on_exhausted must be None, 'coin' or 'kemeny', got {self.on_exhausted!r}.")
+        check_parameters(self)
         worst = self._worst_case(n_items)
         if self.max_queries is not None:
-            if not isinstance(self.max_queries, Integral) or self.max_queries < 1:
-                raise ValueError(f"max_queries must be None or a positive integer, got {self.max_queries!r}.")
             if self.on_exhausted is None and self.max_queries < worst:
                 raise ValueError(
                     f"max_queries={self.max_queries!r} can run out (the worst case is {worst}); "
@@ -99,7 +101,7 @@ class KwikSortRule(Rule):
         if self.strategy == "binary_insertion" or self.on_exhausted is None:
             return worst
         if self.on_exhausted == "coin":
-            return hay_query_bound(n_items)
+            return p_sort_max_queries(n_items)
         return quicksort_query_bound(n_items)
 
 

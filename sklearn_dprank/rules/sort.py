@@ -5,8 +5,18 @@ from typing import Any
 import numpy as np
 
 from .._types import Scores
+from ..checks import Check, check_parameters, shown
+from ..constraints import or_none
 from ..queries import Ask, NetWins, PositionalScores
 from .base import Consensus, Rule, descending
+
+_NAMED = ("borda", "plurality", "veto")
+
+
+def check_scores(scores, name):
+    """Raise unless `scores` is the name of a rule, or may be a vector."""
+    if scores not in _NAMED if isinstance(scores, str) else np.ndim(scores) == 0:
+        raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {shown(scores)}.")
 
 
 class SortByScore(Rule):
@@ -25,10 +35,13 @@ class SortByScore(Rule):
     (1.0, 0.0, 0.0)
     """
 
+    parameter_checks: dict[str, Check] = {"scores": or_none(check_scores)}
+
     def __init__(self, scores: Scores | None = None) -> None:
         self.scores = scores
 
     def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
         return [Ask(self._query(n_items))]
 
     def aggregate(self, session: Any) -> Consensus:
@@ -65,9 +78,8 @@ def score_vector(scores, n_items):
         "plurality": np.eye(1, n_items)[0],
         "veto": 1 - np.eye(1, n_items, n_items - 1)[0],
     }
+    check_scores(scores, "scores")
     if isinstance(scores, str):
-        if scores not in named:
-            raise ValueError(f"scores must be one of {sorted(named)} or a vector, got {scores!r}.")
         return named[scores].tolist()
     vector = np.asarray(scores, dtype=float)
     if vector.shape != (n_items,):

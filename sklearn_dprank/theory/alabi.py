@@ -6,14 +6,23 @@ Kendall tau distance is at most alpha OPT + beta. n voters, m items.
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-from scipy.stats import binom
-
+from ..checks import at_least_two, is_published, positive
 from ..orders.quicksort import quicksort_query_bound
-from ._checks import at_least_two, is_published, positive
+from ..privacy.questions import group_load, group_overflow_bound
+
+__all__ = [
+    "GUARANTEES",
+    "BudgetSplit",
+    "Guarantee",
+    "central_budget",
+    "group_load",
+    "group_overflow_bound",
+    "local_budget",
+    "printed_response_epsilon",
+    "reduction_error",
+]
 
 
 class Guarantee(NamedTuple):
@@ -110,77 +119,6 @@ def reduction_error(ratio, n_items, query_error, *, variant="corrected"):
     """
     pairs = n_items**2 if is_published(variant) else math.comb(n_items, 2)
     return (ratio + 1) * pairs * query_error
-
-
-def group_overflow_bound(q, n_items, load):
-    """Return a bound on the probability that some group of voters is asked more than `load` of q questions.
-
-    Each question goes to one of m groups, uniformly: m P(Bin(q, 1/m) > load), a union over the groups.
-
-    Parameters
-    ----------
-    q : int
-        Number of questions.
-    n_items : int
-        Number m of items, and of groups.
-    load : int
-        Questions a group can pay for.
-
-    Returns
-    -------
-    float
-        Bound on the probability, possibly above 1.
-
-    Notes
-    -----
-    The paper lets every group answer 2 q/m questions and bounds the overflow by exp(-q/(10 m)), for
-    q >= 10 m ln m. The q that quicksort needs is 3 to 8 times smaller (m = 5 to 100), and 2 q/m then
-    overflows with probability .04 to .18.
-
-    References
-    ----------
-    Alabi et al. (2022), Lemma 10 and Algorithm 2.
-
-    Examples
-    --------
-    >>> round(group_overflow_bound(150, 20, 15), 3)
-    0.072
-    """
-    return n_items * float(binom.sf(load, q, 1 / n_items))
-
-
-@lru_cache(maxsize=1024)
-def group_load(q, n_items, xi=1.0):
-    """Return tau, the least number of questions a group must be able to pay for in LDPKwikSort.
-
-    The smallest tau with m P(Bin(q, 1/m) > tau) <= xi/m^4.
-
-    Parameters
-    ----------
-    q : int
-        Number of questions, `quicksort_query_bound(n_items, xi)`.
-    n_items : int
-        Number m of items, and of groups.
-    xi : float, default=1.0
-        What the fallback may add to the approximation ratio.
-
-    Returns
-    -------
-    int
-        tau, at most q; equal to it, no group can overflow.
-
-    References
-    ----------
-    Alabi et al. (2022), Algorithms 2 and 3 (there tau = 2 q/m and Omega(log m)).
-
-    Examples
-    --------
-    >>> [group_load(quicksort_query_bound(m), m) for m in (5, 10, 20, 50)]
-    [7, 15, 24, 35]
-    """
-    positive(xi=xi)
-    overflow = n_items * binom.sf(np.arange(q + 1), q, 1 / n_items)
-    return int(np.argmax(overflow <= xi / n_items**4))
 
 
 class BudgetSplit(NamedTuple):

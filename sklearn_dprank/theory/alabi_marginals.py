@@ -5,7 +5,7 @@ Observations 15 and 16 tie the cost of a consensus to the signs it gets right.
 
 import numpy as np
 
-from ._checks import is_published
+from ..checks import is_published
 
 
 def marginal_ranking(signs, n_middle):

@@ -4,8 +4,18 @@ import math
 
 import numpy as np
 
-from ..orders.quicksort import quicksort_comparisons, quicksort_comparisons_up_to
-from ._checks import at_least_two, is_published, positive, probability, votes_changed
+from ..checks import at_least_two, is_published, positive, probability, votes_changed
+from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
+
+__all__ = [
+    "epsilon_lower_bound",
+    "p_sample_expected_error",
+    "p_sample_voters",
+    "p_sort_error_floor",
+    "p_sort_failure_floor",
+    "p_sort_max_queries",
+    "p_sort_voters",
+]
 
 
 def epsilon_lower_bound(n_items, failure, *, neighboring="add_remove", variant="corrected"):
@@ -145,31 +155,6 @@ def p_sample_expected_error(n_voters, n_items, epsilon, *, neighboring="add_remo
     return votes_changed(neighboring) * math.lgamma(n_items + 1) / (n_voters * epsilon)
 
 
-def p_sort_max_queries(n_items, log="log2"):
-    """Return M = floor((m - 1) log m), the comparisons P-SORT pays for (Definition 9).
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    log : {"log2", "ln"}, default="log2"
-        The paper does not name the base.
-
-    Returns
-    -------
-    int
-        Comparisons answered with noise; later ones are coins.
-
-    Examples
-    --------
-    >>> p_sort_max_queries(10), p_sort_max_queries(10, log="ln")
-    (29, 20)
-    """
-    if log not in ("log2", "ln"):
-        raise ValueError(f"log must be 'log2' or 'ln', got {log!r}.")
-    return math.floor((n_items - 1) * (math.log2(n_items) if log == "log2" else math.log(n_items)))
-
-
 def p_sort_failure_floor(n_items, max_queries):
     """Return the probability of missing the majority order that P-SORT keeps for any number of voters.
 
@@ -305,5 +290,5 @@ def p_sort_voters(n_items, epsilon, phi, failure, *, max_queries=None, neighbori
     if left <= 0:
         return math.inf
     sampling = 8 / gap**2 * math.log(2 * math.comb(n_items, 2) / left)
-    noise = 2 * paid * votes_changed(neighboring) / (epsilon * gap) * math.log(paid / left)
+    noise = 2 * paid * votes_changed(neighboring) / (epsilon * gap) * math.log(max(paid, 1) / left)
     return max(sampling, noise)

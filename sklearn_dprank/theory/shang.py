@@ -8,52 +8,22 @@ and the error rate is at most C(m, 2) times the expectation of that.
 
 import math
 
-import numpy as np
 from scipy.special import ndtr
 
-from ._checks import at_least_two, positive, probability
+from ..checks import positive
 from .shang_geometry import webb_density_bound
+from .shang_noise import published_sigma, score_noise_std
 
-
-def published_sigma(epsilon, delta, *, form="2/delta"):
-    """Return the Gaussian noise of the paper's Theorem 1, for counts with L2 sensitivity 1.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, at most 1.
-    delta : float
-        Privacy parameter, in (0, 1).
-    form : {"2/delta", "4/(5 delta)"}, default="2/delta"
-        Which of the two constants in use for that theorem stands inside the logarithm.
-
-    Returns
-    -------
-    float
-        sigma = sqrt(2 ln(form))/epsilon.
-
-    Notes
-    -----
-    Copies of the paper lost the formula; the two candidates differ by 4% and both are valid for epsilon <= 1.
-    Sensitivity 1 is for adding or removing a ballot; replacing one needs sqrt(2) times the noise. The analytic
-    Gaussian mechanism needs far less (26.5 instead of 46.0 at epsilon = .1, delta = 5e-5).
-
-    References
-    ----------
-    Shang et al. (2014), Theorem 1; Dwork, Kenthapadi, McSherry, Mironov and Naor (2006).
-
-    Examples
-    --------
-    >>> round(published_sigma(0.1, 5e-5), 1), round(published_sigma(0.1, 5e-5, form="4/(5 delta)"), 1)
-    (46.0, 44.0)
-    """
-    positive(epsilon=epsilon)
-    probability(delta=delta)
-    if epsilon > 1:
-        raise ValueError(f"epsilon must be at most 1 for the published noise, got {epsilon!r}.")
-    if form not in ("2/delta", "4/(5 delta)"):
-        raise ValueError(f"form must be '2/delta' or '4/(5 delta)', got {form!r}.")
-    return math.sqrt(2 * math.log((2 if form == "2/delta" else 0.8) / delta)) / epsilon
+__all__ = [
+    "borda_bound",
+    "equation_27",
+    "lemma_2",
+    "lemma_3",
+    "published_sigma",
+    "score_noise_std",
+    "simple_bound",
+    "theorem_2",
+]
 
 
 def lemma_2(n_voters, n_items, sigma, width, slab):
@@ -278,36 +248,3 @@ def borda_bound(n_voters, sigma):
     0.1325
     """
     return simple_bound(n_voters, 3, sigma, density=25 * math.sqrt(3) / 18)
-
-
-def score_noise_std(scores, sigma):
-    """Return the noise each candidate's score effectively gets from noise on all m! counts.
-
-    The score noise has covariance (alpha - beta) I + beta 1 1^T; the common part moves no ranking, so for sorting
-    it equals independent noise of variance alpha - beta = sigma^2 (m - 2)! (m sum s^2 - (sum s)^2).
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_items,)
-        Points of each position.
-    sigma : float
-        Standard deviation of the noise on each count.
-
-    Returns
-    -------
-    float
-        Standard deviation, in points.
-
-    Notes
-    -----
-    It grows like sqrt((m - 2)!): beyond about 12 candidates the noise drowns any profile.
-
-    Examples
-    --------
-    >>> round(score_noise_std([2, 1, 0], 1.0), 4), round(score_noise_std(range(8), 1.0))
-    (2.4495, 492)
-    """
-    scores = np.asarray(scores, dtype=float)
-    at_least_two(n_items=len(scores))
-    spread = len(scores) * np.sum(scores**2) - np.sum(scores) ** 2
-    return sigma * math.sqrt(math.factorial(len(scores) - 2) * spread)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.integrate import quad
 
-from ._checks import at_least_two
+from ..checks import at_least_two
 
 
 def webb_density_bound(n_items):

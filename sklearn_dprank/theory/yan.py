@@ -8,20 +8,19 @@ that of the Mallows model.
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
-from ._checks import at_least_two, is_published, positive
+from ..checks import at_least_two, is_published, positive
+from ..privacy.questions import best_query_count, check_randomizer, optimal_queries, truth_gap
 
-# epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
-_BEST_BUDGET = {
-    "rr": brentq(lambda x: math.sinh(x) - 2 * x, 1, 4, xtol=1e-15),
-    "laplace": brentq(lambda x: math.exp(x / 2) - 1 - x, 1, 4, xtol=1e-15),
-}
-
-
-def _check_randomizer(randomizer):
-    if randomizer not in _BEST_BUDGET:
-        raise ValueError(f"randomizer must be 'rr' or 'laplace', got {randomizer!r}.")
+__all__ = [
+    "best_query_count",
+    "expected_errors",
+    "mallows_pair_probability",
+    "many_errors_probability",
+    "optimal_queries",
+    "spent_epsilon",
+    "truth_gap",
+]
 
 
 def mallows_pair_probability(phi, gap=1):
@@ -61,47 +60,6 @@ def mallows_pair_probability(phi, gap=1):
     return float(np.arange(1, gap + 1) @ powers[:-1] / (inner * powers.sum()))
 
 
-def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):
-    """Return P(an answer is reported true) - P(it is reported false), for one of K answers.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter of a voter.
-    n_queries : float
-        Number K of answers.
-    randomizer : {"rr", "laplace"}, default="rr"
-        Randomised response, or Laplace noise and a threshold at 1/2.
-    variant : {"corrected", "published"}, default="corrected"
-        The exact gap, or the paper's lower bound for randomised response.
-
-    Returns
-    -------
-    float
-        tanh(epsilon/2K) for randomised response, 1 - e^(-epsilon/2K) for Laplace.
-
-    Notes
-    -----
-    For randomised response the paper goes on with epsilon/(epsilon + 2 K), from e^x >= 1 + x: smaller, and
-    close only when epsilon/K is.
-
-    References
-    ----------
-    Yan et al. (2020), equation (3) and Section 5.2.2.
-
-    Examples
-    --------
-    >>> round(truth_gap(2, 1), 4), truth_gap(2, 1, variant="published")
-    (0.7616, 0.5)
-    """
-    _check_randomizer(randomizer)
-    positive(epsilon=epsilon, n_queries=n_queries)
-    published = is_published(variant)
-    if randomizer == "laplace":
-        return -math.expm1(-epsilon / (2 * n_queries))
-    return epsilon / (epsilon + 2 * n_queries) if published else math.tanh(epsilon / (2 * n_queries))
-
-
 def spent_epsilon(epsilon, n_queries, *, randomizer="rr"):
     """Return the epsilon that K answers really spend.
 
@@ -134,7 +92,7 @@ def spent_epsilon(epsilon, n_queries, *, randomizer="rr"):
     >>> round(spent_epsilon(1.0, 1, randomizer="laplace"), 3)
     0.832
     """
-    _check_randomizer(randomizer)
+    check_randomizer(randomizer)
     positive(epsilon=epsilon, n_queries=n_queries)
     if randomizer == "rr":
         return epsilon
@@ -234,73 +192,3 @@ def many_errors_probability(mu, *, variant="corrected"):
     (0.01, 0.96)
     """
     return 2.0 ** (-6 * mu) if is_published(variant) else min(mu, 1 / 6)
-
-
-def optimal_queries(epsilon, *, randomizer="rr", variant="corrected"):
-    """Return the real number K of answers that carries most signal, K (p - q)^2.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter of a voter.
-    randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
-    variant : {"corrected", "published"}, default="corrected"
-        The exact optimum, or the paper's.
-
-    Returns
-    -------
-    float
-        epsilon/2.177 for randomised response and epsilon/2.513 for Laplace; epsilon/2 as printed.
-
-    Notes
-    -----
-    epsilon/2 is the optimum of the paper's lower bound epsilon/(epsilon + 2 K) of the gap, not of the gap; for
-    Laplace the paper says only K < epsilon/2.
-
-    References
-    ----------
-    Yan et al. (2020), Section 5.2, after Theorems 2 and 3.
-
-    Examples
-    --------
-    >>> round(optimal_queries(10), 2), round(optimal_queries(10, randomizer="laplace"), 2)
-    (4.59, 3.98)
-    """
-    _check_randomizer(randomizer)
-    positive(epsilon=epsilon)
-    return epsilon / (2 if is_published(variant) else _BEST_BUDGET[randomizer])
-
-
-def best_query_count(epsilon, n_items, *, randomizer="rr", variant="corrected"):
-    """Return the whole number of answers, 1 to C(m, 2), beside `optimal_queries` that carries most signal.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter of a voter.
-    n_items : int
-        Number m of items.
-    randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
-    variant : {"corrected", "published"}, default="corrected"
-        With "published", the integer beside epsilon/2 with the smaller printed mu.
-
-    Returns
-    -------
-    int
-        K. One question is best up to epsilon of about 3.
-
-    References
-    ----------
-    Yan et al. (2020), Section 5.2.
-
-    Examples
-    --------
-    >>> [best_query_count(epsilon, 10) for epsilon in (1, 2, 4, 8)]
-    [1, 1, 2, 4]
-    """
-    at_least_two(n_items=n_items)
-    below = math.floor(optimal_queries(epsilon, randomizer=randomizer, variant=variant))
-    candidates = {min(max(k, 1), math.comb(n_items, 2)) for k in (below, below + 1)}
-    return max(sorted(candidates), key=lambda k: k * truth_gap(epsilon, k, randomizer=randomizer, variant=variant) ** 2)

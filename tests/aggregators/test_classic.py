@@ -318,10 +318,13 @@ def test_bad_scores(scores, message):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Kemeny(tolerance=-1), "The 'tolerance' parameter of Kemeny must be a float in the range"),
-        (Kemeny(work_limit=0), "The 'work_limit' parameter of Kemeny must be"),
-        (BradleyTerry(ridge=0), "The 'ridge' parameter of BradleyTerry must be a float in the range (0.0, inf)"),
-        (KwikSort(random_state="seed"), "The 'random_state' parameter of KwikSort must be"),
+        (Kemeny(tolerance=-1), "tolerance must be a finite number of at least 0, got -1."),
+        (Kemeny(work_limit=-1), "work_limit must be None or an integer of at least 0, got -1."),
+        (BradleyTerry(ridge=0), "ridge must be a finite number above 0, got 0."),
+        (
+            KwikSort(random_state="seed"),
+            "random_state must be None, an int of at least 0, a numpy Generator",
+        ),
     ],
     ids=named,
 )

@@ -41,7 +41,7 @@ def test_a_class_in_place_of_a_rule():
 
 
 def test_what_is_no_channel():
-    with pytest.raises(ValueError, match="The 'channel' parameter of Aggregator must be"):
+    with pytest.raises(ValueError, match=r"channel must be None or an object of .*channels, got 'central'"):
         Aggregator("central").fit(BALLOTS)
 
 
@@ -55,13 +55,13 @@ def test_epsilon_and_delta_of_every_kind(estimator):
     for epsilon in (Fraction(1, 3), np.float32(0.3), 1):
         stated = estimator(epsilon=epsilon, random_state=0).fit(BALLOTS).privacy_.epsilon
         assert type(stated) is float and stated == pytest.approx(float(epsilon), rel=1e-12)
-    with pytest.raises(ValueError, match=r"^epsilon=5e-324 is too small for the arithmetic; use at least 1e-09\.$"):
+    with pytest.raises(ValueError, match=r"^epsilon is too small for the arithmetic, got 5e-324; use at least 1e-09"):
         estimator(epsilon=5e-324).fit(BALLOTS)
     if "noise" in estimator().get_params():
         for delta in (Fraction(1, 10**6), np.float32(1e-6)):
             promise = estimator(delta=delta, noise="gaussian", random_state=0).fit(BALLOTS).privacy_
             assert type(promise.delta) is float and promise.delta >= delta
         with pytest.raises(
-            ValueError, match=r"^delta=1e-201 is too small for the arithmetic; use at least 1e-200, or 0"
+            ValueError, match=r"^delta is too small for the arithmetic, got 1e-201; use at least 1e-200, or 0"
         ):
             estimator(delta=1e-201, noise="gaussian").fit(BALLOTS)

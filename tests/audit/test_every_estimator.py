@@ -6,6 +6,7 @@ import math
 import warnings
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
@@ -14,11 +15,11 @@ from audited import AUDITED, CENTRAL, DENSITIES, REPORTS, SHUFFLES, TRANSCRIPTS
 from local_tools import law_of, worst_ratio
 from oracles import distinct_ballots, naive_counts, rankings
 from scipy import stats
-from sklearn.utils._param_validation import StrOptions
 
 import sklearn_dprank
 from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
 from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.constraints import one_of
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 
 NAN = np.nan
@@ -43,18 +44,22 @@ def private_classes():
     return [cls for cls in public if hasattr(cls(), "channel") or math.isfinite(quietly(cls()).privacy_.epsilon)]
 
 
+def options_of(check):
+    """The few words that a parameter may be, where it is one."""
+    return check.keywords.get("choices", ()) if isinstance(check, partial) else ()
+
+
 def unaudited(cls):
     """What of a class no audit has a case for: itself, or (parameter, option) where it takes one of a few words."""
     cases = [estimator for estimator in AUDITED if type(estimator) is cls]
     if not cases:
         return [cls]
     missing = []
-    for name, allowed in cls._parameter_constraints.items():
-        for constraint in allowed if isinstance(allowed, list) else []:
-            if not isinstance(constraint, StrOptions) or (name == "neighboring" and cases[0] in CENTRAL):
-                continue  # the audits of curators put each case under both relations
-            seen = {getattr(case, name) for case in cases}
-            missing += [(name, option) for option in sorted(constraint.options - seen)]
+    for name, check in cls.parameter_checks.items():
+        if name == "neighboring" and cases[0] in CENTRAL:
+            continue  # the audits of curators put each case under both relations
+        seen = {getattr(case, name) for case in cases}
+        missing += [(name, option) for option in options_of(check) if option not in seen]
     return missing
 
 
@@ -68,9 +73,9 @@ def test_an_estimator_or_option_of_tomorrow_is_missed():
         pass
 
     assert unaudited(Tomorrow) == [Tomorrow]
-    noises = {**DPBorda._parameter_constraints, "noise": [StrOptions({"laplace", "gaussian", "knorm", "cauchy"})]}
+    noises = {**DPBorda.parameter_checks, "noise": one_of("laplace", "gaussian", "knorm", "cauchy")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DPBorda, "_parameter_constraints", noises)
+        patch.setattr(DPBorda, "parameter_checks", noises)
         assert unaudited(DPBorda) == [("noise", "cauchy")]
     assert len(private_classes()) >= 14
 

@@ -169,10 +169,10 @@ def test_two_queries_of_one_type_have_their_own_prices():
     [
         ([Ask(NetWins(), 1, Fraction(3, 2))], "the rule's asks claim 3/2 of it; let shares add up to 1"),
         ([Ask(NetWins(), 1, HALF), Ask(AllMargins(), 1, Fraction(2, 3))], "the rule's asks claim 7/6 of it"),
-        ([Ask(NetWins(), 1, Fraction(0))], "for 0 of the budget; use a positive share"),
-        ([Ask(NetWins(), 1, Fraction(-1))], "for -1 of the budget"),
-        ([Ask(NetWins(), 0)], "cannot give 0 answers to NetWins; times must be at least 1"),
-        ([Ask(NetWins(), 1.5)], "cannot give 1.5 answers"),
+        ([Ask(NetWins(), 1, Fraction(0))], r"share of NetWins must be a finite number above 0, got Fraction\(0, 1\)"),
+        ([Ask(NetWins(), 1, Fraction(-1))], "share of NetWins must be a finite number above 0"),
+        ([Ask(NetWins(), 0)], "times of NetWins must be a positive integer, got 0"),
+        ([Ask(NetWins(), 1.5)], "times of NetWins must be a positive integer, got 1.5"),
         ([Ask(PairMargin(0, 1), 1, HALF), Ask(PairMargin(0, 2), 1, HALF)], "asks for PairMargin twice"),
     ],
     ids=str,
@@ -193,10 +193,10 @@ def test_epsilon_of_any_kind_is_never_understated(epsilon):
 @pytest.mark.parametrize(
     ("channel", "message"),
     [
-        (Central(epsilon=5e-324), "epsilon=5e-324 is too small for the arithmetic; use at least 1e-09."),
+        (Central(epsilon=5e-324), "epsilon is too small for the arithmetic, got 5e-324; use at least 1e-09."),
         (
             Central(epsilon=1, delta=1e-250, noise="gaussian"),
-            "delta=1e-250 is too small for the arithmetic",
+            "delta is too small for the arithmetic, got 1e-250",
         ),
         (Central(release=NetWins), r"release must be a query object, got the class NetWins; use release=NetWins\(\)."),
     ],

@@ -39,8 +39,8 @@ def test_shape_type_and_default_weights():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_voters": "many"}, "n_voters must be a whole number of at least 1, got 'many'."),
-        ({"n_items": 0}, "n_items must be a whole number of at least 1, got 0."),
+        ({"n_voters": "many"}, "n_voters must be a positive integer, got 'many'."),
+        ({"n_items": 0}, "n_items must be a positive integer, got 0."),
         ({"weights": [1, 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 2]."),
         ({"weights": [1, 0, 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 0, 2]."),
         ({"weights": [1, "a", 2]}, "weights must be 3 positive finite numbers, one an item, got [1, 'a', 2]."),

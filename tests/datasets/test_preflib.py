@@ -320,7 +320,7 @@ def test_one_item_no_ballots_and_bytes(tmp_path):
 
 
 def test_unknown_meaning_of_unranked(tmp_path):
-    with pytest.raises(ValueError, match=r"^unranked must be 'no_opinion', 'last' or None, got 'worst'\.$"):
+    with pytest.raises(ValueError, match=r"^unranked must be one of \[None, 'no_opinion', 'last'\], got 'worst'\.$"):
         read_preflib(tmp_path / "never-opened.soi", unranked="worst")
 
 

@@ -11,8 +11,8 @@ from scipy import stats
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
-from sklearn_dprank.orders.block_insertion import sample_by_blocks
-from sklearn_dprank.orders.insertion import sample_by_insertion
+from sklearn_dprank.orders.block_insertion import BlockInsertionSampler
+from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy.bits import BitSource, SeededBits
 from sklearn_dprank.privacy.noise import round_down
@@ -122,7 +122,7 @@ def test_six_items_against_brute_force(sampler):
     if sampler == "table":
         draws = PartitionTable(np.maximum(margins.T, 0), 0.3).sample(20_000, seeded(3))
     elif sampler == "insertion":
-        draws = sample_by_insertion(margins, 0.3, seeded(4), size=20_000)
+        draws = InsertionSampler(margins, 0.3).sample(20_000, seeded(4))
     else:
         mechanism, bits = ExponentialNoise(0.3, sampler), seeded(5)
         draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
@@ -158,9 +158,9 @@ def test_agreement_on_more_items(m, sampler):
     margins, scale = profile.margins, 0.5 / n_pairs(m)
     table = PartitionTable(np.maximum(margins.T, 0), scale).sample(4000, seeded(8))
     if sampler == "insertion":
-        other = sample_by_insertion(margins, scale, seeded(9), size=4000)
+        other = InsertionSampler(margins, scale).sample(4000, seeded(9))
     else:
-        other = sample_by_blocks(margins, scale, seeded(10), size=1000)
+        other = BlockInsertionSampler(margins, scale).sample(1000, seeded(10))
     a, b = pairs_before(table), pairs_before(other)
     pooled = (a + b) / (len(table) + len(other))
     free = (pooled > 0) & (pooled < 1)
@@ -175,8 +175,9 @@ def test_agreement_on_more_items(m, sampler):
 def test_nobody_is_a_profile_too(m):
     """Without voters every order is as likely."""
     nothing = np.zeros(m * m, dtype=np.int64)
-    for query in [*map(KemenyUtility, SAMPLERS), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)]:
-        order = released(ExponentialNoise(0.1), query, nothing, seeded(11))
+    ways = [*((KemenyUtility(), way) for way in SAMPLERS), (MaxViolatedMargin(), "auto")]
+    for query, sampler in [*ways, (MaxViolatedMargin(tuple(range(m)), 2), "auto")]:
+        order = released(ExponentialNoise(0.1, sampler), query, nothing, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
 
 
@@ -252,7 +253,7 @@ def test_planning_reads_no_ballot():
         channel, rule = estimator._compose()
         session = channel.plan(rule.asks(9), 9).open
         with pytest.raises(AssertionError, match="was read"):
-            rule.aggregate(session(Unreadable(9), _streams()))
+            rule.aggregate(session(Unreadable(9))(_streams()))
 
 
 def _streams():
@@ -275,8 +276,8 @@ def test_rejection_is_never_chosen_for_you(monkeypatch):
         return stop
 
     monkeypatch.setattr(utilities, "PartitionTable", marks("table"))
-    monkeypatch.setattr(utilities, "sample_by_insertion", marks("insertion"))
-    monkeypatch.setattr(utilities, "sample_by_blocks", marks("blocks"))
+    monkeypatch.setattr(utilities, "InsertionSampler", marks("insertion"))
+    monkeypatch.setattr(utilities, "BlockInsertionSampler", marks("blocks"))
     for m in (2, 23, 25):
         for margins in (np.zeros((m, m), dtype=int), margins_of(m, m)):
             for sampler in SAMPLERS[:4]:

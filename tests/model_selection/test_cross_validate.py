@@ -176,7 +176,7 @@ def test_bad_ballots_and_parameters():
         cross_validate([DPBorda()], X)
     with pytest.raises(ValueError, match="X must hold numbers"):
         cross_validate(NOISY, [["a", "b"], ["b", "a"]])
-    with pytest.raises(ValueError, match="The 'epsilon' parameter of DPBorda must be"):
+    with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
         cross_validate(DPBorda(epsilon=-1.0), X)
     with pytest.raises(ValueError, match=r"Expected .?cv.? as an integer"):
         cross_validate(NOISY, X, cv="some")

@@ -1,3 +1,4 @@
+import inspect
 import math
 import re
 
@@ -274,7 +275,7 @@ def test_one_candidate_is_cross_validate():
 
 def test_profiles_and_ballots_counted_once(monkeypatch):
     calls = []
-    pairs = Profile.__dict__["pairwise_counts"]
+    pairs = inspect.getattr_static(Profile, "pairwise_counts")
     counted = pairs.func
     monkeypatch.setattr(pairs, "func", lambda profile: calls.append(1) or counted(profile))
     from_ballots = search(Pipeline([("aggregator", DPBorda())]), CASES["mechanisms"][1], refit=False, n_trials=20)
@@ -495,7 +496,7 @@ def test_scorers_get_noise_of_their_own():
             {"estimator": make_pipeline(StandardScaler(), DPBorda()), "grid": {}, "scoring": PrivateKendallTau()},
             "PrivateKendallTau has no noise for the step 'standardscaler' (StandardScaler)",
         ),
-        ({"grid": {"epsilon": [1.0, -1.0]}}, "The 'epsilon' parameter of DPBorda must be"),
+        ({"grid": {"epsilon": [1.0, -1.0]}}, "epsilon must be a positive, finite number"),
         ({"grid": {"noise": ["laplace", "gaussian"]}}, "noise='gaussian' needs delta > 0"),
         ({"grid": {"sigma": [1.0]}}, "Invalid parameter 'sigma'"),
         ({"scoring": "accuracy"}, "scoring must be None, a callable(estimator, X) or a dict of them by name"),

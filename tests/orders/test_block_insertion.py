@@ -9,7 +9,6 @@ from sklearn_dprank.orders.block_insertion import (
     _joining,
     _masses,
     _merge,
-    sample_by_blocks,
 )
 from sklearn_dprank.privacy.bits import SeededBits
 
@@ -44,13 +43,13 @@ def fit_of(draws, orders, weights):
 @pytest.mark.parametrize("scale", [0, 0.15, 0.6])
 def test_law_matches_enumeration(core, block, scale):
     margins = random_margins(core + block, 5)
-    draws = sample_by_blocks(margins, scale, seeded(0), size=4000, core=core, block=block)
+    draws = BlockInsertionSampler(margins, scale, core=core, block=block).sample(4000, seeded(0))
     assert fit_of(draws, *kendall_law(margins, scale)) > 1e-3
 
 
 @pytest.mark.parametrize("margins", [np.zeros((6, 6)), random_margins(9, 6), np.sign(random_margins(3, 6))])
 def test_law_at_six_items(margins):
-    draws = sample_by_blocks(margins, 0.2, seeded(1), size=15_000, order="smallest_last", core=2, block=3)
+    draws = BlockInsertionSampler(margins, 0.2, "smallest_last", core=2, block=3).sample(15_000, seeded(1))
     assert fit_of(draws, *kendall_law(margins, 0.2)) > 1e-3
 
 
@@ -93,18 +92,19 @@ def test_merge_keeps_gaps_and_places():
 def test_sixty_items_with_default_blocks():
     margins = 40 * np.subtract.outer(np.arange(60), np.arange(60)).T
     name = np.random.default_rng(0).permutation(60)
-    draws = sample_by_blocks(margins[np.ix_(name, name)], 0.5, seeded(3), size=2)
+    draws = BlockInsertionSampler(margins[np.ix_(name, name)], 0.5).sample(2, seeded(3))
     np.testing.assert_array_equal(name[draws], np.tile(np.arange(60), (2, 1)))
 
 
 def test_progress_and_errors():
     seen = []
-    sample_by_blocks(random_margins(7, 5), 0.1, seeded(4), size=200, core=2, block=2, on_try=seen.append)
+    sampler = BlockInsertionSampler(random_margins(7, 5), 0.1, core=2, block=2, clock=lambda: seen.append)
+    sampler.sample(200, seeded(4))
     assert seen == sorted(seen) != []
-    assert sample_by_blocks([[0]], 1.0, seeded(0)).tolist() == [[0]]
+    assert BlockInsertionSampler([[0]], 1.0).draw(seeded(0)).tolist() == [0]
     with pytest.raises(ValueError, match="antisymmetric"):
-        sample_by_blocks([[0, 3], [2, 0]], 1.0, seeded(0))
+        BlockInsertionSampler([[0, 3], [2, 0]], 1.0)
     with pytest.raises(ValueError, match="core must be at least 1"):
-        sample_by_blocks(np.zeros((2, 2)), 1.0, seeded(0), core=0)
+        BlockInsertionSampler(np.zeros((2, 2)), 1.0, core=0)
     with pytest.raises(ValueError, match="block must be from 1 to 10"):
-        sample_by_blocks(np.zeros((2, 2)), 1.0, seeded(0), block=11)
+        BlockInsertionSampler(np.zeros((2, 2)), 1.0, block=11)

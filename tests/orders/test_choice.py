@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.orders.choice import Choice, draw_each, log_choice_error
+from sklearn_dprank.orders.choice import Choice, CountedChoice, draw_each, log_choice_error
 from sklearn_dprank.privacy.bits import BitSource, SeededBits
 
 WEIGHTS = {
@@ -85,3 +85,27 @@ def test_error_grows_with_what_is_drawn():
     assert log_choice_error(10, 0.0) == pytest.approx(40 * 2.0**-53)
     assert log_choice_error(10, 100.0, 5) == pytest.approx(3200 * 2.0**-53)
     assert log_choice_error(10, math.inf) == math.inf
+
+
+class Whole(BitSource):
+    """Stands for one uniform integer, and tells the bound that it is asked for."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value, self.bound = value, None
+
+    def integer(self, bound):
+        self.bound = bound
+        return self.value
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 1], [0, 2, 0, 0, 5, 0], [2**52, 1]])
+def test_counted_options_come_as_often_as_counted(counts):
+    """At the first and the last integer of each option; no other number is asked for."""
+    choice, last = CountedChoice(np.array(counts, dtype=float)), 0
+    for option, count in enumerate(counts):
+        for value in {last, last + count - 1} if count else ():
+            bits = Whole(value)
+            assert choice.draw(bits) == option
+            assert bits.bound == sum(counts)
+        last += count

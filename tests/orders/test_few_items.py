@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dprank.orders.few_items import FEW, _subsets, best_of_few, best_of_few_many
+from sklearn_dprank.orders.few_items import FEW, _walk, best_of_few, best_of_few_many
 
 
 def gain_matrices(entries):
@@ -82,8 +82,8 @@ def test_shared_tables_cannot_be_changed_and_calls_do_not_mix():
     first = [best_of_few(gain) for gain in matrices]
     again = [best_of_few(gain) for gain in matrices]
     assert [(o.tolist(), t) for o, t in first] == [(o.tolist(), t) for o, t in again]
-    subsets = _subsets(5)
-    for array in (subsets.gains, *(rest for _, _, rest in subsets.layers)):
+    walk = _walk(5)
+    for array in (walk.gains, *(rest for _, _, rest in walk.layers)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 

@@ -12,9 +12,8 @@ from sklearn_dprank.orders.insertion import (
     insert_at,
     insertion_order,
     least_gap_costs,
-    sample_by_insertion,
-    sample_pair_by_pair,
 )
+from sklearn_dprank.orders.pair_by_pair import PairByPairSampler
 from sklearn_dprank.privacy.bits import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
@@ -47,14 +46,14 @@ def fit_of(draws, orders, weights):
 @pytest.mark.parametrize("scale", [0, 0.1, 0.6])
 @pytest.mark.parametrize("order", ["borda", "smallest_last", "index", [3, 1, 0, 2]])
 def test_law_matches_enumeration(margins, scale, order):
-    draws = sample_by_insertion(margins, scale, seeded(0), size=4000, order=order)
+    draws = InsertionSampler(margins, scale, order).sample(4000, seeded(0))
     assert fit_of(draws, *kendall_law(margins, scale)) > 1e-3
 
 
 def test_law_at_six_items():
     half = np.random.default_rng(0).integers(-3, 4, size=(6, 6))
     margins = half - half.T
-    draws = sample_by_insertion(margins, 0.2, seeded(1), size=20_000)
+    draws = InsertionSampler(margins, 0.2).sample(20_000, seeded(1))
     assert fit_of(draws, *kendall_law(margins, 0.2)) > 1e-3
 
 
@@ -67,8 +66,7 @@ def test_rate_of_acceptance_is_mass_over_bound():
 
 @pytest.mark.parametrize("margins", [CYCLE, TRANSITIVE, TIES])
 def test_pair_by_pair_has_the_same_law(margins):
-    bits = seeded(3)
-    draws = np.array([sample_pair_by_pair(margins, 0.3, bits) for _ in range(2000)])
+    draws = PairByPairSampler(margins, 0.3).sample(2000, seeded(3))
     assert fit_of(draws, *kendall_law(margins, 0.3)) > 1e-3
 
 
@@ -108,32 +106,36 @@ def test_orders_of_insertion():
 
 def test_forty_five_items_near_unanimity():
     margins = 40 * np.subtract.outer(np.arange(45), np.arange(45)).T
-    draws = sample_by_insertion(margins, 0.5, seeded(4), size=3)
+    draws = InsertionSampler(margins, 0.5).sample(3, seeded(4))
     np.testing.assert_array_equal(draws, np.tile(np.arange(45), (3, 1)))
 
 
 def test_huge_costs_do_not_overflow():
-    draws = sample_by_insertion(10**9 * TRANSITIVE, 10.0, seeded(5), size=3)
+    draws = InsertionSampler(10**9 * TRANSITIVE, 10.0).sample(3, seeded(5))
     np.testing.assert_array_equal(draws, np.tile(np.arange(4), (3, 1)))
-    assert sample_pair_by_pair(10**9 * TRANSITIVE, 10.0, seeded(5)).tolist() == [0, 1, 2, 3]
+    assert PairByPairSampler(10**9 * TRANSITIVE, 10.0).draw(seeded(5)).tolist() == [0, 1, 2, 3]
 
 
 def test_progress_reports_seconds_only():
     seen = []
-    sample_by_insertion(CYCLE, 0.1, seeded(6), size=2000, on_try=lambda *args: seen.append(args))
+    sampler = InsertionSampler(CYCLE, 0.1, clock=lambda: lambda *args: seen.append(args))
+    sampler.sample(2000, seeded(6))
     assert len(seen) > 1
     assert all(len(args) == 1 for args in seen)
     assert seen == sorted(seen)
 
 
 def test_small_and_wrong_input():
-    assert sample_by_insertion([[0]], 1.0, seeded(0)).tolist() == [[0]]
-    assert sample_by_insertion(CYCLE, 1.0, seeded(0), size=0).shape == (0, 4)
-    with pytest.raises(ValueError, match="antisymmetric"):
-        sample_by_insertion([[0, 3], [2, 0]], 1.0, seeded(0))
-    with pytest.raises(ValueError, match="scale must be non-negative"):
-        sample_by_insertion(CYCLE, np.nan, seeded(0))
+    assert InsertionSampler([[0]], 1.0).draw(seeded(0)).tolist() == [0]
+    assert InsertionSampler(CYCLE, 1.0).sample(0, seeded(0)).shape == (0, 4)
+    for sampler in (InsertionSampler, PairByPairSampler):
+        with pytest.raises(ValueError, match="antisymmetric"):
+            sampler([[0, 3], [2, 0]], 1.0)
+        with pytest.raises(ValueError, match="margins must be finite"):
+            sampler([[0, np.inf], [-np.inf, 0]], 1.0)
+        with pytest.raises(ValueError, match="scale must be non-negative"):
+            sampler(CYCLE, np.nan)
     with pytest.raises(ValueError, match="order must be"):
-        sample_by_insertion(CYCLE, 1.0, seeded(0), order="random")
+        InsertionSampler(CYCLE, 1.0, order="random")
     with pytest.raises(ValueError, match="permutation of the 4 items"):
-        sample_by_insertion(CYCLE, 1.0, seeded(0), order=[0, 1])
+        InsertionSampler(CYCLE, 1.0, order=[0, 1])

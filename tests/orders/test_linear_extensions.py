@@ -9,10 +9,9 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from sklearn_dprank.orders.linear_extensions import (
+    LinearExtensions,
     MinimaxMarginSampler,
-    count_linear_extensions,
     level_log_weights,
-    sample_linear_extension,
 )
 from sklearn_dprank.privacy.bits import SeededBits
 
@@ -51,22 +50,21 @@ def fit_of(draws, orders, law):
 @given(arrays(bool, st.integers(1, 5).map(lambda m: (m, m))))
 def test_count_matches_enumeration(before):
     np.fill_diagonal(before, False)
-    assert count_linear_extensions(before) == sum(respects(order, before) for order in all_orders(len(before)))
+    assert LinearExtensions(before).count == sum(respects(order, before) for order in all_orders(len(before)))
 
 
 def test_known_counts():
-    assert count_linear_extensions(np.zeros((16, 16))) == factorial(16)
-    assert count_linear_extensions(np.triu(np.ones((16, 16)))) == 1
+    assert LinearExtensions(np.zeros((16, 16))).count == factorial(16)
+    assert LinearExtensions(np.triu(np.ones((16, 16)))).count == 1
     zigzag = np.zeros((8, 8))  # 0 < 1 > 2 < 3 ...: Euler's number
     zigzag[range(0, 8, 2), range(1, 8, 2)] = zigzag[range(2, 8, 2), range(1, 7, 2)] = 1
-    assert count_linear_extensions(zigzag) == 1385
+    assert LinearExtensions(zigzag).count == 1385
 
 
 def test_extensions_are_uniform():
     before = np.zeros((5, 5), dtype=bool)
     before[[0, 3, 1], [2, 2, 4]] = True
-    bits = seeded(0)
-    draws = np.array([sample_linear_extension(before, bits) for _ in range(3000)])
+    draws = LinearExtensions(before).sample(3000, seeded(0))
     orders = all_orders(5)
     law = np.array([respects(order, before) for order in orders], dtype=float)
     assert fit_of(draws, orders, law / law.sum()) > 1e-3
@@ -91,7 +89,7 @@ def test_mixture_of_levels_is_the_law(seed, n_items, scale):
     sampler = MinimaxMarginSampler(margins, scale)
     mixture = np.exp(sampler._log_weights)
     values = np.unique(margins[~np.eye(n_items, dtype=bool)])[-len(mixture) :] if n_items > 1 else [0]
-    got = [np.sum(mixture[v <= values] / sampler._extensions._table[-1][0][v <= values]) for v in violations]
+    got = [np.sum(mixture[v <= values] / sampler._extensions.of_all[v <= values]) for v in violations]
     np.testing.assert_allclose(np.array(got) / np.sum(got), law / law.sum(), rtol=1e-9)
 
 
@@ -119,9 +117,9 @@ def test_small_and_wrong_input():
     with pytest.raises(ValueError, match="1 to 16 items, got 17"):
         MinimaxMarginSampler(np.zeros((17, 17)), 1.0)
     with pytest.raises(ValueError, match="square"):
-        count_linear_extensions(np.zeros((2, 3)))
+        LinearExtensions(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="cycle"):
-        sample_linear_extension(CYCLE > 0, seeded(0))
+        LinearExtensions(CYCLE > 0).draw(seeded(0))
     with pytest.raises(ValueError, match="scale must be non-negative"):
         MinimaxMarginSampler(CYCLE, -1.0)
     with pytest.raises(ValueError, match="finite"):

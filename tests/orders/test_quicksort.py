@@ -8,6 +8,7 @@ import pytest
 from sklearn_dprank.orders.quicksort import (
     _log_moments,
     overrun_probability,
+    p_sort_max_queries,
     quicksort_comparisons,
     quicksort_comparisons_up_to,
     quicksort_query_bound,
@@ -155,3 +156,17 @@ def test_transitive_tournament_has_the_largest_moments(m):
 def test_query_bound_refuses_bad_xi():
     with pytest.raises(ValueError, match="xi must lie"):
         quicksort_query_bound(20, 0)
+
+
+@pytest.mark.parametrize("m", range(1, 301))
+def test_p_sort_pays_for_the_printed_number_rounded_down(m):
+    """M = (m - 1) log2 m in whole numbers, with nothing to clip: it pays for a comparison, and for no pair twice."""
+    paid = p_sort_max_queries(m)
+    assert 2**paid <= m ** (m - 1) < 2 ** (paid + 1)
+    assert min(1, m - 1) <= paid <= math.comb(m, 2)
+
+
+def test_p_sort_by_the_natural_logarithm():
+    assert [p_sort_max_queries(m, log="ln") for m in (1, 2, 3, 10, 40)] == [0, 0, 2, 20, 143]
+    with pytest.raises(ValueError, match="log must be 'log2' or 'ln', got 'log10'"):
+        p_sort_max_queries(5, log="log10")

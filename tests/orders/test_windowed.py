@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
-from sklearn_dprank.orders.windowed import WindowedSampler, sample_windowed_order
+from sklearn_dprank.orders.windowed import WindowedSampler
 from sklearn_dprank.privacy.bits import SeededBits
 
 
@@ -79,7 +79,7 @@ def test_strong_margins_repair_the_anchor_within_the_window():
     margins = 200 * np.subtract.outer(truth, truth).T
     rng = np.random.default_rng(0)
     anchor = np.concatenate([start + rng.permutation(5) for start in range(0, 45, 5)])
-    np.testing.assert_array_equal(sample_windowed_order(margins, anchor, 1.0, seeded(1)), truth)
+    np.testing.assert_array_equal(WindowedSampler(margins, anchor, 1.0).draw(seeded(1)), truth)
 
 
 def test_far_pairs_never_move():
@@ -136,4 +136,4 @@ def test_errors():
         WindowedSampler(np.zeros((3, 3)), [0, 1, 2], 1.0, window=13)
     with pytest.raises(ValueError, match="scale"):
         WindowedSampler(np.zeros((3, 3)), [0, 1, 2], np.inf)
-    assert sample_windowed_order([[0]], [0], 1.0, seeded(0)).tolist() == [0]
+    assert WindowedSampler([[0]], [0], 1.0).draw(seeded(0)).tolist() == [0]

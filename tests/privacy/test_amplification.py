@@ -322,13 +322,13 @@ def test_balanced_group_size(n, m, k, size):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 10, 0.1), "epsilon must be positive"),
-        ((501, 10, 0.1), "epsilon must be positive and at most 500"),
-        ((math.nan, 10, 0.1), "epsilon must be positive"),
-        ((1, 0, 0.1), "n_messages must be a whole number"),
-        ((1, 2.5, 0.1), "n_messages must be a whole number"),
-        ((1, 10, 0), "delta must lie strictly between 0 and 1"),
-        ((1, 10, 1), "delta must lie strictly between 0 and 1"),
+        ((0, 10, 0.1), "epsilon must be a number above 0"),
+        ((501, 10, 0.1), "epsilon must be a number above 0 and at most 500"),
+        ((math.nan, 10, 0.1), "epsilon must be a number above 0"),
+        ((1, 0, 0.1), "n_messages must be a positive integer"),
+        ((1, 2.5, 0.1), "n_messages must be a positive integer"),
+        ((1, 10, 0), "delta must be a number above 0 and below 1"),
+        ((1, 10, 1), "delta must be a number above 0 and below 1"),
         ((1, 10, 0.1, "clone"), "method must be one of"),
         ((1, 1001, 0.1, "exact"), "use method='blanket'"),
     ],
@@ -341,12 +341,12 @@ def test_parameters_out_of_bounds(function, arguments, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: composed_shuffle_epsilon(1, 10, 0.1, 0), "n_shuffles must be at least 1"),
-        (lambda: composed_local_epsilon(1, 10, 0.1, 0), "n_shuffles must be at least 1"),
-        (lambda: balanced_group_size(0, 5), "n_voters must be at least 1"),
-        (lambda: balanced_group_size(10, 1), "n_items must be at least 2"),
-        (lambda: balanced_group_size(10, 3, 4), "n_queries must lie"),
-        (lambda: random_group_epsilon(1.0, 10, 1, 0.1), "n_items must be at least 2"),
+        (lambda: composed_shuffle_epsilon(1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
+        (lambda: composed_local_epsilon(1, 10, 0.1, 0), "n_shuffles must be a positive integer"),
+        (lambda: balanced_group_size(0, 5), "n_voters must be a positive integer"),
+        (lambda: balanced_group_size(10, 1), "n_items must be an integer of at least 2"),
+        (lambda: balanced_group_size(10, 3, 4), "n_queries must be an integer from 1 to 3, got 4"),
+        (lambda: random_group_epsilon(1.0, 10, 1, 0.1), "n_items must be an integer of at least 2"),
     ],
 )
 def test_group_parameters_out_of_bounds(call, message):

@@ -59,10 +59,10 @@ def test_nothing_promises_nothing():
             "trust must be one of ['central', 'local', 'none', 'shuffle'] or 'shuffle + central', got 'curator'.",
         ),
         ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-        ({"epsilon": -1}, "epsilon must be >= 0 and delta in [0, 1], got -1 and 0.0."),
-        ({"epsilon": math.nan}, "epsilon must be >= 0 and delta in [0, 1], got nan and 0.0."),
-        ({"delta": 1.5}, "epsilon must be >= 0 and delta in [0, 1], got 1.0 and 1.5."),
-        ({"delta": math.nan}, "epsilon must be >= 0 and delta in [0, 1], got 1.0 and nan."),
+        ({"epsilon": -1}, "epsilon must be a number of at least 0, got -1."),
+        ({"epsilon": math.nan}, "epsilon must be a number of at least 0, got nan."),
+        ({"delta": 1.5}, "delta must be a number of at least 0 and at most 1, got 1.5."),
+        ({"delta": math.nan}, "delta must be a number of at least 0 and at most 1, got nan."),
     ],
 )
 def test_bad_fields(changes, message):

@@ -119,10 +119,10 @@ def test_asks_for_all_margins_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"tolerance": -0.1}, "tolerance must be a number of at least 0, got -0.1"),
-        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
-        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
-        ({"tolerance": "0"}, "tolerance must be a number of at least 0, got '0'"),
+        ({"tolerance": -0.1}, "tolerance must be a finite number of at least 0, got -0.1"),
+        ({"tolerance": np.inf}, "tolerance must be a finite number of at least 0, got inf"),
+        ({"tolerance": np.nan}, "tolerance must be a finite number of at least 0, got nan"),
+        ({"tolerance": "0"}, "tolerance must be a finite number of at least 0, got '0'"),
         ({"work_limit": -1}, "work_limit must be None or an integer of at least 0, got -1"),
         ({"work_limit": 1.5}, "work_limit must be None or an integer of at least 0, got 1.5"),
     ],
@@ -190,7 +190,8 @@ def test_many_sessions_are_each_as_alone(n_items, epsilon):
     profile = Profile.from_rankings(make_mallows(12, n_items, 0.9, random_state=n_items))
     rule, plan = DPPairwise(epsilon=epsilon).plan_for(Shape(n_items))
     alone = [rule.aggregate(plan.open(profile)(Bits.from_random_state(seed))) for seed in range(40)]
-    together = rule.aggregate_many([plan.open(profile)(Bits.from_random_state(seed)) for seed in range(40)])
+    poll = plan.open(profile)
+    together = list(rule.aggregate_each(poll(Bits.from_random_state(seed)) for seed in range(40)))
     for one, other in zip(alone, together, strict=True):
         assert one.order.tolist() == other.order.tolist()
         assert one.published == other.published

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from sklearn_dprank.orders.quicksort import (
     binary_insertion_bound,
-    hay_query_bound,
+    p_sort_max_queries,
     quicksort_comparisons,
     quicksort_query_bound,
 )
@@ -191,7 +191,7 @@ def test_declared_queries(m):
     pairs, insertion = m * (m - 1) // 2, binary_insertion_bound(m)
     for rule, times in [
         (KwikSortRule(), pairs),
-        (KwikSortRule(on_exhausted="coin"), hay_query_bound(m)),
+        (KwikSortRule(on_exhausted="coin"), p_sort_max_queries(m)),
         (KwikSortRule(on_exhausted="kemeny"), quicksort_query_bound(m)),
         (KwikSortRule(strategy="binary_insertion"), insertion),
         (KwikSortRule(strategy="binary_insertion", on_exhausted="kemeny"), insertion),
@@ -210,8 +210,8 @@ def test_declared_queries(m):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "merge"}, "strategy must be 'quicksort' or 'binary_insertion', got 'merge'"),
-        ({"on_exhausted": "stop"}, "on_exhausted must be None, 'coin' or 'kemeny', got 'stop'"),
+        ({"strategy": "merge"}, "strategy must be one of ['quicksort', 'binary_insertion'], got 'merge'"),
+        ({"on_exhausted": "stop"}, "on_exhausted must be one of [None, 'coin', 'kemeny'], got 'stop'"),
         ({"max_queries": 9}, "max_queries=9 can run out (the worst case is 10); set on_exhausted='coin' or 'kemeny'"),
         ({"max_queries": 7, "strategy": "binary_insertion"}, "max_queries=7 can run out (the worst case is 8)"),
         ({"max_queries": 0, "on_exhausted": "coin"}, "max_queries must be None or a positive integer, got 0"),

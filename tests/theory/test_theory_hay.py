@@ -164,15 +164,20 @@ def test_p_sort_recovers_the_reference_with_that_many_voters():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: hay.epsilon_lower_bound(1, 0.5), "n_items must be at least 2, got 1"),
-        (lambda: hay.epsilon_lower_bound(5, 1.0), "failure must lie strictly between 0 and 1, got 1.0"),
+        (lambda: hay.epsilon_lower_bound(1, 0.5), "n_items must be an integer of at least 2, got 1"),
+        (lambda: hay.epsilon_lower_bound(5, 1.0), "failure must be a number above 0 and below 1, got 1.0"),
         (lambda: hay.epsilon_lower_bound(5, 0.5, variant="paper"), "variant must be"),
-        (lambda: hay.p_sample_voters(5, 0.0, 0.1, 0.1), "epsilon must be positive, got 0.0"),
+        (lambda: hay.p_sample_voters(5, 0.0, 0.1, 0.1), "epsilon must be a finite number above 0, got 0.0"),
         (lambda: hay.p_sample_voters(5, 1.0, 0.1, 0.1, neighboring="zero_out"), "neighboring must be"),
         (lambda: hay.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
-        (lambda: hay.p_sort_max_queries(5, log="log10"), "log must be"),
     ],
 )
 def test_errors_name_the_parameter(call, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         call()
+
+
+def test_without_a_paid_comparison_there_is_no_noise():
+    """Every answer is a coin: what is left to the sample is all that counts."""
+    left = 0.9 - hay.p_sort_failure_floor(2, 0)
+    assert hay.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))

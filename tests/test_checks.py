@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sklearn_dprank.privacy.checks import check_delta, check_epsilon, check_neighboring
+from sklearn_dprank.checks import check_delta, check_epsilon, check_neighboring, shown
 
 
 @pytest.mark.parametrize("epsilon", [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)], ids=repr)
@@ -23,7 +23,7 @@ def test_good_epsilon(epsilon):
 def test_bad_epsilon(epsilon):
     with pytest.raises(ValueError) as error:
         check_epsilon(epsilon)
-    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {epsilon!r}."
+    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {shown(epsilon)}."
     with pytest.raises(ValueError, match=r"^local_epsilon must be a positive"):
         check_epsilon(epsilon, "local_epsilon")
 
@@ -37,7 +37,7 @@ def test_good_delta(delta):
 def test_bad_delta(delta):
     with pytest.raises(ValueError) as error:
         check_delta(delta)
-    assert str(error.value) == f"delta must be a number in [0, 1), got {delta!r}."
+    assert str(error.value) == f"delta must be a number in [0, 1), got {shown(delta)}."
     with pytest.raises(ValueError, match=r"^delta0 must be a number"):
         check_delta(delta, "delta0")
 
@@ -46,7 +46,7 @@ def test_bad_delta(delta):
 def test_epsilon_too_small(epsilon):
     with pytest.raises(ValueError) as error:
         check_epsilon(epsilon, "score_epsilon")
-    assert str(error.value) == f"score_epsilon={epsilon!r} is too small for the arithmetic; use at least 1e-09."
+    assert str(error.value) == f"score_epsilon is too small for the arithmetic, got {epsilon!r}; use at least 1e-09."
 
 
 def test_epsilon_too_large_for_a_double():
@@ -58,7 +58,7 @@ def test_epsilon_too_large_for_a_double():
 def test_delta_too_small(delta):
     with pytest.raises(ValueError) as error:
         check_delta(delta)
-    assert str(error.value) == f"delta={delta!r} is too small for the arithmetic; use at least 1e-200, or 0."
+    assert str(error.value) == f"delta is too small for the arithmetic, got {shown(delta)}; use at least 1e-200, or 0."
 
 
 def test_neighboring():

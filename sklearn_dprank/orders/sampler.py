@@ -1,0 +1,122 @@
+"""What every sampler of orders is: made from what it draws from, and asked for an order with ``draw(bits)``."""
+
+import time
+
+import numpy as np
+
+
+class OrderSampler:
+    """A law of orders to draw from, with all the work done that is the same for every draw.
+
+    Attributes
+    ----------
+    n_items : int
+        Number of items.
+    """
+
+    n_items: int
+
+    def draw(self, bits):
+        """Draw one order.
+
+        Parameters
+        ----------
+        bits : BitSource
+            Where the randomness comes from.
+
+        Returns
+        -------
+        array of int, shape (n_items,)
+            The items, best first.
+        """
+        raise NotImplementedError
+
+    def sample(self, size, bits):
+        """Draw independent orders.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        bits : BitSource
+            Where the randomness comes from.
+
+        Returns
+        -------
+        array of int, shape (size, n_items)
+            One order a row, best first.
+        """
+        return np.array([self.draw(bits) for _ in range(size)], dtype=np.int64).reshape(size, self.n_items)
+
+
+class RejectionSampler(OrderSampler):
+    """A law of orders to draw from by independent tries, of which those that are accepted have it.
+
+    There is no cap on the tries and no timeout: an answer that depends on how long a draw took would reveal more than
+    epsilon accounts for. For the same reason neither the tries nor the time may be published.
+
+    Parameters
+    ----------
+    clock : callable of () -> callable of (seconds), or None
+        Starts a clock, which is shown the seconds elapsed after each batch of tries, and nothing else.
+    """
+
+    _batches = (256, 4096)  # tries at once: first, and at most
+
+    def __init__(self, clock):
+        self._clock = clock
+
+    def tries(self, size, bits):
+        """Return the orders accepted among `size` independent tries, in the order of the tries."""
+        raise NotImplementedError
+
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (n_items,), however long it takes."""
+        return self.sample(1, bits)[0]
+
+    def sample(self, size, bits):
+        """Draw independent orders, best first, int, shape (size, n_items), however long it takes."""
+        start, show = time.monotonic(), self._clock() if self._clock is not None else None
+        out = np.empty((size, self.n_items), dtype=np.int64)
+        done, (batch, largest) = 0, self._batches
+        while done < size:
+            rows = self.tries(batch, bits)[: size - done]
+            out[done : done + len(rows)] = rows
+            done += len(rows)
+            batch = min(2 * batch, largest)
+            if show is not None:
+                show(time.monotonic() - start)
+        return out
+
+
+def checked_margins(margins, scale, antisymmetric=False):
+    """Return margins as an array, or raise the errors that samplers of orders share.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        W[i, j] = voters who prefer i to j minus voters who prefer j to i.
+    scale : float
+        Not negative.
+    antisymmetric : bool, default=False
+        Whether W[j, i] must be -W[i, j].
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_items)
+
+    Raises
+    ------
+    ValueError
+        If margins are empty, not square, not finite or not antisymmetric, or scale is negative or not finite.
+    """
+    margins = np.asarray(margins)
+    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) == 0:
+        raise ValueError(f"margins must be a non-empty square matrix, got shape {margins.shape}.")
+    if not np.all(np.isfinite(margins)):
+        raise ValueError("margins must be finite.")
+    if antisymmetric and not np.array_equal(margins, -margins.T):
+        raise ValueError("margins must be antisymmetric: counts - counts.T, not counts.")
+    if not 0 <= scale < np.inf:
+        raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
+    return margins

@@ -1,0 +1,201 @@
+"""What is drawn from a stream of uniform 64-bit words, wherever they come from: integers, coins, orders, doubles."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
+_ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
+_EMPTY = np.empty(0, dtype=np.uint64)
+
+
+class BitSource:
+    """A stream of independent, uniform 64-bit words and what is drawn from them.
+
+    Subclasses say only where the words come from. Integers, permutations and coins are exactly
+    uniform (by rejection); `uniform` and what is built on it is double precision.
+    """
+
+    def __init__(self):
+        self._forget()
+
+    def _forget(self):
+        """Deal none of the words that are kept ready."""
+        self._buffer, self._used = _EMPTY, 0  # the words, and how many of them have been dealt
+
+    def _read(self, size: int) -> NDArray[np.uint64]:
+        raise NotImplementedError
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """Return `size` independent uniform words, as an array of uint64."""
+        if size > _BUFFER // 8:
+            return self._read(size)
+        if self._used + size > len(self._buffer):
+            self._buffer, self._used = self._read(_BUFFER), 0
+        start = self._used
+        self._used += size
+        return self._buffer[start : self._used]
+
+    def integers(self, bound: int | NDArray[Any], size: int) -> NDArray[np.int64]:
+        """Return `size` integers exactly uniform on 0, ..., bound - 1, as int64.
+
+        Parameters
+        ----------
+        bound : int or array of int, shape (size,)
+            Between 1 and 2**63; one for all draws, or one for each.
+        size : int
+            How many to draw.
+
+        Raises
+        ------
+        ValueError
+            If a bound is out of range (rejection would never end, or the draws would not be uniform).
+        """
+        if not size:
+            return np.empty(0, dtype=np.int64)
+        one = isinstance(bound, (int, np.integer))  # Python is faster than arrays on one number
+        least, most = (bound, bound) if one else (np.min(bound), np.max(bound))
+        if not (least >= 1 and most <= 2**63):
+            raise ValueError("bound must lie between 1 and 2**63.")
+        bounds = np.asarray(bound, dtype=np.uint64)
+        if one:
+            mask = np.asarray((1 << (int(bound) - 1).bit_length()) - 1, dtype=np.uint64)
+        else:
+            mask = bounds - np.uint64(1)
+            for shift in (1, 2, 4, 8, 16, 32):
+                mask = mask | (mask >> np.uint64(shift))
+        out = self.words(size) & mask
+        retry = (out >= bounds).nonzero()[0]
+        while len(retry):
+            limit, cover = (bounds, mask) if bounds.ndim == 0 else (bounds[retry], mask[retry])
+            again = self.words(len(retry)) & cover
+            out[retry] = again
+            retry = retry[again >= limit]
+        return out.view(np.int64)
+
+    def integer(self, bound: int) -> int:
+        """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
+        if not 1 <= bound <= 2**64:
+            raise ValueError(f"bound must lie between 1 and 2**64, got {bound}.")
+        if bound == 1:
+            return 0  # no choice, no word
+        mask = (1 << (bound - 1).bit_length()) - 1
+        while True:  # words of size 1 without their arrays, which take longer than all the rest
+            if self._used == len(self._buffer):
+                self._buffer, self._used = self._read(_BUFFER), 0
+            draw = self._buffer.item(self._used) & mask
+            self._used += 1
+            if draw < bound:
+                return draw
+
+    def coins(self, size: int) -> NDArray[np.bool_]:
+        """Return `size` fair coins as booleans."""
+        packed = self.words(-(-size // 64)).view(np.uint8)
+        return np.unpackbits(packed, count=size).view(bool)
+
+    def uniform(self, size: int) -> NDArray[np.floating[Any]]:
+        """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
+        return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+
+    def deep_uniform(self, size: int) -> NDArray[np.floating[Any]]:
+        """Return `size` doubles uniform in (0, 1) with the relative precision of a double, however small.
+
+        The grid of `uniform` ends at 2**-53, so that what has a smaller chance never comes. Here a small number
+        takes further words, as many as it needs.
+        """
+        return self._deep(self.words(size) >> np.uint64(1))
+
+    def _deep(self, leads):
+        """Return the uniform numbers whose 63 leading bits are given."""
+        out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
+        for row in (leads < 2**53).nonzero()[0]:
+            digits, length = self.longer(int(leads[row]))
+            out[row] = max(digits / (1 << length), 2.0**-1000)
+        return out
+
+    def longer(self, digits: int, length: int = 63) -> tuple[int, int]:
+        """Return (digits, length) of a uniform number in (0, 1): its bits go on until 54 of them are significant."""
+        while digits < 2**53 and length < _ENOUGH:
+            digits, length = digits << 64 | self.integer(2**64), length + 64
+        return max(digits, 1), length
+
+    def log_uniform(self, size: int) -> NDArray[np.floating[Any]]:
+        """Return the logs of `size` numbers uniform in (0, 1): there is no least one."""
+        leads = self.words(size) >> np.uint64(1)
+        out = np.log(np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53))
+        for row in (leads < 2**53).nonzero()[0]:
+            out[row] = self._log(int(leads[row]))
+        return out
+
+    def one_log_uniform(self) -> float:
+        """Return what ``log_uniform(1)`` holds, as a float."""
+        lead = self.integer(2**64) >> 1
+        return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53)) if lead >= 2**53 else self._log(lead)
+
+    def _log(self, lead):
+        digits, length = self.longer(lead)
+        return math.log(digits) - length * math.log(2)
+
+    def normal(self, size: int) -> NDArray[np.floating[Any]]:
+        """Return `size` standard normal doubles, by inversion from either tail."""
+        from scipy.special import ndtri  # here, so that a voter's device, which has no need of it, loads no SciPy
+
+        words = self.words(size)
+        lower = ndtri(self._deep(words >> np.uint64(1)) / 2)
+        return np.where(words & np.uint64(1), -lower, lower)
+
+    def exponential(self, size: int) -> NDArray[np.floating[Any]]:
+        """Return `size` standard exponential doubles, by inversion."""
+        return -np.log(self.deep_uniform(size))
+
+    def bernoulli(self, probability: float, size: int) -> NDArray[np.bool_]:
+        """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
+        return self.uniform(size) < probability
+
+    def permutation(self, n: int) -> NDArray[np.intp]:
+        """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
+        while True:
+            keys = self.words(n)
+            order = np.argsort(keys)
+            if np.all(keys[order[1:]] != keys[order[:-1]]):
+                return order
+
+    def permutations(self, rows: int, n: int) -> NDArray[Any]:
+        """Return `rows` independent, exactly uniform permutations, shape (rows, n), in the smallest unsigned dtype.
+
+        How many words that takes is a matter of chance, and of nothing else.
+        """
+        out = np.empty((n, rows), dtype=np.min_scalar_type(max(n - 1, 0)))
+        for last, pick in enumerate(self._picks(rows, n)):  # each goes to a uniform place among the earlier ones
+            out[last] = pick
+            earlier = out[:last]
+            earlier += earlier >= out[last]
+        return out.T
+
+    def _picks(self, rows, n):
+        """Yield, for bound = 1, ..., n, `rows` integers uniform on 0, ..., bound - 1: many out of one word."""
+        first = 1
+        while first <= n:
+            bounds, size = [], 1
+            while first <= n and size * first <= 2**63:
+                bounds.append(first)
+                size, first = size * first, first + 1
+            together = 1  # so many rows share a word
+            while size > 1 and size ** (together + 1) <= 2**63:
+                together += 1
+            rest = self.integers(size**together, -(-rows // together))
+            table = np.empty((together, len(rest)), dtype=np.min_scalar_type(size))
+            for row in table:
+                rest, row[:] = _split(rest, size)
+            digits = table.ravel()[:rows]
+            for bound in bounds:
+                digits, pick = _split(digits, bound)
+                yield pick
+
+
+def _split(numbers, bound):
+    """Return quotients and remainders, faster than ``divmod``."""
+    whole = numbers // bound
+    return whole, numbers - whole * bound

@@ -1,0 +1,79 @@
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.orders.choice import CountedChoice
+from sklearn_dprank.orders.subsets import OneByOne, over_subsets, subsets_of, taken_side_by_side
+from sklearn_dprank.privacy.bits import SeededBits
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_subsets_are_numbered_by_size_then_by_mask(n):
+    subsets = subsets_of(n)
+    by_size = [sorted(sum(1 << item for item in c) for c in combinations(range(n), k)) for k in range(n + 1)]
+    assert subsets.masks.tolist() == list(chain.from_iterable(by_size))
+    assert [subsets.starts[k + 1] - subsets.starts[k] for k in range(n + 1)] == [len(masks) for masks in by_size]
+    assert subsets.rank[subsets.masks].tolist() == list(range(2**n))
+    for mask, has in zip(subsets.masks.tolist(), subsets.has, strict=True):
+        assert np.flatnonzero(has).tolist() == [item for item in range(n) if mask >> item & 1]
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_layers_say_what_is_left_without_each_item(n):
+    subsets = subsets_of(n)
+    for k in range(n + 1):
+        ranks, items, rest = subsets.layer(k)
+        masks = subsets.masks[ranks].tolist()
+        assert all(mask.bit_count() == k for mask in masks)
+        for mask, row, left in zip(masks, items.tolist(), rest.tolist(), strict=True):
+            assert row == [item for item in range(n) if mask >> item & 1]
+            assert [int(subsets.masks[rank]) for rank in left] == [mask - (1 << item) for item in row]
+
+
+def test_shared_subsets_cannot_be_changed():
+    assert subsets_of(5) is subsets_of(5)
+    for array in (subsets_of(5).masks, subsets_of(5).rank, subsets_of(5).has):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("combine", [np.add, np.maximum])
+@pytest.mark.parametrize("tail", [(), (3,)])
+def test_values_of_members_come_together(combine, tail):
+    values = np.random.default_rng(0).integers(1, 100, (2, 5, *tail))
+    table = over_subsets(values, combine)
+    assert table.shape == (2, 32, *tail) and table.dtype == values.dtype
+    for mask in range(32):
+        members = values[:, [item for item in range(5) if mask >> item & 1]]
+        np.testing.assert_array_equal(table[:, mask], combine.reduce(members, axis=1) if mask else 0)
+
+
+def test_many_sets_are_taken_apart_side_by_side():
+    """Each row always takes its own favourite of what is left, and is told what that is."""
+    liking = np.random.default_rng(1).random((40, 6))
+    seen = []
+
+    def pick(masks, left):
+        seen.append([(mask, row.tolist()) for mask, row in zip(masks.tolist(), left, strict=True)])
+        return np.take_along_axis(liking, left, axis=1).argmax(axis=1)
+
+    orders = taken_side_by_side(40, 6, pick)
+    np.testing.assert_array_equal(orders, np.argsort(-liking, axis=1))
+    for told in seen:
+        assert all(left == [item for item in range(6) if mask >> item & 1] for mask, left in told)
+    assert taken_side_by_side(0, 3, lambda masks, left: masks).shape == (0, 3)
+
+
+def test_a_set_met_before_is_not_looked_at_again():
+    met = []
+
+    def choice_of(mask, left):
+        assert left.tolist() == [item for item in range(4) if mask >> item & 1]
+        met.append(mask)
+        return CountedChoice(np.ones(len(left)))
+
+    orders, bits = OneByOne(4, choice_of), SeededBits(0)
+    draws = {tuple(orders.draw(bits).tolist()) for _ in range(600)}
+    assert len(draws) == 24
+    assert sorted(met) == list(range(1, 16))
