@@ -23,7 +23,7 @@ from .orders.positions import order_to_positions
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions
 from .rules import Rule
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
@@ -122,6 +122,17 @@ class RankAggregator(BaseEstimator):
         """
         self._validate_params()
         return self._planned(profile)
+
+    @classmethod
+    def follows_plan(cls):
+        """Tell whether `fit` and `score` are those of all aggregators, so that `plan_for` and `refits` replace them.
+
+        Returns
+        -------
+        bool
+            False for a subclass that has one of its own.
+        """
+        return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
 
     def refits(self, profile: Profile, rule: Rule, plan: Any, seeds: Sequence[int]) -> Iterator[Self]:
         """Yield this aggregator, fitted on the same voters with one seed after another.
@@ -234,7 +245,8 @@ class RankAggregator(BaseEstimator):
             ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
             asks. Elsewhere, ``Device(protocol)`` is the same.
         """
-        return Device(self.protocol(items, epsilon=epsilon), max_epsilon=max_epsilon, random_state=random_state)
+        plan = self._plan_of_devices(items, epsilon)
+        return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
     def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
@@ -252,9 +264,12 @@ class RankAggregator(BaseEstimator):
         dict
             With the names of the items in order, and the local epsilon of everything that one device says.
         """
+        return self._plan_of_devices(items, epsilon).protocol
+
+    def _plan_of_devices(self, items, epsilon):
         self._validate_params()
         names, n_items = _named(items)
-        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1].protocol
+        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
 
     @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)
@@ -359,7 +374,7 @@ class RankAggregator(BaseEstimator):
             array = validate_data(self, as_array(X), reset=reset, **checks)
         if reset and names is None:  # other tables whose columns scikit-learn can name
             names = getattr(self, "feature_names_in_", None)
-        return Profile._from_valid(array, names)
+        return Profile(array.shape[0], array.shape[1], names, positions=compact_positions(array))
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items

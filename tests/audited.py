@@ -96,6 +96,5 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
-    "hierarchical, rr": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9, randomizer="rr"),
 }
 AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]

@@ -10,9 +10,10 @@ from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
 from sklearn_dprank.devices import Device, hypercube, weighted
-from sklearn_dprank.devices.device import voter_half
+from sklearn_dprank.devices.halves import voter_half
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.randomizers.base import joined, simulated
 
 # --- exact laws
 
@@ -101,6 +102,22 @@ def report_of(protocol, positions, bits):
     """What a device reports of one ballot with these bits."""
     half = voter_half(protocol)
     return {"protocol": digest(protocol), **half.message(half.draw(protocol, positions, bits))}
+
+
+# --- what a curator makes of them
+
+
+def simulated_answer(randomizer, protocol, ballots, bits):
+    """The estimate from what the devices of these ballots draw side by side."""
+    said = list(simulated(randomizer.half, protocol, ballots, bits))
+    counts = sum(randomizer.counts(drawn, protocol) for drawn, _ in said)
+    return randomizer.estimate(counts, sum(n for _, n in said), protocol)
+
+
+def answer_from(randomizer, protocol, reports):
+    """The estimate from reports that came one by one."""
+    draws = [randomizer.read(report, protocol) for report in reports]
+    return randomizer.estimate(randomizer.counts(joined(draws), protocol), len(draws), protocol)
 
 
 # --- a field of devices

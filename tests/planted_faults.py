@@ -274,7 +274,7 @@ NOISE = [
     ),
     bits(
         "a forked child deals its parent's words",
-        "            bits._forget()",
+        "            bits.forget()",
         "            pass",
         "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
     ),
@@ -431,61 +431,59 @@ FORMULAS = [
     ),
 ]
 
-selection = faults(
-    "model_selection/private_selection.py", "tests/model_selection/test_private_selection.py::test_total_guarantee"
+total = faults(
+    "model_selection/private/total.py", "tests/model_selection/private/test_private_selection.py::test_total_guarantee"
 )
-scorer = faults(
-    "model_selection/private_scorer.py",
-    "tests/model_selection/test_private_scorer.py::test_sensitivity_is_that_of_all_ballots",
+agreement = faults(
+    "model_selection/private/agreement.py",
+    "tests/queries/test_sensitivities.py::test_no_ballot_moves_the_vector_further",
 )
 SELECTION = [
-    selection("selection without one of its epsilons", "(2 + Fraction(eta)) * (", "(1 + Fraction(eta)) * ("),
-    selection(
-        "scores for nothing", "+ Fraction(float(self.score_epsilon))", "+ 0 * Fraction(float(self.score_epsilon))"
-    ),
-    selection(
+    total("selection without one of its epsilons", "(2 + Fraction(eta)) * (", "(1 + Fraction(eta)) * ("),
+    total("scores for nothing", "+ Fraction(score_epsilon)", "+ 0 * Fraction(score_epsilon)"),
+    total(
         "candidates at the price of the cheapest",
         "dearest = max(g.epsilon for g in guarantees)",
         "dearest = min(g.epsilon for g in guarantees)",
-        "tests/model_selection/test_private_selection.py::test_total_guarantee",
     ),
-    selection(
+    total(
         "a total rounded to the nearest",
         "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
         "return nearest",
-        "tests/model_selection/test_private_selection.py::test_total_is_never_rounded_below",
+        "tests/model_selection/private/test_private_selection.py::test_total_is_never_rounded_below",
     ),
-    selection(
+    faults("model_selection/private/selection.py")(
         "always ten draws",
         "range(draw_count(eta, gamma, count_bits))",
         "range(10)",
         "tests/audit/test_private_selection_audit.py::test_the_audited_law_is_the_one_that_is_fitted",
     ),
-    scorer("scores under replace", "most = moves(neighboring) * n_pairs(n_items)", "most = n_pairs(n_items)"),
-    scorer(
+    agreement("scores under replace", "most = moves(neighboring) * n_pairs(n_items)", "most = n_pairs(n_items)"),
+    agreement(
         "half the noise of a score",
         "most = moves(neighboring) * n_pairs(n_items)",
         "most = moves(neighboring) * n_pairs(n_items) // 2",
     ),
 ]
 
-accounting = faults("model_selection/_accounting.py")
+accounting = faults("model_selection/sweep/accounting.py")
 SEARCHES = [
     accounting(
         "split voters at the price of add_remove",
         "if split_voters or len(relations) > 1:",
         "if len(relations) > 1:",
-        "tests/model_selection/test_search.py::test_cost_where_voters_are_split",
+        "tests/model_selection/sweep/test_search.py::test_cost_where_voters_are_split",
     ),
     accounting(
         "private scores of one fit for those of all",
         "*(scoring.promises * len(scored))",
         "*scoring.promises",
-        "tests/model_selection/test_search.py::test_private_scoring",
+        "tests/model_selection/sweep/test_search.py::test_private_scoring",
     ),
 ]
 
 interactive = faults("channels/interactive.py")
+crowd = faults("channels/crowd.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
@@ -504,13 +502,13 @@ FIELD = [
         'protocol["flips"]["each"], ballots, bits)',
         DEVICE,
     ),
-    interactive(
+    crowd(
         "the simulation flips each answer like the last",
         "ballots, self._bits, kind, pairs)",
         'ballots, self._bits, "last" if self._protocol["flips"]["last"] else kind, pairs)',
         SIMULATION,
     ),
-    interactive(
+    crowd(
         "the simulation flips the last answer like each",
         "ballots, self._bits, kind, pairs)",
         'ballots, self._bits, "each", pairs)',
@@ -518,14 +516,14 @@ FIELD = [
     ),
     interactive(
         "the last answer costs what each does, on both sides",
-        '"last": flip_within(reserve) if reserve',
+        '"last": randomizer.flip(reserve, 1) if reserve',
         '"last": each if reserve',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     interactive(
         "each answer costs what the last does, on both sides",
         '"each": each, "last"',
-        '"each": flip_within(reserve) if reserve else each, "last"',
+        '"each": randomizer.flip(reserve, 1) if reserve else each, "last"',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     faults("devices/device.py")(
@@ -542,8 +540,8 @@ FIELD = [
     ),
     interactive(
         "each of several answers at the whole epsilon",
-        "each = flip_within(share, terms.answers)",
-        "each = flip_within(share)",
+        "each = randomizer.flip(share, terms.answers)",
+        "each = randomizer.flip(share, 1)",
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
     faults("devices/device.py")(
@@ -560,9 +558,15 @@ FIELD = [
     ),
     faults("channels/shuffle.py")(
         "shuffled messages at twice the local epsilon",
-        "flip_within(as_text(each)) if amplified",
-        "flip_within(as_text(2 * each)) if amplified",
+        "randomizer.flip(as_text(each), 1) if amplified",
+        "randomizer.flip(as_text(2 * each), 1) if amplified",
         SHUFFLED,
+    ),
+    faults("channels/shuffle.py")(
+        "published noise is shuffled at half its price",
+        "each = rounded_up(Fraction(flips_cost(flip)))",
+        "each = rounded_up(Fraction(flips_cost(flip)) / 2)",
+        "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
     ),
     faults("channels/shuffle.py")(
         "releases below min_reports",
@@ -581,14 +585,14 @@ FIELD = [
     ),
     faults("randomizers/response.py")(
         "every answer at the whole epsilon",
-        "return flip_within(stated, n_queries), stated",
-        "return flip_within(stated), stated",
+        "return flip_within(budget, n_answers)",
+        "return flip_within(budget)",
         REPORTS,
     ),
-    faults("randomizers/thresholded.py")(
+    faults("randomizers/response.py")(
         "published noise states one answer of several",
-        "return flip, cost_as_text(flip, n_queries)",
-        "return flip, str(float(cost_as_text(flip, n_queries)) / 2)",
+        "self.stated(epsilon, flips_cost(flip, int(k)))",
+        "self.stated(epsilon, flips_cost(flip))",
         REPORTS,
     ),
     faults("devices/hypercube.py")(
@@ -626,7 +630,13 @@ FIELD = [
 device = faults("devices/device.py")
 owed = faults("privacy/owed.py")
 BOUNDARIES = [
-    device(
+    faults("devices/halves.py")(
+        "names of ours stand for anybody's code",
+        "own = type(name) is str and HALVES.get(name, half) is half",
+        "own = type(name) is str",
+        "tests/extensions/test_one_item.py::test_no_protocol_chooses_code",
+    ),
+    faults("devices/halves.py")(
         "devices believe what a protocol states",
         "half.spent(protocol) <= Decimal(protocol[stated])",
         "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
@@ -690,7 +700,7 @@ BOUNDARIES = [
     faults("channels/local.py")(
         "reports of any protocol are counted",
         "epsilons.get(protocol_of(report))",
-        "epsilons.get(protocol_of(report), next(iter(self.protocols)))",
+        "epsilons.get(protocol_of(report), next(iter(self._protocols)))",
         "tests/devices/test_wire.py::test_another_epsilon_is_another_protocol",
     ),
     faults("channels/local.py")(
@@ -705,13 +715,13 @@ BOUNDARIES = [
         "if protocol_of(message) is None:",
         "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
     ),
-    interactive(
+    crowd(
         "answers of any protocol are counted",
         "if protocol_of(report) != self._name:",
         "if protocol_of(report) is None:",
         "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
     ),
-    faults("randomizers/base.py")(
+    faults("randomizers/budgets.py")(
         "devices spend more than the double that is stated",
         "return min(Decimal(epsilon), Decimal(float(epsilon)))",
         "return Decimal(epsilon)",
@@ -739,6 +749,12 @@ BOUNDARIES = [
         "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
     ),
     faults("channels/central.py")(
+        "the time of a fit tells whether ballots are strict",
+        'if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):',
+        'if (query.needs == "positions" and not self._profile.strict) or self._kept[0] != asked:',
+        "tests/channels/test_central.py::test_a_fit_never_looks_whether_ballots_are_strict",
+    ),
+    faults("channels/central.py")(
         "any query of a kind at the declared price",
         "if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):",
         "if False:",
@@ -756,17 +772,17 @@ BOUNDARIES = [
         '    if hasattr(last, "privacy_"):\n        return last.privacy_\n',
         "tests/privacy/test_owed.py::test_classes_of_others_promise_nothing",
     ),
-    faults("model_selection/_subjects.py")(
+    faults("model_selection/sweep/splits.py")(
         "a split may hold a voter many times",
         "    _refuse_repeats(parts, len(X))\n",
         "",
-        "tests/model_selection/test_search.py::test_a_voter_counts_once_in_a_part",
+        "tests/model_selection/sweep/test_search.py::test_a_voter_counts_once_in_a_part",
     ),
-    faults("model_selection/_search.py")(
+    faults("model_selection/sweep/search.py")(
         "a search inside binds others by what it declares",
         "return self.privacy_ if declared else self.results_cost_",
         "return self.privacy_",
-        "tests/model_selection/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
+        "tests/model_selection/sweep/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
     ),
     faults("rankings.py")(
         "unseen items always first",

@@ -221,7 +221,7 @@ def test_what_public_sizes_and_parts_rule_out(estimator, n_items, expected):
 
 def test_too_many_queries():
     text = message(LDPPairwise(n_queries=4).fit, GOOD)
-    assert text == "n_queries must be an integer between 1 and the 3 pairs of 3 items, got 4."
+    assert text == "n_queries must be an integer from 1 to 3, got 4."
     text = message(Aggregator(rule=KwikSortRule(max_queries=1)).fit, GOOD)
     assert "max_queries=1 can run out (the worst case is 3); set on_exhausted='coin' or 'kemeny'." in text
 
@@ -400,7 +400,7 @@ def test_bad_items(items, expected):
 
 def test_client_checks_parameters_first():
     assert "epsilon" in message(LDPPairwise(epsilon=-1).client, 3)
-    assert "n_queries must be an integer between 1 and the 3 pairs" in message(LDPPairwise(n_queries=9).protocol, 3)
+    assert "n_queries must be an integer from 1 to 3" in message(LDPPairwise(n_queries=9).protocol, 3)
 
 
 def test_bad_ballot_of_a_client():

@@ -239,7 +239,7 @@ def reason_for(protocol, text):
         report = parsed(text)
         if protocol_of(report) != digest(protocol):
             return "another protocol"
-        RandomizedResponse.counter(protocol).add_report(report)
+        RandomizedResponse.read(report, protocol)
     except RefusedReport as error:
         return error.reason
     return None

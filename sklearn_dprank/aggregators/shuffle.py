@@ -135,9 +135,6 @@ class ShuffleHierarchical(RankAggregator):
         Central failure probability.
     n_queries : int, default=1
         K: pairs that each voter is assigned.
-    randomizer : {"gaussian", "rr"}, default="gaussian"
-        Thresholded Gaussian noise, as in the paper, or randomized response. Calibrated exactly, as
-        both are here, they flip a bit with the same probability.
     local_epsilon : float or None, default=None
         Given instead of the target: local epsilon of one voter's messages together.
     min_reports : int or None, default=None
@@ -200,7 +197,6 @@ class ShuffleHierarchical(RankAggregator):
         **EPSILON,
         **DELTA,
         "n_queries": COUNT,
-        "randomizer": one_of("gaussian", "rr"),
         **_LOCAL,
         **RANDOM_STATE,
     }
@@ -210,7 +206,6 @@ class ShuffleHierarchical(RankAggregator):
         epsilon: Amount = 1.0,
         delta: Amount = 1e-6,
         n_queries: int = 1,
-        randomizer: Literal["gaussian", "rr"] = "gaussian",
         local_epsilon: float | None = None,
         min_reports: int | None = None,
         random_state: RandomState = None,
@@ -218,12 +213,10 @@ class ShuffleHierarchical(RankAggregator):
         self.epsilon = epsilon
         self.delta = delta
         self.n_queries = n_queries
-        self.randomizer = randomizer
         self.local_epsilon = local_epsilon
         self.min_reports = min_reports
         self.random_state = random_state
 
     def _compose(self):
-        # A thresholded Gaussian calibrated exactly is randomized response: `randomizer` names the paper's view of it.
         channel = Shuffle(self.epsilon, self.delta, self.local_epsilon, self.n_queries, "assigned", self.min_reports)
         return channel, HierarchicalRule()

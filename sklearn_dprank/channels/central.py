@@ -199,14 +199,13 @@ class _CentralPoll:
     def sampler(self, query, mechanism, completion):
         """Return what draws answers to a query; one for all sessions, unless coins complete ballots for each anew.
 
-        A session's random anchor never comes back: no more than the last sampler is kept.
+        A session's random anchor never comes back: no more than the last sampler is kept. Whether ballots are strict is
+        looked at from the second session on, so that the time of a fit, which has one, does not depend on it.
         """
-        if self._kept[0] == (query, mechanism):
-            return self._kept[1]
-        sampler = mechanism.sampler(query, query.vector(self._profile, completion))
-        if query.needs != "positions" or self._profile.strict:
-            self._kept = (query, mechanism), sampler
-        return sampler
+        asked = query, mechanism
+        if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):
+            self._kept = asked, mechanism.sampler(query, query.vector(self._profile, completion))
+        return self._kept[1]
 
     def __getstate__(self):
         return {**vars(self), "_kept": (None, None)}

@@ -1,6 +1,5 @@
 """Nobody is trusted, and the curator may ask again: each voter answers a few questions, randomised."""
 
-from collections.abc import Callable
 from decimal import Decimal, localcontext
 from functools import partial
 from typing import Any
@@ -8,16 +7,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_epsilon
-from ..devices import interactive as voters_half
-from ..devices.protocol import FLIP_GRID, digest
+from ..checks import Check, check_made, check_parameters
+from ..constraints import EPSILON
+from ..devices.interactive import flips_spent
+from ..devices.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
-from ..queries import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
-from ..randomizers.base import as_text, both_ways, drafted, flip_within
-from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of, require_answer, require_pair
+from ..queries import Tallies
+from ..randomizers.base import drafted
+from ..randomizers.budgets import as_text, both_ways
+from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.response import counted_wins
+from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Slots
 
@@ -31,6 +33,9 @@ class Interactive(BaseEstimator):
         Privacy loss of all answers of one voter together, in nats.
     schedule : Slots, Groups, Rounds or None, default=None
         Who is asked next; None is `Slots()`.
+    randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
+        How each answer is flipped; None is `RandomizedResponse()`. A published calibration is given the share of
+        epsilon that the answer has, and the guarantee states what it really spends.
 
     Examples
     --------
@@ -41,11 +46,17 @@ class Interactive(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        "schedule": partial(check_made, what="schedule"),
+        "randomizer": check_randomizer,
+    }
     asks_questions = True
 
-    def __init__(self, epsilon=1.0, schedule=None):
+    def __init__(self, epsilon=1.0, schedule=None, randomizer=None):
         self.epsilon = epsilon
         self.schedule = schedule
+        self.randomizer = randomizer
 
     def plan(self, asks, n_items, n_voters=None, items=None):
         """Agree on who answers how often; the number of voters is public here.
@@ -53,152 +64,85 @@ class Interactive(BaseEstimator):
         Raises
         ------
         ValueError
-            If epsilon is invalid, or the schedule does not fit what the rule asks.
+            If epsilon is invalid, or the schedule or the randomizer does not fit what the rule asks.
         """
-        check_epsilon(self.epsilon)
+        check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
-        first, rest = asks[0], asks[1:]
-        if not isinstance(first.query, schedule.question):
-            refuse(self, first.query, f"{type(schedule).__name__} is for {schedule.question.__name__}.")
-        terms = schedule.terms(float(self.epsilon), asks, n_items, 1 if n_voters is None else n_voters)
-        if rest and not (terms.reserve and isinstance(rest[0].query, AllMargins) and len(rest) == 1):
-            refuse(self, rest[0].query, f"{type(schedule).__name__} keeps no budget back for it.")
-        protocol = drafted(
-            "rr-interactive",
-            n_items if items is None else items,
-            as_text(self.epsilon),
-            answers=int(terms.answers),
-            flips=_flips(as_text(self.epsilon), terms),
-            flip_grid=FLIP_GRID,
-        )
-        guarantee = PrivacyGuarantee(float(self.epsilon), 0.0, "local", "replace", terms.how)
-        return Plan(guarantee, partial(_InteractivePoll, terms, protocol, n_voters), protocol, needs=POSITIONS)
+        randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
+        terms = self._terms(schedule, asks, n_items, 1 if n_voters is None else n_voters)
+        flips = _flips(randomizer, as_text(self.epsilon), terms)
+        stated = randomizer.stated(self.epsilon, flips_spent(flips, terms.answers))
+        fields = {"answers": int(terms.answers), "flips": flips, "flip_grid": FLIP_GRID}
+        protocol = drafted("rr-interactive", n_items if items is None else items, stated, fields)
+        how = terms.how.format(randomizer.called)
+        guarantee = PrivacyGuarantee(float(stated), 0.0, "local", "replace", how)
+        kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if terms.reserve else {})}
+        return Plan(guarantee, partial(_InteractivePoll, terms, kinds, protocol, n_voters), protocol, needs=POSITIONS)
+
+    def _terms(self, schedule, asks, n_items, n_voters):
+        """Return what the schedule agrees to, if it fits what the rule asks."""
+        name, (first, *rest) = type(schedule).__name__, asks
+        if first.query.kind != schedule.question:
+            refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
+        terms = schedule.terms(float(self.epsilon), asks, n_items, n_voters)
+        if rest and not (terms.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
+            refuse(self, rest[0].query, f"{name} keeps no budget back for it.")
+        return terms
 
 
-def _flips(epsilon, terms):
+def _flips(randomizer, epsilon, terms):
     """Return the flips over 2^52 of all answers together, and of the last report, where a reserve is kept back."""
     reserve = Decimal(terms.reserve)
     with localcontext(prec=800):  # every digit of a double: the shares add up to no more than the whole
         share = both_ways(epsilon) - reserve
-    each = flip_within(share, terms.answers)
-    return {"each": each, "last": flip_within(reserve) if reserve else None}
+    each = randomizer.flip(share, terms.answers)
+    return {"each": each, "last": randomizer.flip(reserve, 1) if reserve else None}
 
 
 class _InteractivePoll:
     """Voters who can be asked, here or in the field."""
 
-    def __init__(self, terms, protocol, n_voters, voters):
-        self._terms, self._protocol = terms, protocol
+    def __init__(self, terms, kinds, protocol, n_voters, voters):
+        self._terms, self._kinds, self._protocol = terms, kinds, protocol
         self._ballots = ballots_of(voters) if isinstance(voters, Profile) else None
-        self._voters: Any = voters
+        self._messenger = None if isinstance(voters, Profile) else voters
         self._n_voters = voters.n_voters if isinstance(voters, Profile) else n_voters
 
     def __call__(self, bits):
         if self._ballots is None:
-            crowd: Any = _Field(self._voters, self._protocol)
+            crowd: Any = FieldCrowd(self._messenger, self._protocol)
         else:
-            crowd = _Simulated(self._ballots, bits, self._protocol)
-        return _InteractiveSession(crowd, self._n_voters, self._terms, self._protocol, bits)
+            crowd = SimulatedCrowd(self._ballots, self._protocol, bits)
+        following = self._terms.start(self._n_voters, bits.assignment)
+        return _InteractiveSession(crowd, self._n_voters, following, self._kinds, self._protocol, bits.coins)
 
 
 class _InteractiveSession(Session):
-    def __init__(self, crowd, n_voters, terms, protocol, bits):
-        super().__init__(len(protocol["items"]), bits.coins)
-        self._crowd, self._n_voters, self._protocol = crowd, n_voters, protocol
-        self._following = terms.start(n_voters, bits.assignment)
+    """Questions to a crowd, each answered once and only if its kind was agreed on."""
+
+    def __init__(self, crowd, n_voters, following, kinds, protocol, coins):
+        super().__init__(len(protocol["items"]), coins)
+        self._crowd, self._n_voters, self._following = crowd, n_voters, following
+        self._kinds, self._flips = kinds, protocol["flips"]
         self._answers: dict[Any, Any] = {}
         self._asked = 0
-        self._inbox = crowd.inbox
 
     def answer(self, query):
         if query not in self._answers:
-            if isinstance(query, PairMargin):
-                wins = self._ask("each", self._following(), [(query.i, query.j)])
-                self._answers[query] = int(wins[query.i, query.j] - wins[query.j, query.i])
-            elif isinstance(query, PairTallies):
-                self._answers[query] = self._tallies("each", self._following(), query.pairs)
-            elif isinstance(query, AllMargins) and self._protocol["flips"]["last"] is not None:
-                everyone = np.arange(self._n_voters)
-                self._answers[query] = estimated_margins(self._tallies("last", everyone, None))
-            else:
+            kind = self._kinds.get(query.kind)
+            if kind is None:
                 raise BudgetExhausted(f"no answer was planned for {query}.")
+            voters = self._following() if kind == "each" else np.arange(self._n_voters)
+            self._answers[query] = query.counted(self._tallies(kind, query.about(self.n_items), voters))
         return self._answers[query]
 
     def close(self):
         self._crowd.close()
-        self.published = self._inbox.published
+        self.published = self._crowd.inbox.published
 
-    def _tallies(self, kind, voters, pairs):
-        if pairs is None:
-            pairs = list(zip(*np.triu_indices(self.n_items, 1), strict=True))
-        flip = self._protocol["flips"][kind] / FLIP_GRID
-        return (Tallies(flip, self._ask(kind, voters, pairs)),)
-
-    def _ask(self, kind, voters, pairs):
-        """Ask each of `voters` about one of `pairs`; return the answers as (n_items, n_items) wins."""
+    def _tallies(self, kind, pairs, voters):
+        """Ask each of `voters` about one of `pairs`."""
         self._asked += 1
         pairs = [[int(i), int(j)] for i, j in pairs]
-        return self._crowd.ask(kind, self._asked, pairs, voters)
-
-
-class _Simulated:
-    """Voters whose devices run here, side by side."""
-
-    def __init__(self, positions, bits, protocol):
-        self._positions, self._bits, self._protocol = positions, bits, protocol
-        self.inbox = Inbox()
-
-    def ask(self, kind, number, pairs, voters):
-        ballots = self._positions._replace(table=self._positions.table[:, voters])
-        self.inbox.accepted += len(voters)
-        first, second, answers = voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
-        return counted_wins(first, second, answers, len(self._protocol["items"]))
-
-    def close(self):
-        """Find nothing wrong: with few voters it may be that nobody was asked."""
-
-
-class _Field:
-    """Voters elsewhere: `ask` delivers a question and returns an iterable of reports."""
-
-    def __init__(self, ask: Callable, protocol):
-        self._ask, self._protocol = ask, protocol
-        self._name = digest(protocol)
-        self.inbox = Inbox()
-
-    def ask(self, kind, number, pairs, voters):
-        m = len(self._protocol["items"])
-        wins = np.zeros((m, m), dtype=np.int64)
-        allowed, most = {tuple(pair) for pair in pairs}, self.inbox.accepted + len(voters)
-
-        def take(report):
-            (i, j), said = self._read(report, number, allowed)
-            if self.inbox.accepted == most:
-                raise RefusedReport("more reports than voters asked")
-            wins[(i, j) if said else (j, i)] += 1
-
-        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": pairs}
-        said = self._ask({**question, "voters": voters.tolist()})
-        self.inbox.read(as_reports(said, "what ask returns", "return a list of the devices' answers."), take)
-        return wins
-
-    def close(self):
-        """Raise unless an answer was accepted."""
-        self.inbox.require(
-            "ask must deliver each question to the devices in question['voters'] and return their answers, devices "
-            "must follow estimator.protocol(items) with the same items in the same order, and n_voters must not be so "
-            "small that nobody is asked."
-        )
-
-    def _read(self, report, number, allowed):
-        """Return (pair, answer) of a report that follows the protocol."""
-        if protocol_of(report) != self._name:
-            raise RefusedReport("another protocol")
-        asked, pair, said = fields(report, "question", "pair", "answer")
-        if type(asked) is not int or asked != number:
-            raise RefusedReport("another question")
-        require_pair(pair, len(self._protocol["items"]))
-        if tuple(pair) not in allowed:
-            raise RefusedReport("pair out of range")
-        require_answer(said)
-        return tuple(pair), said
+        first, second, answers = self._crowd.ask(self._asked, kind, pairs, voters)
+        return (Tallies(self._flips[kind] / FLIP_GRID, counted_wins(first, second, answers, self.n_items)),)

@@ -5,14 +5,16 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..checks import check_epsilon
+from ..checks import Check, check_epsilon, check_parameters
+from ..constraints import EPSILON
+from ..devices.halves import HALVES
 from ..devices.protocol import digest
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
-from ..queries import PairTallies, Publication
-from ..randomizers import RandomizedResponse, RefusedReport
-from ..randomizers.base import simulated
-from ..randomizers.reports import Inbox, as_reports, protocol_of
+from ..queries import Publication
+from ..randomizers.base import Heard, joined, simulated
+from ..randomizers.choice import check_randomizer, resolve_randomizer
+from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
@@ -25,7 +27,7 @@ class Local(BaseEstimator):
     ----------
     epsilon : float, default=1.0
         Privacy loss of one report, in nats.
-    randomizer : randomizer or None, default=None
+    randomizer : Randomizer or None, default=None
         What the voter's device does; None is `RandomizedResponse()` on one random pair.
 
     Examples
@@ -36,6 +38,7 @@ class Local(BaseEstimator):
     epsilon = 2 (local, replace)
     """
 
+    parameter_checks: dict[str, Check] = {**EPSILON, "randomizer": check_randomizer}
     collects_reports = True
     personal_budgets = True
 
@@ -64,7 +67,7 @@ class Local(BaseEstimator):
         ValueError
             If an epsilon is invalid, or the reports do not determine what the rule asks for.
         """
-        check_epsilon(self.epsilon)
+        check_parameters(self)
         personal = voter_epsilon is not None
         grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
         for value in grid:
@@ -73,26 +76,22 @@ class Local(BaseEstimator):
             raise ValueError(
                 f"voter_epsilon must hold 1 to {_LARGEST_GRID} distinct values, got {len(grid)}; round them."
             )
-        randomizer = RandomizedResponse() if self.randomizer is None else self.randomizer
-        if isinstance(randomizer, type):
-            name = randomizer.__name__
-            raise ValueError(f"randomizer must be a randomizer object, got the class {name}; use randomizer={name}().")
-        refuse_underived(
-            self, asks, randomizer.releases, f"reports by {type(randomizer).__name__} give {randomizer.releases}."
-        )
+        randomizer = resolve_randomizer(self.randomizer)
+        name = type(randomizer).__name__
+        refuse_underived(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
         protocols = {value: randomizer.protocol(value, n_items if items is None else items) for value in grid}
         guarantee = PrivacyGuarantee(
             max(float(protocol["epsilon"]) for protocol in protocols.values()),
             0.0,
             "local",
             "replace",
-            type(randomizer).__name__,
+            name,
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
-        return Plan(
-            guarantee, partial(_LocalPoll, randomizer, protocols, personal), protocols[min(grid)], needs=POSITIONS
-        )
+        opened = partial(_LocalPoll, randomizer, protocols, personal)
+        own = None if HALVES.get(randomizer.name) is randomizer.half else randomizer.half
+        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, half=own)
 
 
 class _LocalPoll:
@@ -101,36 +100,36 @@ class _LocalPoll:
     def __init__(self, randomizer, protocols, personal, voters):
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
         self._inbox = Inbox()
+        self._groups: Any = None
         if isinstance(voters, Profile):
-            self._groups: Any = list(self._grouped(voters))
+            self._groups = list(self._grouped(voters))
             self._inbox.accepted = voters.n_voters
-            return
-        self._groups = None
-        counters, heard = self._empty()
-        self._inbox.read(as_reports(voters), self._taker(counters, heard))
-        self._inbox.require(
-            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
-            "the same order" + ("." if personal else "; where voters have their own epsilon, give epsilons=.")
-        )
-        self._answer = self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
+        else:
+            self._epsilons = {digest(protocol): epsilon for epsilon, protocol in protocols.items()}
+            self._answer = self._counted(self._collected(as_reports(voters)))
 
     def __call__(self, bits):
         n_items = len(next(iter(self._protocols.values()))["items"])
-        answer = self._answer if self._groups is None else self._simulated(bits)
+        answer = self._answer if self._groups is None else self._counted(self._simulated(bits))
         publication = Publication(self._randomizer.releases, answer)
         return PublishedSession(n_items, bits.coins, publication, self._inbox.published)
 
-    def _empty(self):
-        """Return counters by epsilon, and of how many voters each counts."""
-        counters = {epsilon: self._randomizer.counter(protocol) for epsilon, protocol in self._protocols.items()}
-        return counters, dict.fromkeys(counters, 0)
+    def _counted(self, said):
+        """Return the answer that follows from (epsilon, drawn, n_voters), block by block."""
+        sums: dict[float, Heard] = {}
+        for epsilon, drawn, n_voters in said:
+            protocol = self._protocols[epsilon]
+            heard = Heard(protocol, self._randomizer.counts(drawn, protocol), n_voters)
+            if before := sums.get(epsilon):
+                heard = Heard(protocol, before.counts + heard.counts, before.n_reports + n_voters)
+            sums[epsilon] = heard
+        return self._randomizer.combined([sums[epsilon] for epsilon in self._protocols if epsilon in sums])
 
     def _simulated(self, bits):
-        counters, heard = self._empty()
+        """Yield what devices draw here."""
         for epsilon, ballots in self._groups:
-            simulated(counters[epsilon], self._protocols[epsilon], ballots, bits)
-            heard[epsilon] += ballots.table.shape[1]
-        return self._combined({epsilon: counter.answer() for epsilon, counter in counters.items()}, heard)
+            for drawn, n_voters in simulated(self._randomizer.half, self._protocols[epsilon], ballots, bits):
+                yield epsilon, drawn, n_voters
 
     def _grouped(self, profile):
         """Yield (epsilon, ballots) of the voters with each epsilon."""
@@ -141,23 +140,20 @@ class _LocalPoll:
             else:
                 yield epsilon, ballots
 
-    def _taker(self, counters, heard):
-        """Return what counts one report, with those of its protocol."""
-        epsilons = {digest(protocol): epsilon for epsilon, protocol in self._protocols.items()}
+    def _collected(self, reports):
+        """Yield what devices in the field drew; raise where none did."""
+        for block in in_blocks(self._inbox.read(reports, self._read)):
+            for epsilon in {epsilon for epsilon, _ in block}:
+                draws = [drawn for mine, drawn in block if mine == epsilon]
+                yield epsilon, joined(draws), len(draws)
+        self._inbox.require(
+            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
+            "the same order" + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")
+        )
 
-        def take(report):
-            epsilon = epsilons.get(protocol_of(report))
-            if epsilon is None:
-                raise RefusedReport("another protocol")
-            counters[epsilon].add_report(report)
-            heard[epsilon] += 1
-
-        return take
-
-    def _combined(self, answers, heard):
-        """Return one answer: tallies side by side, estimates by the inverse of their variance."""
-        if isinstance(self._randomizer.releases, PairTallies):
-            return tuple(tally for answer in answers.values() for tally in answer)
-        weight = {e: heard[e] / self._randomizer.variance(self._protocols[e]) for e in answers}
-        total = sum(weight.values()) or 1.0
-        return sum(weight[e] / total * answers[e] for e in answers)
+    def _read(self, report):
+        """Return the epsilon of a report, and what its device drew."""
+        epsilon = self._epsilons.get(protocol_of(report))
+        if epsilon is None:
+            raise RefusedReport("another protocol")
+        return epsilon, self._randomizer.read(report, self._protocols[epsilon])

@@ -111,6 +111,8 @@ class Plan:
         What sessions need of a Profile, as queries say it.
     prices : dict
         What a trusted curator's answers get of the budget, by the kind of query; for audits.
+    half : object or None
+        The voter's half that devices of the protocol need besides it, where the package has none.
     """
 
     guarantee: PrivacyGuarantee
@@ -118,6 +120,7 @@ class Plan:
     protocol: dict | None = None
     needs: frozenset[str] = frozenset()
     prices: dict = field(default_factory=dict)
+    half: Any = None
 
 
 class Channel(Protocol):

@@ -1,17 +1,18 @@
-"""Who is asked next, and at what price: the schedules of an interactive protocol."""
+"""Who is asked next, and how often: the schedules of an interactive protocol."""
 
-import math
-from fractions import Fraction
-from numbers import Integral
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..checks import Check, check_parameters
+from ..constraints import COUNT
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..privacy.questions import group_load
-from ..queries import PairMargin, PairTallies
+from ..queries import AllMargins, PairMargin, PairTallies
 
 
 class Terms(NamedTuple):
@@ -19,23 +20,20 @@ class Terms(NamedTuple):
 
     Attributes
     ----------
-    epsilon : float
-        Of one answer.
     answers : int
-        Most answers of one voter, the last resort not counted.
+        Most answers of one voter, the last resort not counted; they share what is not kept back.
     reserve : float
         Epsilon of every voter's last report, kept back for when questions run out; 0 for none.
     how : str
-        In a few words, for the guarantee.
+        In a few words, for the guarantee; {} stands for the randomizer.
     start : callable of (n_voters, bits) -> callable of () -> ndarray
         Starts a run; each call then gives the voters of the next question, or raises `BudgetExhausted`.
     """
 
-    epsilon: float
     answers: int
     reserve: float
     how: str
-    start: Any
+    start: Callable[..., Any]
 
 
 class Slots(BaseEstimator):
@@ -55,11 +53,13 @@ class Slots(BaseEstimator):
     --------
     >>> from sklearn_dprank.channels import Slots
     >>> from sklearn_dprank.queries import Ask, PairMargin
-    >>> Slots(n_queries=2).terms(1.0, [Ask(PairMargin(), times=29)], n_items=10, n_voters=100).epsilon
-    0.5
+    >>> Slots(n_queries=2).terms(1.0, [Ask(PairMargin(), times=29)], n_items=10, n_voters=100).answers
+    2
     """
 
-    question = PairMargin
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
+    question = PairMargin().kind
+    last_resort = None
 
     def __init__(self, n_queries=1):
         self.n_queries = n_queries
@@ -72,31 +72,31 @@ class Slots(BaseEstimator):
         ValueError
             If n_queries is no positive integer.
         """
-        if not isinstance(self.n_queries, Integral) or int(self.n_queries) < 1:
-            raise ValueError(f"n_queries must be a positive integer, got {self.n_queries!r}.")
+        check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
         size = min(n_voters, n_voters * slots // questions)
+        return Terms(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_Deals, slots, size))
 
-        def start(n_voters, bits):
-            waiting = np.empty(0, dtype=np.int64)
-            deals = 0
 
-            def following():
-                nonlocal waiting, deals
-                if size == 0 or (len(waiting) < size and deals == slots):
-                    raise BudgetExhausted("no voter has a slot left.")
-                if len(waiting) < size:
-                    # Everybody once more; last those who still wait, so that nobody is asked one thing twice.
-                    deal = bits.permutation(n_voters)
-                    again = np.isin(deal, waiting)
-                    waiting = np.concatenate([waiting, deal[~again], deal[again]])
-                    deals += 1
-                chosen, waiting = waiting[:size], waiting[size:]
-                return chosen
+class _Deals:
+    """A run of `Slots`: so many deals of all voters, taken a few at a time."""
 
-            return following
+    def __init__(self, slots, size, n_voters, bits):
+        self._slots, self._size, self._n_voters, self._bits = slots, size, n_voters, bits
+        self._waiting = np.empty(0, dtype=np.int64)
+        self._deals = 0
 
-        return Terms(epsilon / slots, slots, 0.0, f"{slots} answers a voter by randomized response", start)
+    def __call__(self):
+        if self._size == 0 or (len(self._waiting) < self._size and self._deals == self._slots):
+            raise BudgetExhausted("no voter has a slot left.")
+        if len(self._waiting) < self._size:
+            # Everybody once more; last those who still wait, so that nobody is asked one thing twice.
+            deal = self._bits.permutation(self._n_voters)
+            again = np.isin(deal, self._waiting)
+            self._waiting = np.concatenate([self._waiting, deal[~again], deal[again]])
+            self._deals += 1
+        chosen, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+        return chosen
 
 
 class Groups(BaseEstimator):
@@ -123,31 +123,32 @@ class Groups(BaseEstimator):
     15
     """
 
-    question = PairMargin
+    question = PairMargin().kind
+    last_resort = AllMargins().kind
 
     def terms(self, epsilon, asks, n_items, n_voters):
         """Return the `Terms`."""
         questions = asks[0].times
         load = min(group_load(quicksort_query_bound(n_items), n_items), questions)
-        overflows = load < questions or len(asks) > 1
-        each = float(Fraction(epsilon) / ((2 if overflows else 1) * load))
+        reserve = epsilon / 2 if load < questions or len(asks) > 1 else 0.0
+        start = partial(_Turns, n_items, load, questions)
+        return Terms(load, reserve, f"at most {load} answers a voter by {{}}", start)
 
-        def start(n_voters, bits):
-            group = bits.permutation(n_voters) % n_items
-            asked = np.zeros(n_items, dtype=np.int64)
 
-            def following():
-                chosen = bits.integer(n_items)
-                asked[chosen] += 1
-                if asked[chosen] > load or asked.sum() > questions:
-                    raise BudgetExhausted("a group has been asked as often as was planned.")
-                return np.flatnonzero(group == chosen)
+class _Turns:
+    """A run of `Groups`: any group may be next, each at most so often."""
 
-            return following
+    def __init__(self, n_groups, load, questions, n_voters, bits):
+        self._load, self._questions, self._bits = load, questions, bits
+        self._group = bits.permutation(n_voters) % n_groups
+        self._asked = np.zeros(n_groups, dtype=np.int64)
 
-        each = math.nextafter(each, 0)
-        reserve = epsilon / 2 if overflows else 0.0
-        return Terms(each, load, reserve, f"at most {load} answers a voter by randomized response", start)
+    def __call__(self):
+        chosen = self._bits.integer(len(self._asked))
+        self._asked[chosen] += 1
+        if self._asked[chosen] > self._load or self._asked.sum() > self._questions:
+            raise BudgetExhausted("a group has been asked as often as was planned.")
+        return np.flatnonzero(self._group == chosen)
 
 
 class Rounds(BaseEstimator):
@@ -157,25 +158,27 @@ class Rounds(BaseEstimator):
     --------
     >>> from sklearn_dprank.channels import Rounds
     >>> from sklearn_dprank.queries import Ask, PairTallies
-    >>> Rounds().terms(1.0, [Ask(PairTallies(), times=4)], n_items=10, n_voters=100).epsilon
-    1.0
+    >>> Rounds().terms(1.0, [Ask(PairTallies(), times=4)], n_items=10, n_voters=100).answers
+    1
     """
 
-    question = PairTallies
+    question = PairTallies().kind
+    last_resort = None
 
     def terms(self, epsilon, asks, n_items, n_voters):
         """Return the `Terms`."""
         rounds = asks[0].times
+        return Terms(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_Shares, rounds))
 
-        def start(n_voters, bits):
-            shares = iter(np.array_split(bits.permutation(n_voters), rounds))
 
-            def following():
-                share = next(shares, None)
-                if share is None:
-                    raise BudgetExhausted("every voter has been asked.")
-                return share
+class _Shares:
+    """A run of `Rounds`: equal shares of all voters, one after another."""
 
-            return following
+    def __init__(self, rounds, n_voters, bits):
+        self._shares = iter(np.array_split(bits.permutation(n_voters), rounds))
 
-        return Terms(epsilon, 1, 0.0, f"one answer a voter by randomized response, in {rounds} rounds", start)
+    def __call__(self):
+        share = next(self._shares, None)
+        if share is None:
+            raise BudgetExhausted("every voter has been asked.")
+        return share

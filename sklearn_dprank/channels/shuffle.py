@@ -1,25 +1,30 @@
 """A trusted shuffler between the voters' devices and the curator."""
 
+from fractions import Fraction
 from functools import lru_cache, partial
-from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_delta, check_epsilon
+from ..checks import Check, check_epsilon, check_parameters, check_whole
+from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
-from ..devices.protocol import FLIP_GRID, digest
+from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
 from ..queries import PairTallies, Publication, Tallies, n_pairs
-from ..randomizers.base import as_text, cost_as_text, drafted, flip_within
+from ..randomizers.base import drafted
+from ..randomizers.budgets import as_text, cost_as_text
+from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.reports import (
     Inbox,
     RefusedReport,
     as_reports,
     fields,
+    in_blocks,
     protocol_of,
     require_answer,
     require_pair,
@@ -30,6 +35,15 @@ from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underive
 # Functions of public numbers that repeated trials ask for again and again.
 _central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
+
+
+class _Price(NamedTuple):
+    """What the release promises (epsilon, and delta), and what each message of a voter spends, flipped so."""
+
+    epsilon: float
+    delta: float
+    each: float
+    flip: int
 
 
 class Shuffle(BaseEstimator):
@@ -52,6 +66,9 @@ class Shuffle(BaseEstimator):
     min_reports : int or None, default=None
         Public: how many voters will take part at least. The curator releases nothing below it. None
         is the number of voters in `fit`; `fit_reports` needs it.
+    randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
+        How each answer is flipped; None is `RandomizedResponse()`. A published calibration is given the local
+        epsilon, and the guarantee states what the flips that come of it really spend.
 
     References
     ----------
@@ -70,15 +87,34 @@ class Shuffle(BaseEstimator):
     0.063
     """
 
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        **DELTA,
+        "local_epsilon": or_none(check_epsilon),
+        "n_queries": COUNT,
+        "pairs": one_of("hidden", "assigned"),
+        "min_reports": COUNT_OR_NONE,
+        "randomizer": check_randomizer,
+    }
     collects_reports = True
 
-    def __init__(self, epsilon=1.0, delta=1e-6, local_epsilon=None, n_queries=1, pairs="hidden", min_reports=None):
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-6,
+        local_epsilon=None,
+        n_queries=1,
+        pairs="hidden",
+        min_reports=None,
+        randomizer=None,
+    ):
         self.epsilon = epsilon
         self.delta = delta
         self.local_epsilon = local_epsilon
         self.n_queries = n_queries
         self.pairs = pairs
         self.min_reports = min_reports
+        self.randomizer = randomizer
 
     def plan(self, asks, n_items, n_voters=None, items=None):
         """Find the local epsilon; the number of voters is public here.
@@ -91,59 +127,53 @@ class Shuffle(BaseEstimator):
         """
         n_voters = self._check(n_items, n_voters)
         refuse_underived(self, asks, PairTallies(), "shuffled reports give PairTallies.")
+        randomizer = resolve_flips(self, "n_queries of the channel")
         crowd, rounds = self._crowd(n_voters, n_items), int(self.n_queries)
+        price = self._price(randomizer, crowd, rounds)
+        fields = {
+            "delta": as_text(self.delta),
+            "local_epsilon": cost_as_text(flips_cost(price.flip, rounds)),
+            "n_queries": rounds,
+            "pairs": self.pairs,
+            "min_reports": int(n_voters),
+            "flip": [price.flip, FLIP_GRID],
+        }
+        protocol = drafted("rr-shuffled", n_items if items is None else items, price.epsilon, fields)
+        how = f"{randomizer.called} on {rounds} {self.pairs} pair(s), each among at least {max(crowd, 1)} messages"
+        alone = f"without the shuffler, local epsilon = {price.each * rounds:.6g}"
+        guarantee = PrivacyGuarantee(price.epsilon, price.delta, "shuffle", "replace", how, caveats=(alone,))
+        published = {"local_epsilon": price.each * rounds}
+        return Plan(guarantee, partial(_ShufflePoll, protocol, crowd, published), protocol, needs=POSITIONS)
+
+    def _price(self, randomizer, crowd, rounds):
+        """Return what messages cost that hide among `crowd`: where that is one, the local epsilon, and it is pure."""
         amplified = crowd >= 2
         if self.local_epsilon is not None:
             each = float(self.local_epsilon) / rounds
-            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else self.local_epsilon
+            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else float(self.local_epsilon)
         else:
             epsilon = float(self.epsilon)
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
-        flip = flip_within(as_text(each)) if amplified else flip_within(as_text(epsilon), rounds)
-        protocol = drafted(
-            "rr-shuffled",
-            n_items if items is None else items,
-            as_text(epsilon),
-            delta=as_text(self.delta),
-            local_epsilon=cost_as_text(flip, rounds),
-            n_queries=rounds,
-            pairs=self.pairs,
-            min_reports=int(n_voters),
-            flip=[flip, FLIP_GRID],
-        )
-        guarantee = PrivacyGuarantee(
-            float(epsilon),
-            float(self.delta) if amplified else 0.0,
-            "shuffle",
-            "replace",
-            f"randomized response on {rounds} {self.pairs} pair(s), each among at least {max(crowd, 1)} messages",
-            caveats=(f"without the shuffler, local epsilon = {each * rounds:.6g}",),
-        )
-        published = {"local_epsilon": each * rounds}
-        return Plan(guarantee, partial(_ShufflePoll, protocol, crowd, published), protocol, needs=POSITIONS)
+        flip = randomizer.flip(as_text(each), 1) if amplified else randomizer.flip(as_text(epsilon), rounds)
+        if not randomizer.spends_all:
+            each = rounded_up(Fraction(flips_cost(flip)))
+            spent = rounded_up(Fraction(flips_cost(flip, rounds)))
+            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else spent
+        return _Price(epsilon, float(self.delta) if amplified else 0.0, each, flip)
 
     def _crowd(self, n_voters, n_items):
         """Return among how many messages one hides."""
         return n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, int(self.n_queries))
 
     def _check(self, n_items, n_voters):
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
-        if self.local_epsilon is not None:
-            check_epsilon(self.local_epsilon, "local_epsilon")
-        if self.pairs not in ("hidden", "assigned"):
-            raise ValueError(f"pairs must be 'hidden' or 'assigned', got {self.pairs!r}.")
-        most = n_pairs(n_items)
-        if not isinstance(self.n_queries, Integral) or not 1 <= int(self.n_queries) <= most:
-            raise ValueError(f"n_queries must be an integer from 1 to the {most} pairs, got {self.n_queries!r}.")
+        check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
         if self.min_reports is None:
             if n_voters is None:
                 raise ValueError("min_reports must be given: the local epsilon is found from it before anyone reports.")
             return n_voters
-        if not isinstance(self.min_reports, Integral) or int(self.min_reports) < 1:
-            raise ValueError(f"min_reports must be a positive integer, got {self.min_reports!r}.")
         if n_voters is not None and n_voters < int(self.min_reports):
             raise ValueError(f"min_reports={self.min_reports} is above the {n_voters} voters; nothing is released.")
         return int(self.min_reports)
@@ -181,53 +211,64 @@ class _ShufflePoll:
 
     def __init__(self, protocol, crowd, published, voters):
         self._protocol, self._crowd = protocol, crowd
-        self._m, inbox = len(protocol["items"]), Inbox()
+        self._inbox = Inbox()
+        self._ballots: Any = None
         if isinstance(voters, Profile):
-            self._ballots: Any = ballots_of(voters)
-            inbox.accepted = voters.n_voters * protocol["n_queries"]
+            self._ballots = ballots_of(voters)
+            self._inbox.accepted = voters.n_voters * protocol["n_queries"]
         else:
-            self._ballots = None
-            self._wins = self._counted(as_reports(voters), inbox)
-        self._published = {**inbox.published, **published}
+            self._wins = self._collected(as_reports(voters))
+        self._published = {**self._inbox.published, **published}
 
     def __call__(self, bits):
-        wins = self._wins if self._ballots is None else self._simulated(self._ballots, bits)
+        wins = self._wins if self._ballots is None else self._simulated(bits)
         flip, grid = self._protocol["flip"]
         publication = Publication(PairTallies(), (Tallies(flip / grid, wins),))
-        return PublishedSession(self._m, bits.coins, publication, self._published)
+        return PublishedSession(len(wins), bits.coins, publication, self._published)
 
-    def _simulated(self, ballots, bits):
-        design = None
+    def _simulated(self, bits):
+        m, k, design = len(self._protocol["items"]), self._protocol["n_queries"], None
         if self._protocol["pairs"] == "assigned":
-            m, k = len(self._protocol["items"]), self._protocol["n_queries"]
-            design = balanced_design(ballots.table.shape[1], m, k, bits.assignment)
-        first, second, answers = shuffled.draw(self._protocol, ballots, bits, design)
-        return counted_wins(first, second, answers, self._m)
+            design = balanced_design(self._ballots.table.shape[1], m, k, bits.assignment)
+        first, second, answers = shuffled.draw(self._protocol, self._ballots, bits, design)
+        return counted_wins(first, second, answers, m)
 
-    def _counted(self, messages, inbox):
+    def _collected(self, messages):
         """Return how many messages put i before j, int64, shape (n_items, n_items)."""
-        wins = np.zeros((self._m, self._m), dtype=np.int64)
-        m, k, hidden = len(wins), self._protocol["n_queries"], self._protocol["pairs"] == "hidden"
-        heard = np.zeros(k if hidden else 1, dtype=np.int64)  # messages in each shuffle
-        name = digest(self._protocol)
-
-        def take(message):
-            if protocol_of(message) != name:
-                raise RefusedReport("another protocol")
-            shuffle, pair, said = fields(message, "shuffle", "pair", "answer")
-            if type(shuffle) is not int or not 0 <= shuffle < len(heard):
-                raise RefusedReport("shuffle out of range")
-            require_pair(pair, m)
-            require_answer(said)
-            heard[shuffle] += 1
-            wins[tuple(pair) if said else tuple(reversed(pair))] += 1
-
-        inbox.read(messages, take)
-        inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
-        self._check_crowd(heard.min(), self._protocol["min_reports"] * (1 if hidden else k), "in a shuffle")
-        if not hidden:
-            self._check_crowd((wins + wins.T)[np.triu_indices(m, 1)].min(), self._crowd, "about a pair")
+        m, shuffles = len(self._protocol["items"]), self._n_shuffles()
+        heard, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
+        read = partial(self._read, digest(self._protocol), shuffles, m)
+        for block in in_blocks(self._inbox.read(messages, read)):
+            shuffle, first, second, answers = np.array(block).T
+            heard = heard + np.bincount(shuffle, minlength=shuffles)
+            wins = wins + counted_wins(first, second, answers, m)
+        self._inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
+        self._check_crowds(heard, wins)
         return wins
+
+    def _n_shuffles(self):
+        """Return how many shuffles there are: assigned pairs all go to one."""
+        return self._protocol["n_queries"] if self._protocol["pairs"] == "hidden" else 1
+
+    @staticmethod
+    def _read(name, shuffles, n_items, message):
+        """Return (shuffle, i, j, answer) of a message that follows the protocol."""
+        if protocol_of(message) != name:
+            raise RefusedReport("another protocol")
+        shuffle, pair, said = fields(message, "shuffle", "pair", "answer")
+        if type(shuffle) is not int or not 0 <= shuffle < shuffles:
+            raise RefusedReport("shuffle out of range")
+        require_pair(pair, n_items)
+        require_answer(said)
+        return shuffle, *pair, said
+
+    def _check_crowds(self, heard, wins):
+        """Raise unless each message hides among as many as were promised."""
+        hidden = self._protocol["pairs"] == "hidden"
+        promised = self._protocol["min_reports"] * (1 if hidden else self._protocol["n_queries"])
+        self._check_crowd(heard.min(), promised, "in a shuffle")
+        if not hidden:
+            self._check_crowd((wins + wins.T)[np.triu_indices(len(wins), 1)].min(), self._crowd, "about a pair")
 
     def _check_crowd(self, least, promised, where):
         if least < promised:

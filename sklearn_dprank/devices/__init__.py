@@ -1,6 +1,17 @@
 """The voter's half: all that runs where a ballot is, on numpy and the standard library alone."""
 
+from .ballots import net_wins, opinions
 from .device import Device
-from .protocol import RefusedProtocol
+from .halves import ReportHalf
+from .protocol import FLIP_GRID, RefusedProtocol, flips_cost, refuse_unless
 
-__all__ = ["Device", "RefusedProtocol"]
+__all__ = [
+    "FLIP_GRID",
+    "Device",
+    "RefusedProtocol",
+    "ReportHalf",
+    "flips_cost",
+    "net_wins",
+    "opinions",
+    "refuse_unless",
+]

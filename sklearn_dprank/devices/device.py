@@ -16,55 +16,13 @@ from numpy.typing import ArrayLike
 
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
-from . import hypercube, interactive, mallows, pairs, privunit, shuffled
+from . import interactive, shuffled
 from .ballots import read_ballot
-from .protocol import RefusedProtocol, check_form, digest, is_whole, refuse_unless
+from .halves import HALVES, checked, voter_half
+from .protocol import RefusedProtocol, digest, is_whole
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._types import RandomState
-
-#: The voter's half of each randomizer, by the name that protocols give it.
-HALVES = MappingProxyType(
-    {
-        "rr": pairs,
-        "laplace": pairs,
-        "gaussian": pairs,
-        "hypercube": hypercube,
-        "mallows": mallows,
-        "privunit": privunit,
-        "rr-interactive": interactive,
-        "rr-shuffled": shuffled,
-    }
-)
-
-
-def voter_half(protocol):
-    """Return the module with the voter's half of a protocol's randomizer."""
-    return HALVES[protocol["randomizer"]]
-
-
-def checked(protocol):
-    """Return a copy of a protocol, if it is one.
-
-    Parameters
-    ----------
-    protocol : dict
-        From a curator, who is not trusted.
-
-    Raises
-    ------
-    RefusedProtocol
-        If it is not exactly of the form of its randomizer, or its numbers spend more than it states.
-    """
-    refuse_unless(type(protocol) is dict, "it", "a JSON object (json.loads of its text)")
-    name = protocol.get("randomizer")
-    refuse_unless(type(name) is str and name in HALVES, "randomizer", f"one of {sorted(HALVES)}")
-    half = HALVES[name]
-    check_form(protocol, half.FIELDS)
-    half.check(protocol)
-    stated = getattr(half, "STATED", "epsilon")
-    refuse_unless(half.spent(protocol) <= Decimal(protocol[stated]), stated, "at least what its numbers spend")
-    return json.loads(json.dumps(protocol))
 
 
 class Device:
@@ -83,6 +41,9 @@ class Device:
         the protocol states.
     random_state : None, int, Generator or RandomState, default=None
         None is the operating system's secure source; anything else is for simulation only.
+    half : object or None, default=None
+        The voter's half of a randomizer of your own (see `~sklearn_dprank.randomizers.Randomizer`); its code is
+        trusted. None is for the protocols of this package: a protocol never chooses code.
 
     Attributes
     ----------
@@ -115,11 +76,16 @@ class Device:
     """
 
     def __init__(
-        self, protocol: dict[str, Any], *, max_epsilon: float | None = None, random_state: "RandomState" = None
+        self,
+        protocol: dict[str, Any],
+        *,
+        max_epsilon: float | None = None,
+        random_state: "RandomState" = None,
+        half=None,
     ) -> None:
         limit = _limit(max_epsilon)
-        self._protocol = checked(protocol)
-        self._half = voter_half(self._protocol)
+        self._protocol = checked(protocol, half)
+        self._half = voter_half(self._protocol, half)
         spent = self._half.spent(self._protocol)
         self.epsilon = _as_float_above(spent)
         self._max_epsilon = None if max_epsilon is None else limit
@@ -255,13 +221,15 @@ class Device:
         return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str, *, half=None) -> Self:
         """Return the device that `to_json` was called on, to go on in its place.
 
         Parameters
         ----------
         text : str
             What `to_json` returned last; from an older one the device would say more than its budget pays for.
+        half : object or None, default=None
+            As for the device.
 
         Raises
         ------
@@ -272,7 +240,7 @@ class Device:
             state = json.loads(text)
             form = type(state) is dict and set(state) == {"device", "protocol", "ballot", "said", "max_epsilon"}
             form = form and is_whole(state["device"], 1, 1) and (state["ballot"] is None) == (not state["said"])
-            device = cls(state["protocol"], max_epsilon=state["max_epsilon"]) if form else None
+            device = cls(state["protocol"], max_epsilon=state["max_epsilon"], half=half) if form else None
             said = {what: json.dumps(message) for what, message in state["said"].items()} if form else {}
         except (AttributeError, TypeError, ValueError, RecursionError):
             device = None
@@ -288,12 +256,13 @@ class Device:
         return self
 
     def __reduce__(self):
-        return _unpickled, (self.to_json(),)
+        own = None if self._protocol["randomizer"] in HALVES else self._half
+        return _unpickled, (self.to_json(), own)
 
 
-def _unpickled(text):
+def _unpickled(text, half):
     """Return a copy of a device, which repeats and says nothing new."""
-    device = Device.from_json(text)
+    device = Device.from_json(text, half=half)
     device._home = None
     return device
 

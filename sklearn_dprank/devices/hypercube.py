@@ -38,28 +38,19 @@ def block(protocol):
 def draw(protocol, ballots, bits):
     """Draw a corner near each voter's own.
 
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters.
-    bits : Bits
-        Their randomness.
-
     Returns
     -------
-    ndarray of bool, shape (n_pairs, n_voters)
+    ndarray of bool, shape (n_voters, n_pairs)
         Whether the first item of each pair is reported to go first; pairs in row-major order.
     """
     corners = opinions(ballots.table, ballots.sentinel, bits.coins)
     differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
-    return corners ^ _subsets(differing, len(corners), bits.noise).T
+    return corners.T ^ _subsets(differing, len(corners), bits.noise)
 
 
 def message(drawn):
     """Return what the first voter sends: a bit a pair, in row-major order, as hexadecimal digits."""
-    return {"signs": np.packbits(drawn[:, 0]).tobytes().hex()}
+    return {"signs": np.packbits(drawn[0]).tobytes().hex()}
 
 
 def differing_law(protocol):

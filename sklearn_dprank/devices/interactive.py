@@ -21,8 +21,13 @@ def check(protocol):
 
 def spent(protocol):
     """Return the epsilon of all answers that a device will ever give, as a Decimal."""
-    each, last = (protocol["flips"][kind] for kind in KINDS)
-    return total([flips_cost(each, protocol["answers"]), *([] if last is None else [flips_cost(last)])])
+    return flips_spent(protocol["flips"], protocol["answers"])
+
+
+def flips_spent(flips, answers):
+    """Return the epsilon of so many answers of the one kind, and one of the other where there is one, as a Decimal."""
+    each, last = (flips[kind] for kind in KINDS)
+    return total([flips_cost(each, answers), *([] if last is None else [flips_cost(last)])])
 
 
 def allowance(protocol):
@@ -53,12 +58,8 @@ def draw(protocol, ballots, bits, kind, pairs):
 
     Parameters
     ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters asked.
-    bits : Bits
-        Their randomness.
+    protocol, ballots, bits
+        As for every voter's half; the ballots are of the voters asked.
     kind : {"each", "last"}
         Which flip probability the answer has.
     pairs : list of [int, int]

@@ -39,16 +39,7 @@ def block(protocol):
 
 
 def draw(protocol, ballots, bits):
-    """Draw a ranking around each ballot by repeated insertion.
-
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters; tied and partial ones are completed by fair coins.
-    bits : Bits
-        Their randomness.
+    """Draw a ranking around each ballot, tied and partial ones completed by fair coins, by repeated insertion.
 
     Returns
     -------

@@ -30,16 +30,7 @@ def block(protocol):
 
 
 def draw(protocol, ballots, bits):
-    """Draw pairs and answer them for every ballot.
-
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters.
-    bits : Bits
-        `assignment` draws the pairs, before a ballot is looked at.
+    """Draw pairs, before a ballot is looked at, and answer them.
 
     Returns
     -------
@@ -52,7 +43,7 @@ def draw(protocol, ballots, bits):
 
 
 def message(drawn):
-    """Return what the first voter sends, as JSON-able data; keys and length do not depend on the ballot."""
+    """Return what the first voter sends."""
     first, second, answers = drawn
     pairs = np.column_stack([first[0], second[0]]).tolist()
     return {"pairs": pairs, "answers": answers[0].astype(int).tolist()}

@@ -34,15 +34,6 @@ def block(protocol):
 def draw(protocol, ballots, bits):
     """Draw a vector of sum zero for every ballot.
 
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters.
-    bits : Bits
-        Their randomness.
-
     Returns
     -------
     ndarray of int64, shape (n_voters, n_items)

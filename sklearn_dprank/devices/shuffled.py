@@ -49,12 +49,8 @@ def draw(protocol, ballots, bits, pairs=None):
 
     Parameters
     ----------
-    protocol : dict
-        As published by the curator.
-    ballots : Positions
-        Of the voters.
-    bits : Bits
-        Their randomness.
+    protocol, ballots, bits
+        As for every voter's half.
     pairs : ndarray of int64, shape (n_voters, n_queries, 2), or None
         The curator's assignment, where the protocol has one.
 

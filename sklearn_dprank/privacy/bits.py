@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._types import RandomState
 
+
 from ..checks import check_random_state
 from .draws import BitSource
 
@@ -27,7 +28,7 @@ class SecureBits(BitSource):
     def _forget_after_fork(cls):
         """Let no child deal the words that its parent will deal too."""
         for bits in cls._open:
-            bits._forget()
+            bits.forget()
 
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words

@@ -21,6 +21,11 @@ def _upper(n_items):
     return np.triu_indices(n_items, 1)
 
 
+def every_pair(n_items):
+    """Return all pairs (i, j), i < j, in row-major order."""
+    return tuple(combinations(range(n_items), 2))
+
+
 class Tallies(NamedTuple):
     """Answers about pairs from voters who all flip with one probability.
 
@@ -67,6 +72,12 @@ class PairTallies(Query):
     def steps(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
+    def about(self, n_items):
+        return every_pair(n_items) if self.pairs is None else self.pairs
+
+    def counted(self, tallies):
+        return tallies
+
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
@@ -101,6 +112,12 @@ class AllMargins(Query):
     @property
     def steps(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
+
+    def about(self, n_items):
+        return every_pair(n_items)
+
+    def counted(self, tallies):
+        return estimated_margins(tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[_upper(profile.n_items)]
@@ -144,6 +161,12 @@ class PairMargin(Query):
     @property
     def steps(self) -> tuple[Query, ...]:
         return (AllMargins(),)
+
+    def about(self, n_items):
+        return ((self.i, self.j),)
+
+    def counted(self, tallies):
+        return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]

@@ -43,7 +43,7 @@ class NetWins(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
 
-    def places(self, n_items: int) -> NDArray[Any]:
+    def scores_by_place(self, n_items):
         """Return the integer score of each position, best first."""
         return np.arange(n_items - 1, -n_items, -2)
 
@@ -117,7 +117,7 @@ class PositionalScores(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
 
-    def places(self, n_items: int) -> NDArray[Any]:
+    def scores_by_place(self, n_items):
         """Return the integer score of each position on the grid, best first."""
         return self._grid[0]
 
@@ -201,7 +201,7 @@ class ScoresByHistogram(Query):
 
     def _whole(self, n_items):
         """Return the score of each position as integers without a common factor, and that factor."""
-        scores = self.scores.places(n_items)
+        scores = self.scores.scores_by_place(n_items)
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
         return scores // factor, factor
 

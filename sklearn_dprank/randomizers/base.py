@@ -1,32 +1,156 @@
-"""What every randomizer is to a curator: a protocol, and how to count the reports."""
+"""The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
 
-import math
-from decimal import ROUND_CEILING, Decimal, localcontext
 from numbers import Integral
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..checks import check_epsilon
-from ..devices.device import checked, voter_half
-from ..devices.protocol import FLIP_GRID, VERSION, are_items, flips_cost, log_ratio
+from ..devices.halves import ReportHalf, checked
+from ..devices.protocol import VERSION, are_items
 from ..queries import Query
+from .budgets import as_text
+
+
+class Heard(NamedTuple):
+    """What the devices of one protocol said together.
+
+    Attributes
+    ----------
+    protocol : dict
+        As published by the curator.
+    counts : ndarray of int64
+        The sum of `Randomizer.counts`.
+    n_reports : int
+        Of how many reports; at least one.
+    """
+
+    protocol: dict[str, Any]
+    counts: np.ndarray
+    n_reports: int
 
 
 class Randomizer(BaseEstimator):
-    """The curator's half: what devices are told, and what their reports say together.
+    """The curator's half of a randomizer; ``half`` is the voter's.
 
-    A subclass says what its reports determine (``releases``, a Query) and what rounding costs
-    (``arithmetic``), and defines ``protocol(epsilon, items)``, ``counter(protocol)`` and ``variance(protocol)``. A
-    counter has ``add_report(report)``, ``add(drawn)`` for what devices draw together, and ``answer()``. The voter's
-    half, which draws, is a module of `sklearn_dprank.devices`.
+    A subclass sets the attributes and defines `protocol`, `read`, `counts` and `estimate`, and `variance` where voters
+    may have an epsilon of their own. What `read` returns of a report is what the half's ``draw`` returned for that
+    voter: the curator counts both in the same way, and a fit on ballots is a simulation of the field.
+
+    Attributes
+    ----------
+    name : str
+        On the wire: "randomizer" of its protocols.
+    half : ReportHalf
+        The voter's half: an object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``, as
+        the modules of `sklearn_dprank.devices` are. It runs in simulations and checks every protocol that is made;
+        devices elsewhere are given their own, ``Device(protocol, half=...)``.
+    releases : Query
+        What the reports determine.
+    arithmetic : str
+        What rounding costs.
     """
 
+    name: str
+    half: ReportHalf
     releases: Query
-    arithmetic = "exact"
+    arithmetic: str = "exact"
 
     def protocol(self, epsilon, items):
-        """Return what a device must know, as JSON-able data."""
+        """Return what a device must know, as JSON-able data, made by `drafted`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the whole report.
+        items : int or list
+            Number or names of the items.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of bounds, or there are too many items.
+        """
         raise NotImplementedError
+
+    @staticmethod
+    def read(report, protocol):
+        """Return what the device drew, from the report that it sent: the inverse of the half's ``message``.
+
+        Parameters
+        ----------
+        report : dict
+            From a voter, who is not trusted: any JSON object that carries the name of this protocol.
+        protocol : dict
+            As published by the curator.
+
+        Raises
+        ------
+        RefusedReport
+            If it does not follow the protocol.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def counts(drawn, protocol):
+        """Return the sum, over the voters, of what the estimate follows from: integers, int64.
+
+        Parameters
+        ----------
+        drawn : ndarray, or tuple of ndarray
+            What the devices of some voters drew.
+        protocol : dict
+            As published by the curator.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def estimate(counts, n_reports, protocol):
+        """Return the answer to ``releases`` that the counts of some reports amount to, unbiased.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            Sum of `counts`.
+        n_reports : int
+            Of how many reports.
+        protocol : dict
+            As published by the curator.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def variance(protocol):
+        """Return the mean square of what one report estimates the voter's own statistic to be, over its coordinates.
+
+        Less the mean square of the statistic itself (for a complete ranking, 1 of a margin and (m^2 - 1) / 3 of net
+        wins), it is the variance of the unbiased estimate from one report.
+
+        Parameters
+        ----------
+        protocol : dict
+            As published by the curator.
+
+        Returns
+        -------
+        float
+        """
+        raise NotImplementedError
+
+    def combined(self, groups):
+        """Return one answer from voters with epsilons of their own: estimates by the inverse of their variance.
+
+        Parameters
+        ----------
+        groups : list of Heard
+            One for each protocol that was heard.
+        """
+        estimates = [self.estimate(said.counts, said.n_reports, said.protocol) for said in groups]
+        if len(groups) == 1:
+            return estimates[0]
+        weights = [said.n_reports / self.variance(said.protocol) for said in groups]
+        total = sum(weights)
+        return sum(weight / total * estimate for weight, estimate in zip(weights, estimates, strict=True))
 
     def spent(self, epsilon, items):
         """Return the true, pure epsilon of one whole report.
@@ -45,28 +169,31 @@ class Randomizer(BaseEstimator):
         """
         return float(self.protocol(epsilon, items)["epsilon"])
 
+    def drafted(self, items, epsilon, **fields):
+        """Return a protocol that devices follow: the voter's half has checked it.
 
-def drafted(randomizer, items, epsilon, **fields):
-    """Return a protocol that devices follow: its own device's check has passed it.
+        Parameters
+        ----------
+        items : int or list
+            Number or names of the items.
+        epsilon : float or str
+            What is stated.
+        **fields
+            What else the voter's half needs.
 
-    Parameters
-    ----------
-    randomizer : str
-        Its name on the wire.
-    items : int or list
-        Number or names of the items.
-    epsilon : str
-        What is stated, as text.
-    **fields
-        What else the voter's half needs.
+        Raises
+        ------
+        ValueError
+            If the names of the items cannot be written the same way in every language, or the half refuses.
+        """
+        return drafted(self.name, items, epsilon, fields, self.half)
 
-    Raises
-    ------
-    ValueError
-        If the names of the items cannot be written the same way in every language.
-    """
-    names = listed(items)
-    return checked({"version": VERSION, "randomizer": randomizer, "items": names, "epsilon": epsilon, **fields})
+
+def drafted(name, items, epsilon, fields, half=None):
+    """Return a protocol of the randomizer with this name on the wire; see `Randomizer.drafted`."""
+    stated = epsilon if isinstance(epsilon, str) else as_text(epsilon)
+    common = {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated}
+    return checked({**common, **fields}, half)
 
 
 def listed(items):
@@ -84,92 +211,16 @@ def listed(items):
     return names
 
 
-def as_text(number):
-    """Return an epsilon as the text that protocols state: what `repr` shows of a float.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive and finite.
-    """
-    check_epsilon(number)
-    return repr(float(number))
-
-
-def both_ways(epsilon):
-    """Return an epsilon as a Decimal: no more than its text says, nor than the double that guarantees state."""
-    return min(Decimal(epsilon), Decimal(float(epsilon)))
-
-
-def flip_within(epsilon, times=1):
-    """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
-
-    Parameters
-    ----------
-    epsilon : str or Decimal
-        As the protocol states it.
-    times : int, default=1
-        How many answers share it.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that every answer would be a fair coin.
-
-    Examples
-    --------
-    >>> flip_within("1.0") / 2**52
-    0.2689414213699952
-    """
-    budget = both_ways(epsilon)
-    with localcontext() as context:
-        context.prec = 60
-        # Beyond 36 per answer, one point of the grid is as little as there is.
-        flip = max(1, math.ceil(FLIP_GRID / (1 + min(budget / times, Decimal(64)).exp())))
-    while flip < FLIP_GRID // 2 and flips_cost(flip, times) > budget:
-        flip += 1
-    if flip >= FLIP_GRID // 2:
-        raise ValueError(
-            f"epsilon={float(epsilon)} is too small for {times} answer(s): each would be a fair coin; it must be above "
-            f"{times * 1e-15:g}."
-        )
-    return flip
-
-
-def cost_as_text(flip, times):
-    """Return what `times` answers with this flip over 2^52 spend, rounded up in the twelfth digit, as text."""
-    with localcontext(prec=12, rounding=ROUND_CEILING):
-        return str(+flips_cost(flip, times)).lower()
-
-
-def levels_within(epsilon):
-    """Return [2^52, low]: integer weights whose ratio is the largest that spends at most `epsilon`.
-
-    Parameters
-    ----------
-    epsilon : str
-        As the protocol states it.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that both weights would be equal.
-    """
-    budget = both_ways(epsilon)
-    with localcontext() as context:
-        context.prec = 60
-        low = max(1, math.ceil(FLIP_GRID / min(budget, Decimal(64)).exp()))
-    while low < FLIP_GRID and log_ratio(FLIP_GRID, low) > budget:
-        low += 1
-    if low >= FLIP_GRID:
-        raise ValueError(f"epsilon={epsilon} is too small: reports would say nothing; it must be above 1e-15.")
-    return [FLIP_GRID, low]
-
-
-def simulated(counter, protocol, ballots, bits):
-    """Let a counter count what the devices of these ballots draw, many devices at a time."""
-    half = voter_half(protocol)
+def simulated(half, protocol, ballots, bits):
+    """Yield what the devices of these ballots draw, and how many they are, block by block."""
     step = half.block(protocol)
     for start in range(0, ballots.table.shape[1], step):
         block = ballots._replace(table=ballots.table[:, start : start + step])
-        counter.add(half.draw(protocol, block, bits))
+        yield half.draw(protocol, block, bits), block.table.shape[1]
+
+
+def joined(draws):
+    """Return what several devices drew apart, as if they had drawn together."""
+    if isinstance(draws[0], tuple):
+        return tuple(np.concatenate(parts) for parts in zip(*draws, strict=True))
+    return np.concatenate(draws)

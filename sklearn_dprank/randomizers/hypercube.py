@@ -5,9 +5,13 @@ import math
 import numpy as np
 from scipy.stats import binom
 
+from ..checks import Check, check_parameters
+from ..constraints import one_of
+from ..devices import hypercube as voters_half
 from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
-from .base import Randomizer, as_text, drafted, levels_within, listed
+from .base import Randomizer, listed
+from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
 
@@ -48,88 +52,46 @@ class HypercubeSampling(Randomizer):
     16.9
     """
 
+    parameter_checks: dict[str, Check] = {"variant": one_of(*VARIANTS)}
+    name = "hypercube"
+    half = voters_half
     releases = AllMargins()
 
     def __init__(self, variant="best_cap"):
         self.variant = variant
 
     def protocol(self, epsilon, items):
-        """Return what a device must know, as JSON-able data.
-
-        Raises
-        ------
-        ValueError
-            If epsilon or the variant is invalid, or there are more than 200 items.
-        """
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be one of {VARIANTS}, got {self.variant!r}.")
+        check_parameters(self)
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         cap = _best_cap(n_pairs(len(names)), epsilon) if self.variant == "best_cap" else None
-        return drafted("hypercube", names, stated, variant=self.variant, levels=levels, cap=cap)
+        return self.drafted(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @staticmethod
-    def counter(protocol):
-        """Return an empty counter of reports."""
-        return _CornerCounter(protocol)
+    def read(report, protocol):
+        (signs,) = fields(report, "signs")
+        d = n_pairs(len(protocol["items"]))
+        if not isinstance(signs, str) or len(signs) != 2 * -(-d // 8) or not set(signs) <= set("0123456789abcdef"):
+            raise RefusedReport("not the right number of signs")
+        every = np.unpackbits(np.frombuffer(bytes.fromhex(signs), dtype=np.uint8))
+        if every[d:].any():
+            raise RefusedReport("not the right number of signs")
+        return every[None, :d].astype(bool)
+
+    @staticmethod
+    def counts(drawn, protocol):
+        return np.count_nonzero(drawn, axis=0)
+
+    @staticmethod
+    def estimate(counts, n_reports, protocol):
+        m = len(protocol["items"])
+        out = np.zeros((m, m))
+        out[np.triu_indices(m, 1)] = _scale(protocol) * (2 * counts - n_reports) / n_reports
+        return out - out.T
 
     @staticmethod
     def variance(protocol):
-        """Return the mean square of what one report estimates the voter's margins to be, over all pairs.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-
-        Returns
-        -------
-        float
-            Less the mean square of the margins themselves (1 for a complete ranking), it is the variance
-            of the unbiased estimate from one report.
-        """
         return _scale(protocol) ** 2
-
-
-class _CornerCounter:
-    """Counts, for each pair, the reports that put its first item first."""
-
-    def __init__(self, protocol):
-        self._protocol = protocol
-        self._m = len(protocol["items"])
-        self._n_pairs = n_pairs(self._m)
-        self._n_reports = 0
-        self._first = np.zeros(self._n_pairs, dtype=np.int64)
-
-    def add_report(self, report):
-        """Count one report.
-
-        Raises
-        ------
-        RefusedReport
-            If it does not follow the protocol; nothing is counted then.
-        """
-        (signs,) = fields(report, "signs")
-        size = -(-self._n_pairs // 8)
-        if not isinstance(signs, str) or len(signs) != 2 * size or not set(signs) <= set("0123456789abcdef"):
-            raise RefusedReport("not the right number of signs")
-        every = np.unpackbits(np.frombuffer(bytes.fromhex(signs), dtype=np.uint8))
-        if every[self._n_pairs :].any():
-            raise RefusedReport("not the right number of signs")
-        self._first += every[: self._n_pairs]
-        self._n_reports += 1
-
-    def add(self, drawn):
-        """Count what many devices drew together."""
-        self._first += np.count_nonzero(drawn, axis=1)
-        self._n_reports += drawn.shape[1]
-
-    def answer(self):
-        """Return the estimated margins, divided by the number of reports; 0 without reports."""
-        out = np.zeros((self._m, self._m))
-        signs = 2 * self._first - self._n_reports
-        out[np.triu_indices(self._m, 1)] = _scale(self._protocol) * signs / max(1, self._n_reports)
-        return out - out.T
 
 
 def _scale(protocol):

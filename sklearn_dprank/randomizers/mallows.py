@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from ..checks import check_epsilon
+from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
 from ..queries import NetWins, n_pairs
-from .base import Randomizer, as_text, drafted, listed
+from .base import Randomizer, listed
 from .reports import RefusedReport, fields
 
 
@@ -49,80 +50,41 @@ class MallowsRandomizer(Randomizer):
     71.4
     """
 
+    name = "mallows"
+    half = voters_half
     releases = NetWins()
 
     def protocol(self, epsilon, items):
-        """Return what a device must know, as JSON-able data.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is invalid, or there are more than 2,000 items.
-        """
         check_epsilon(epsilon)
         names = listed(items)
         theta = epsilon / n_pairs(len(names))
         up = 1 + 2.0**-50 * (1 + epsilon)  # more than the rounding of the exponential
         weights = [min(FLIP_GRID, math.ceil(math.exp(-theta * v) * up * FLIP_GRID)) for v in range(len(names))]
-        return drafted("mallows", names, as_text(epsilon), weights=[max(1, weight) for weight in weights])
+        return self.drafted(names, epsilon, weights=[max(1, weight) for weight in weights])
 
     @staticmethod
-    def counter(protocol):
-        """Return an empty counter of reports."""
-        return _PlaceCounter(protocol)
+    def read(report, protocol):
+        (positions,) = fields(report, "positions")
+        m = len(protocol["items"])
+        if not isinstance(positions, list) or len(positions) != m:
+            raise RefusedReport("not one position for each item")
+        if not all(type(p) is int for p in positions) or sorted(positions) != list(range(m)):
+            raise RefusedReport("not a ranking")
+        return np.array([positions])
+
+    @staticmethod
+    def counts(drawn, protocol):
+        """Return how often each item is reported at each place, shape (n_items, n_items)."""
+        m = len(protocol["items"])
+        return np.bincount((np.arange(m) * m + drawn).ravel(), minlength=m**2).reshape(m, m)
+
+    @staticmethod
+    def estimate(counts, n_reports, protocol):
+        return counts @ _scores(protocol) / n_reports
 
     @staticmethod
     def variance(protocol):
-        """Return the mean square of what one report estimates the voter's net wins to be, over all items.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-
-        Returns
-        -------
-        float
-            Less the mean square of the net wins themselves ((m^2 - 1) / 3 for a complete ranking), it is
-            the variance of the unbiased estimate from one report, averaged over the items.
-        """
         return float(np.mean(_scores(protocol) ** 2))
-
-
-class _PlaceCounter:
-    """Counts how often each item is reported at each place."""
-
-    def __init__(self, protocol):
-        self._protocol = protocol
-        self._m = len(protocol["items"])
-        self._n_reports = 0
-        self._counts = np.zeros((self._m, self._m), dtype=np.int64)
-
-    def add_report(self, report):
-        """Count one report.
-
-        Raises
-        ------
-        RefusedReport
-            If it does not follow the protocol; nothing is counted then.
-        """
-        (positions,) = fields(report, "positions")
-        if not isinstance(positions, list) or len(positions) != self._m:
-            raise RefusedReport("not one position for each item")
-        if not all(type(p) is int for p in positions) or sorted(positions) != list(range(self._m)):
-            raise RefusedReport("not a ranking")
-        self._counts[np.arange(self._m), positions] += 1
-        self._n_reports += 1
-
-    def add(self, drawn):
-        """Count what many devices drew together."""
-        cells = np.bincount((np.arange(self._m) * self._m + drawn).ravel(), minlength=self._m**2)
-        self._counts += cells.reshape(self._m, self._m)
-        self._n_reports += len(drawn)
-
-    def answer(self):
-        """Return the estimated net wins, divided by the number of reports; 0 without reports."""
-        return self._counts @ _scores(self._protocol) / max(1, self._n_reports)
 
 
 def _scores(protocol):

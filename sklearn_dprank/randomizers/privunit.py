@@ -6,9 +6,11 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
-from .base import Randomizer, as_text, drafted, levels_within, listed
+from .base import Randomizer, listed
+from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
 _CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
@@ -47,17 +49,12 @@ class PrivUnitG(Randomizer):
     21.9
     """
 
+    name = "privunit"
+    half = voters_half
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
     def protocol(self, epsilon, items):
-        """Return what a device must know, as JSON-able data.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is invalid.
-        """
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
@@ -65,69 +62,41 @@ class PrivUnitG(Randomizer):
         # A report's density is at most 1 / `rarest` times the normal one.
         rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-spent))
         norm = math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, len(names) - 1)))
-        return drafted(
-            "privunit", names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
+        return self.drafted(
+            names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
         )
 
     @staticmethod
-    def counter(protocol):
-        """Return an empty counter of reports."""
-        return _VectorCounter(protocol)
+    def read(report, protocol):
+        (vector,) = fields(report, "vector")
+        largest = _largest(protocol)
+        if not isinstance(vector, list) or len(vector) != len(protocol["items"]) - 1:
+            raise RefusedReport("not the right number of coordinates")
+        if not all(type(x) is int and -largest <= x <= largest for x in vector):
+            raise RefusedReport("coordinate out of range")
+        return np.array([[*vector, -sum(vector)]])
+
+    @staticmethod
+    def counts(drawn, protocol):
+        """Return the sum of the reports, clipped at the public norm, in integers: their order does not matter."""
+        return np.rint(shortened(drawn, _largest(protocol))).astype(np.int64).sum(axis=0)
+
+    @staticmethod
+    def estimate(counts, n_reports, protocol):
+        m = len(protocol["items"])
+        scale = math.sqrt(m * (m**2 - 1) / 3) / float(_lean(*_shape(protocol)))
+        return scale * counts / (protocol["points_per_unit"] * n_reports)
 
     @staticmethod
     def variance(protocol):
-        """Return the mean square of what one report estimates the voter's net wins to be, over all items.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-
-        Returns
-        -------
-        float
-            Less the mean square of the net wins themselves ((m^2 - 1) / 3 for a complete ranking), it is
-            the variance of the unbiased estimate from one report, averaged over the items.
-        """
         m = len(protocol["items"])
         gamma, epsilon = _shape(protocol)
         return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
 
-class _VectorCounter:
-    """Adds reports up, in integers: the order in which they come does not matter."""
-
-    def __init__(self, protocol):
-        self._protocol = protocol
-        self._m = len(protocol["items"])
-        self._largest = protocol["norm"] * protocol["points_per_unit"] + 1  # of a coordinate, rounded
-        self._n_reports = 0
-        self._sum = np.zeros(self._m, dtype=np.int64)
-
-    def add_report(self, report):
-        """Count one report, clipped at the public norm.
-
-        Raises
-        ------
-        RefusedReport
-            If it does not follow the protocol; nothing is counted then.
-        """
-        (vector,) = fields(report, "vector")
-        if not isinstance(vector, list) or len(vector) != self._m - 1:
-            raise RefusedReport("not the right number of coordinates")
-        if not all(type(x) is int and -self._largest <= x <= self._largest for x in vector):
-            raise RefusedReport("coordinate out of range")
-        self.add(np.array([[*vector, -sum(vector)]], dtype=float))
-
-    def add(self, drawn):
-        """Count what many devices drew together, clipped at the public norm."""
-        self._sum += np.rint(shortened(drawn, self._largest)).astype(np.int64).sum(axis=0)
-        self._n_reports += len(drawn)
-
-    def answer(self):
-        """Return the estimated net wins, divided by the number of reports; 0 without reports."""
-        scale = math.sqrt(self._m * (self._m**2 - 1) / 3) / float(_lean(*_shape(self._protocol)))
-        return scale * self._sum / (self._protocol["points_per_unit"] * max(1, self._n_reports))
+def _largest(protocol):
+    """Return the largest coordinate of an honest report, in points of the grid, rounded."""
+    return protocol["norm"] * protocol["points_per_unit"] + 1
 
 
 def _shape(protocol):

@@ -1,92 +1,107 @@
 """Randomised response on a few pairs that each voter draws: the curator's half."""
 
-from numbers import Integral
-
 import numpy as np
 
-from ..devices.protocol import FLIP_GRID
+from ..checks import Check, check_whole
+from ..constraints import COUNT_OR_NONE
+from ..devices import pairs as voters_half
+from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
-from .base import Randomizer, as_text, drafted, flip_within, listed
+from .base import Randomizer, listed
+from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, fields, require_answer, require_pair
 
 
 class PairFlips(Randomizer):
     """Base of the randomizers that flip the answers about random pairs; they differ in the flip probability.
 
+    Channels that ask about pairs themselves (`Interactive`, `Shuffle`) take their flips from here.
+
     Parameters
     ----------
     n_queries : int or None, default=1
         Pairs a voter answers; at most C(n_items, 2). None is the integer beside epsilon / 2 with the least
         error by Yan et al.'s own error function.
+
+    Attributes
+    ----------
+    called : str
+        What it is called in a guarantee.
     """
 
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT_OR_NONE}
+    half = voters_half
     releases = PairTallies()
-    _name = ""
+    called: str
     _published_as = "rr"
 
     def __init__(self, n_queries=1):
         self.n_queries = n_queries
 
-    def _flip(self, epsilon, n_queries):
-        """Return the flip of one of the answers, over 2^52, and the epsilon of all, as text.
+    @property
+    def spends_all(self):
+        """Whether the answers spend all of epsilon, or what a paper's noise happens to spend."""
+        return True
+
+    def flip(self, budget, n_answers):
+        """Return the flip of each of `n_answers` answers that share a budget: the numerator of a probability over 2^52.
 
         Parameters
         ----------
-        epsilon : float
-            Of the whole report.
-        n_queries : int
+        budget : str or Decimal
+            The epsilon of all together.
+        n_answers : int
             How many answers share it.
         """
-        raise NotImplementedError
+        return flip_within(budget, n_answers)
+
+    def stated(self, epsilon, spent):
+        """Return the epsilon that a protocol states, as text: what was asked for if all of it is spent."""
+        return as_text(epsilon) if self.spends_all else cost_as_text(spent)
 
     def protocol(self, epsilon, items):
-        """Return what a device must know, as JSON-able data.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy loss of the whole report.
-        items : int or list
-            Number or names of the items.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer pairs than queries, or a parameter is out of bounds.
-        """
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:
             k = best_query_count(epsilon, len(names), randomizer=self._published_as, variant="published")
-        if not isinstance(k, Integral) or not 1 <= int(k) <= most:
-            raise ValueError(
-                f"n_queries must be an integer between 1 and the {most} pairs of {len(names)} items, "
-                f"got {self.n_queries!r}."
-            )
-        flip, stated = self._flip(epsilon, int(k))
-        return drafted(self._name, names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
+        check_whole(k, "n_queries", 1, most)
+        flip = self.flip(as_text(epsilon), int(k))
+        stated = self.stated(epsilon, flips_cost(flip, int(k)))
+        return self.drafted(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @staticmethod
-    def counter(protocol):
-        """Return an empty counter of reports."""
-        return _TallyCounter(protocol)
+    def read(report, protocol):
+        pairs, answers = fields(report, "pairs", "answers")
+        m, k = len(protocol["items"]), protocol["n_queries"]
+        if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
+            raise RefusedReport("wrong number of answers")
+        for answer in answers:
+            require_answer(answer)
+        for pair in pairs:
+            require_pair(pair, m)
+        if len({tuple(pair) for pair in pairs}) < k:
+            raise RefusedReport("pair asked twice")
+        first, second = np.array(pairs).T[:, None]
+        return first, second, np.array([answers], dtype=bool)
+
+    @staticmethod
+    def counts(drawn, protocol):
+        first, second, answers = drawn
+        return counted_wins(first, second, answers, len(protocol["items"]))
+
+    @staticmethod
+    def estimate(counts, n_reports, protocol):
+        flip, grid = protocol["flip"]
+        return (Tallies(flip / grid, counts),)
+
+    def combined(self, groups):
+        """Return the tallies of all protocols side by side: what reads them knows how much to make of each flip."""
+        return tuple(tally for said in groups for tally in self.estimate(said.counts, said.n_reports, said.protocol))
 
     @staticmethod
     def variance(protocol):
-        """Return the mean square of what one report estimates the voter's margins to be, over all pairs.
-
-        Parameters
-        ----------
-        protocol : dict
-            As published by the curator.
-
-        Returns
-        -------
-        float
-            B / (K (1 - 2 f)^2) for B pairs. Less the mean square of the margins themselves (1 for a
-            complete ranking), it is the variance of the unbiased estimate from one report.
-        """
+        """Return the mean square of the margins that one report estimates: B / (K (1 - 2 f)^2) for B pairs."""
         flip, grid = protocol["flip"]
         return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
 
@@ -121,55 +136,8 @@ class RandomizedResponse(PairFlips):
     'rr'
     """
 
-    _name = "rr"
-
-    def _flip(self, epsilon, n_queries):
-        stated = as_text(epsilon)
-        return flip_within(stated, n_queries), stated
-
-
-class _TallyCounter:
-    """Counts answers in O(n_items^2) memory."""
-
-    def __init__(self, protocol):
-        self._protocol = protocol
-        self._m = len(protocol["items"])
-        self._wins = np.zeros((self._m, self._m), dtype=np.int64)
-
-    def add_report(self, report):
-        """Count one report.
-
-        Raises
-        ------
-        RefusedReport
-            If it does not follow the protocol; nothing is counted then.
-        """
-        pairs, answers = self._checked(report)
-        for (i, j), first_wins in zip(pairs, answers, strict=True):
-            self._wins[(i, j) if first_wins else (j, i)] += 1
-
-    def add(self, drawn):
-        """Count what many devices drew together."""
-        first, second, answers = drawn
-        self._wins += counted_wins(first, second, answers, self._m)
-
-    def answer(self):
-        """Return the tallies."""
-        flip, grid = self._protocol["flip"]
-        return (Tallies(flip / grid, self._wins),)
-
-    def _checked(self, report):
-        pairs, answers = fields(report, "pairs", "answers")
-        k = self._protocol["n_queries"]
-        if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
-            raise RefusedReport("wrong number of answers")
-        for answer in answers:
-            require_answer(answer)
-        for pair in pairs:
-            require_pair(pair, self._m)
-        if len({tuple(pair) for pair in pairs}) < k:
-            raise RefusedReport("pair asked twice")
-        return pairs, answers
+    name = "rr"
+    called = "randomized response"
 
 
 def counted_wins(first, second, answers, n_items):

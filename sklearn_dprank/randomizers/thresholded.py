@@ -1,33 +1,30 @@
 """Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
 
-from numbers import Real
-
+from ..checks import check_delta, check_parameters
+from ..constraints import CALIBRATION, or_none
 from ..devices.protocol import FLIP_GRID
 from ..privacy.calibration import classical_gaussian_sigma
 from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
-from .base import as_text, cost_as_text, flip_within
+from .budgets import flip_within
 from .response import PairFlips
-
-_CALIBRATIONS = ("exact", "published")
 
 
 class _Thresholded(PairFlips):
-    """Base of the two noises: a parameter, and the epsilon that it really spends."""
+    """Base of the two noises: exact ones spend all of epsilon, published ones what the paper's noise spends."""
 
-    def _checked_calibration(self):
-        if self.calibration not in _CALIBRATIONS:
-            raise ValueError(f"calibration must be one of {_CALIBRATIONS}, got {self.calibration!r}.")
-        return self.calibration
+    @property
+    def spends_all(self):
+        return self.calibration == "exact"
 
-    def _published(self, flip, n_queries):
-        """Return a flip over 2^52, and what K answers with it spend, rounded up in the twelfth digit."""
-        flip = int(flip * FLIP_GRID)
-        return flip, cost_as_text(flip, n_queries)
+    def flip(self, budget, n_answers):
+        check_parameters(self)
+        if self.spends_all:
+            return flip_within(budget, n_answers)
+        return int(self._published_flip(float(budget), n_answers) * FLIP_GRID)
 
-    def _exact(self, epsilon, n_queries):
-        """Return the flip that spends all of epsilon, and epsilon: randomised response."""
-        stated = as_text(epsilon)
-        return flip_within(stated, n_queries), stated
+    def _published_flip(self, epsilon, n_answers):
+        """Return the flip probability of the noise that the paper prints."""
+        raise NotImplementedError
 
 
 class ThresholdedLaplace(_Thresholded):
@@ -61,17 +58,17 @@ class ThresholdedLaplace(_Thresholded):
     0.832
     """
 
-    _name = "laplace"
+    parameter_checks = {**PairFlips.parameter_checks, **CALIBRATION}
+    name = "laplace"
+    called = "thresholded Laplace noise"
     _published_as = "laplace"
 
     def __init__(self, n_queries=1, calibration="exact"):
         super().__init__(n_queries)
         self.calibration = calibration
 
-    def _flip(self, epsilon, n_queries):
-        if self._checked_calibration() == "published":
-            return self._published(thresholded_laplace_flip(n_queries / epsilon), n_queries)
-        return self._exact(epsilon, n_queries)
+    def _published_flip(self, epsilon, n_answers):
+        return thresholded_laplace_flip(n_answers / epsilon)
 
 
 class ThresholdedGaussian(_Thresholded):
@@ -105,19 +102,22 @@ class ThresholdedGaussian(_Thresholded):
     0.1838
     """
 
-    _name = "gaussian"
+    parameter_checks = {**PairFlips.parameter_checks, "delta": or_none(check_delta), **CALIBRATION}
+    name = "gaussian"
+    called = "thresholded Gaussian noise"
 
     def __init__(self, n_queries=1, delta=None, calibration="exact"):
         super().__init__(n_queries)
         self.delta = delta
         self.calibration = calibration
 
-    def _flip(self, epsilon, n_queries):
-        if self._checked_calibration() == "published":
-            if not isinstance(self.delta, Real):
-                raise ValueError(f"calibration='published' needs a delta between 0 and 1, got {self.delta!r}.")
-            sigma = n_queries * classical_gaussian_sigma(epsilon, self.delta)
-            return self._published(thresholded_gaussian_flip(sigma), n_queries)
-        if self.delta:
+    def flip(self, budget, n_answers):
+        check_parameters(self)
+        if self.spends_all and self.delta:
             raise ValueError(f"calibration='exact' is pure: delta must be None or 0, got {self.delta!r}.")
-        return self._exact(epsilon, n_queries)
+        if not self.spends_all and self.delta is None:
+            raise ValueError("calibration='published' needs a delta between 0 and 1, got None.")
+        return super().flip(budget, n_answers)
+
+    def _published_flip(self, epsilon, n_answers):
+        return thresholded_gaussian_flip(n_answers * classical_gaussian_sigma(epsilon, self.delta))

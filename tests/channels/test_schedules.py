@@ -2,7 +2,6 @@
 
 import math
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from scipy.stats import chisquare
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
@@ -81,29 +81,22 @@ def test_slots_must_be_a_positive_integer(n_queries):
 @pytest.mark.parametrize(("m", "load"), [(5, 7), (10, 15), (15, 20), (20, 24), (30, 29), (50, 35)])
 def test_published_loads(m, load):
     terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
-    assert terms.answers == load
-    assert terms.epsilon == pytest.approx(1 / (2 * load)) and terms.reserve == 0.5
+    assert (terms.answers, terms.reserve) == (load, 0.5)
     budget = local_budget(m, 1.0)
     assert (budget.n_answers, budget.fallback) == (load, terms.reserve)
-    assert terms.epsilon == pytest.approx(budget.per_answer, rel=1e-15)
+    assert budget.per_answer == pytest.approx(1 / (2 * load))
+    each = (
+        Interactive(1.0, Groups()).plan(KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000).protocol["flips"]["each"]
+    )
+    assert each / FLIP_GRID == pytest.approx(flip_probability(budget.per_answer), rel=1e-14)
 
 
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_few_items_keep_nothing_back(m):
     terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
     questions = math.comb(m, 2)
-    if terms.reserve == 0:
-        assert terms.answers == questions and terms.epsilon == pytest.approx(1 / questions)
-    else:
-        assert terms.answers < questions and terms.epsilon == pytest.approx(0.5 / terms.answers)
-
-
-@settings(max_examples=60, deadline=None)
-@given(m=st.integers(2, 40), epsilon=st.floats(1e-3, 50))
-def test_groups_never_total_more_than_epsilon(m, epsilon):
-    terms = Groups().terms(epsilon, KwikSortRule(on_exhausted="kemeny").asks(m), m, 100)
-    total = terms.answers * Fraction(terms.epsilon) + Fraction(terms.reserve)
-    assert total <= Fraction(epsilon) and float(total) == pytest.approx(epsilon, rel=1e-14)
+    assert (terms.answers < questions) == (terms.reserve > 0)
+    assert (terms.answers, terms.reserve) == (questions, 0) or terms.reserve == 0.5
 
 
 @pytest.mark.parametrize(("n", "m"), [(50, 5), (52, 5), (3, 5)])
@@ -140,7 +133,6 @@ def test_a_rule_that_can_run_out_early_keeps_half_back():
     asks = KwikSortRule(max_queries=3, on_exhausted="kemeny").asks(6)
     terms = Groups().terms(1.0, asks, 6, 100)
     assert (terms.answers, terms.reserve) == (3, 0.5)
-    assert terms.epsilon == pytest.approx(1 / 6)
 
 
 # --- Rounds
@@ -151,7 +143,7 @@ def test_a_rule_that_can_run_out_early_keeps_half_back():
 def test_rounds_ask_every_voter_once(n, rounds, seed):
     terms = Rounds().terms(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
     asked = everyone_asked(terms.start(n, bits(seed)))
-    assert len(asked) == rounds and terms.answers == 1 and terms.epsilon == 0.7 and terms.reserve == 0
+    assert len(asked) == rounds and terms.answers == 1 and terms.reserve == 0
     assert sorted(np.concatenate(asked).tolist()) == list(range(n))
     assert max(map(len, asked)) - min(map(len, asked)) <= 1
 

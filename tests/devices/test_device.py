@@ -18,7 +18,7 @@ import wire_vectors
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
 from sklearn_dprank.devices import Device, RefusedProtocol, hypercube
-from sklearn_dprank.devices.device import HALVES
+from sklearn_dprank.devices.halves import HALVES
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import SecureBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted

@@ -10,7 +10,7 @@ import wire_vectors
 from wire_vectors import STREAMS, numbers
 
 from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.device import HALVES
+from sklearn_dprank.devices.halves import HALVES
 from sklearn_dprank.devices.protocol import digest
 
 VECTORS = wire_vectors.load()

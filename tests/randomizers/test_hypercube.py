@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from local_tools import report_of
+from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
@@ -20,7 +20,6 @@ from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RefusedReport
-from sklearn_dprank.randomizers.base import simulated
 
 VARIANTS = ["best_cap", "half_tie"]
 
@@ -59,11 +58,7 @@ def test_exactly_private_and_unbiased_over_all_ballots(variant, m, epsilon):
     randomizer = HypercubeSampling(variant)
     protocol = randomizer.protocol(epsilon, m)
     corners = list(product((0, 1), repeat=math.comb(m, 2)))
-    estimates = []
-    for corner in corners:
-        counter = randomizer.counter(protocol)
-        counter.add_report(report_on(corner, protocol))
-        estimates.append(counter.answer())
+    estimates = [answer_from(randomizer, protocol, [report_on(corner, protocol)]) for corner in corners]
     off = np.triu_indices(m, 1)
     assert np.abs([e[off] for e in estimates]) == pytest.approx(randomizer.variance(protocol) ** 0.5)
     least, most = dict.fromkeys(corners, Fraction(1)), dict.fromkeys(corners, Fraction(0))
@@ -137,23 +132,23 @@ def test_devices_and_simulation_follow_the_law(variant, ballot, epsilon):
     assert chisquare([seen[z] for z in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
     assert reports[0] == json.loads(json.dumps(reports[0]))
 
-    counter = HypercubeSampling.counter(protocol)
-    simulated(counter, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
+    answer = simulated_answer(HypercubeSampling, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
     counts = naive_counts([ballot])
     off = np.triu_indices(3, 1)
-    error = (counter.answer() - (counts - counts.T))[off] / np.sqrt(HypercubeSampling.variance(protocol) / 40000)
+    error = (answer - (counts - counts.T))[off] / np.sqrt(HypercubeSampling.variance(protocol) / 40000)
     assert np.abs(error).max() < 4
-    assert np.array_equal(counter.answer(), -counter.answer().T)
+    assert np.array_equal(answer, -answer.T)
 
 
 def test_margins_of_four_items_from_mixed_ballots():
     X = distinct_ballots(4)
     X = X[np.random.default_rng(0).integers(len(X), size=60000)]
     protocol = HypercubeSampling().protocol(4.0, 4)
-    counter = HypercubeSampling.counter(protocol)
-    simulated(counter, protocol, Profile.from_rankings(X).positions, Bits.from_random_state(1))
+    answer = simulated_answer(
+        HypercubeSampling, protocol, Profile.from_rankings(X).positions, Bits.from_random_state(1)
+    )
     counts = naive_counts(X)
-    error = counter.answer() - (counts - counts.T) / len(X)
+    error = answer - (counts - counts.T) / len(X)
     assert np.abs(error).max() < 4 * np.sqrt(HypercubeSampling.variance(protocol) / len(X))
 
 
@@ -195,17 +190,13 @@ GOOD = {"protocol": "0" * 16, "signs": "a0"}
     ],
 )
 def test_refusals(report, reason):
-    counter = HypercubeSampling.counter(HypercubeSampling().protocol(1.0, 3))
-    counter.add_report(GOOD)
-    before = counter.answer()
-    with pytest.raises(RefusedReport) as refused:
-        counter.add_report(report)
-    assert refused.value.reason == reason
-    assert np.array_equal(counter.answer(), before)
-
-
-def test_without_reports_and_with_a_wrong_variant():
     protocol = HypercubeSampling().protocol(1.0, 3)
-    assert not HypercubeSampling.counter(protocol).answer().any()
+    HypercubeSampling.read(GOOD, protocol)
+    with pytest.raises(RefusedReport) as refused:
+        HypercubeSampling.read(report, protocol)
+    assert refused.value.reason == reason
+
+
+def test_a_wrong_variant():
     with pytest.raises(ValueError, match="variant must be one of"):
         HypercubeSampling("cap").protocol(1.0, 3)

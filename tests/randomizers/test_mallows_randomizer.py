@@ -9,14 +9,13 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from local_tools import report_of
+from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import MallowsRandomizer, RefusedReport
-from sklearn_dprank.randomizers.base import simulated
 from sklearn_dprank.randomizers.mallows import _scores
 
 
@@ -63,9 +62,7 @@ def law_of_reports(laws, ballot):
 
 
 def estimate(protocol, report):
-    counter = MallowsRandomizer.counter(protocol)
-    counter.add_report({"protocol": "0" * 16, "positions": list(report)})
-    return counter.answer()
+    return answer_from(MallowsRandomizer, protocol, [{"protocol": "0" * 16, "positions": list(report)}])
 
 
 @pytest.mark.parametrize("m", [3, 4])
@@ -147,10 +144,9 @@ def test_devices_and_simulation_follow_the_law(ballot, epsilon):
     seen = Counter(tuple(report_of(protocol, positions, bits)["positions"]) for _ in range(size))
     assert chisquare([seen[r] for r in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
 
-    counter = MallowsRandomizer.counter(protocol)
-    simulated(counter, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
+    answer = simulated_answer(MallowsRandomizer, protocol, Profile.from_rankings([ballot] * 40000).positions, bits)
     counts = naive_counts([ballot])
-    error = counter.answer() - (counts - counts.T).sum(axis=1)
+    error = answer - (counts - counts.T).sum(axis=1)
     assert np.abs(error).max() < 4.5 * np.sqrt(1.5 * MallowsRandomizer.variance(protocol) / 40000)
 
 
@@ -158,10 +154,11 @@ def test_net_wins_of_mixed_ballots():
     X = distinct_ballots(4)
     X = X[np.random.default_rng(0).integers(len(X), size=60000)]
     protocol = MallowsRandomizer().protocol(6.0, 4)
-    counter = MallowsRandomizer.counter(protocol)
-    simulated(counter, protocol, Profile.from_rankings(X).positions, Bits.from_random_state(2))
+    answer = simulated_answer(
+        MallowsRandomizer, protocol, Profile.from_rankings(X).positions, Bits.from_random_state(2)
+    )
     counts = naive_counts(X)
-    error = counter.answer() - (counts - counts.T).sum(axis=1) / len(X)
+    error = answer - (counts - counts.T).sum(axis=1) / len(X)
     assert np.abs(error).max() < 4 * np.sqrt(MallowsRandomizer.variance(protocol) / len(X))
 
 
@@ -182,11 +179,8 @@ GOOD = {"protocol": "0" * 16, "positions": [2, 0, 1]}
     ],
 )
 def test_refusals(report, reason):
-    counter = MallowsRandomizer.counter(MallowsRandomizer().protocol(1.0, 3))
-    assert not counter.answer().any()
-    counter.add_report(GOOD)
-    before = counter.answer()
+    protocol = MallowsRandomizer().protocol(1.0, 3)
+    MallowsRandomizer.read(GOOD, protocol)
     with pytest.raises(RefusedReport) as refused:
-        counter.add_report(report)
+        MallowsRandomizer.read(report, protocol)
     assert refused.value.reason == reason
-    assert np.array_equal(counter.answer(), before)

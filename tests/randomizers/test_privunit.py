@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from local_tools import report_of
+from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy import stats
 from scipy.integrate import quad
@@ -14,7 +14,6 @@ from sklearn_dprank.devices.privunit import _directions, draw
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
-from sklearn_dprank.randomizers.base import simulated
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
 
@@ -119,9 +118,8 @@ def test_unbiased_with_the_stated_variance(ballot):
     positions, bits = Profile.from_rankings([ballot] * size).positions, Bits.from_random_state(6)
     estimates = []
     for _ in range(parts):
-        counter = PrivUnitG.counter(protocol)
-        simulated(counter, protocol, positions, bits)
-        estimates.append(counter.answer())
+        answer = simulated_answer(PrivUnitG, protocol, positions, bits)
+        estimates.append(answer)
     truth = net_wins_of(ballot)
     variance = PrivUnitG.variance(protocol) - np.mean(truth**2)
     assert np.abs(np.mean(estimates, axis=0) - truth).max() < 4.5 * np.sqrt(1.4 * variance / (size * parts))
@@ -135,15 +133,10 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
     positions = Profile.from_rankings(X).positions
     vectors = draw(protocol, positions, Bits.from_random_state(8))
     reports = [{"protocol": "0" * 16, "vector": v} for v in vectors[:, :-1].tolist()]
-    counters = [PrivUnitG.counter(protocol) for _ in range(3)]
-    simulated(counters[0], protocol, positions, Bits.from_random_state(8))
-    for report in reports:
-        counters[1].add_report(json.loads(json.dumps(report)))
-    for report in reversed(reports):
-        counters[2].add_report(report)
-    assert np.array_equal(counters[0].answer(), counters[1].answer())
-    assert np.array_equal(counters[0].answer(), counters[2].answer())
-    assert counters[0].answer().sum() == pytest.approx(0, abs=1e-9)
+    together = simulated_answer(PrivUnitG, protocol, positions, Bits.from_random_state(8))
+    assert np.array_equal(together, answer_from(PrivUnitG, protocol, json.loads(json.dumps(reports))))
+    assert np.array_equal(together, answer_from(PrivUnitG, protocol, reports[::-1]))
+    assert together.sum() == pytest.approx(0, abs=1e-9)
 
 
 def test_reports_look_alike_whatever_the_ballot():
@@ -152,7 +145,7 @@ def test_reports_look_alike_whatever_the_ballot():
         report = report_of(protocol, Profile.from_rankings([ballot]).positions, bits)
         assert set(report) == {"protocol", "vector"}
         assert [type(x) for x in report["vector"]] == [int, int]
-        PrivUnitG.counter(protocol).add_report(json.loads(json.dumps(report)))
+        PrivUnitG.read(json.loads(json.dumps(report)), protocol)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
@@ -170,12 +163,11 @@ def test_honest_reports_are_not_clipped(epsilon):
 def test_long_reports_are_clipped_at_the_public_norm():
     protocol = PrivUnitG().protocol(1.0, 4)
     points = protocol["norm"] * 1024
-    one = PrivUnitG.counter(protocol)
-    one.add_report({"protocol": "0" * 16, "vector": [points, points, points]})
-    scale = one.answer() / (np.array([1, 1, 1, -3]) / np.sqrt(12))
+    one = answer_from(PrivUnitG, protocol, [{"protocol": "0" * 16, "vector": [points, points, points]}])
+    scale = one / (np.array([1, 1, 1, -3]) / np.sqrt(12))
     assert np.ptp(scale) < 1e-3 * scale[0]
     radius = math.sqrt(4 * 15 / 3)
-    assert np.linalg.norm(one.answer()) == pytest.approx(protocol["norm"] * radius / moment(protocol, 1), rel=1e-3)
+    assert np.linalg.norm(one) == pytest.approx(protocol["norm"] * radius / moment(protocol, 1), rel=1e-3)
 
 
 GOOD = {"protocol": "0" * 16, "vector": [100, -2000]}
@@ -196,14 +188,11 @@ GOOD = {"protocol": "0" * 16, "vector": [100, -2000]}
     ],
 )
 def test_refusals(report, reason):
-    counter = PrivUnitG.counter(PrivUnitG().protocol(1.0, 3))
-    assert not counter.answer().any()
-    counter.add_report(GOOD)
-    before = counter.answer()
+    protocol = PrivUnitG().protocol(1.0, 3)
+    PrivUnitG.read(GOOD, protocol)
     with pytest.raises(RefusedReport) as refused:
-        counter.add_report(report)
+        PrivUnitG.read(report, protocol)
     assert refused.value.reason == reason
-    assert np.array_equal(counter.answer(), before)
 
 
 def test_epsilon_out_of_bounds():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from local_tools import report_of
+from local_tools import answer_from, report_of, simulated_answer
 from oracles import all_ballots, distinct_ballots
 from scipy import stats
 
@@ -20,7 +20,6 @@ from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Shape
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.randomizers import RandomizedResponse
-from sklearn_dprank.randomizers.base import simulated as simulate
 from sklearn_dprank.rankings import Positions, compact_positions
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]
@@ -114,9 +113,7 @@ def test_exactly_unbiased(m, k):
 
 
 def test_estimates_from_expected_tallies_are_the_margins():
-    counter = RandomizedResponse(2).counter(RandomizedResponse(2).protocol(1.0, 3))
     ballots = np.array([[0, 1, 2], [0, 1, 2], [2, 0, 1], [0, 1, np.nan]])
-    (tallies,) = counter.answer()
     wins = np.zeros((3, 3))
     for ballot in ballots:
         for (pairs, answers), p in law(3, 2, flip_of(1.0, 3, 2), ballot).items():
@@ -125,7 +122,8 @@ def test_estimates_from_expected_tallies_are_the_margins():
                 wins[(i, j) if answer else (j, i)] += float(p)
     margins = np.sign(ballots[:, None, :] - ballots[:, :, None])
     expected = np.where(np.isnan(margins), 0, margins).mean(axis=0)
-    np.testing.assert_allclose(estimated_margins([tallies._replace(wins=wins)]), expected, atol=1e-12)
+    tallies = RandomizedResponse.estimate(wins, 4, RandomizedResponse(2).protocol(1.0, 3))
+    np.testing.assert_allclose(estimated_margins(tallies), expected, atol=1e-12)
 
 
 # Drawing pairs
@@ -161,20 +159,18 @@ def test_a_simulated_voter_is_a_client(m, k):
     for seed, ballot in enumerate(all_ballots(m)):
         positions = compact_positions(np.array([ballot]))
         report = report_of(protocol, positions, Bits.from_random_state(seed))
-        simulated, received = RandomizedResponse.counter(protocol), RandomizedResponse.counter(protocol)
-        simulate(simulated, protocol, positions, Bits.from_random_state(seed))
-        received.add_report(report)
-        np.testing.assert_array_equal(simulated.answer()[0].wins, received.answer()[0].wins)
-        assert received.answer()[0].wins.sum() == k
+        (simulated,) = simulated_answer(RandomizedResponse, protocol, positions, Bits.from_random_state(seed))
+        (received,) = answer_from(RandomizedResponse, protocol, [report])
+        np.testing.assert_array_equal(simulated.wins, received.wins)
+        assert received.wins.sum() == k
 
 
 def test_simulation_in_blocks(monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 64)
     protocol = RandomizedResponse(2).protocol(1.0, 4)
     ballots = compact_positions(np.random.default_rng(0).permuted(np.tile(np.arange(4), (500, 1)), axis=1))
-    counter = RandomizedResponse.counter(protocol)
-    simulate(counter, protocol, ballots, Bits.from_random_state(0))
-    (tallies,) = counter.answer()
+    answer = simulated_answer(RandomizedResponse, protocol, ballots, Bits.from_random_state(0))
+    (tallies,) = answer
     assert tallies.wins.sum() == 1000
     assert np.all(np.diag(tallies.wins) == 0)
     assert np.all((tallies.wins + tallies.wins.T)[np.triu_indices(4, 1)] > 100)
@@ -200,4 +196,4 @@ def test_devices_spend_no_more_than_the_double_that_is_stated(estimator):
 def test_bad_number_of_queries(n_queries):
     with pytest.raises(ValueError) as error:
         RandomizedResponse(n_queries).protocol(1.0, 3)
-    assert str(error.value) == f"n_queries must be an integer between 1 and the 3 pairs of 3 items, got {n_queries!r}."
+    assert str(error.value) == f"n_queries must be an integer from 1 to 3, got {n_queries!r}."

@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from local_tools import report_of
+from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare, norm
 
@@ -17,7 +17,6 @@ from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import estimated_margins
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
-from sklearn_dprank.randomizers.base import simulated
 
 EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]
 
@@ -111,15 +110,8 @@ def test_answers_estimate_margins_without_bias(make, m, k):
     for ballot in distinct_ballots(m):
         mean, square = np.zeros((m, m)), 0.0
         for (pairs, answers), chance in law_of_reports(protocol, ballot).items():
-            counter = randomizer.counter(protocol)
-            counter.add_report(
-                {
-                    "protocol": "0" * 16,
-                    "pairs": [list(p) for p in pairs],
-                    "answers": list(answers),
-                }
-            )
-            estimate = estimated_margins(counter.answer())  # of the pairs that were asked
+            report = {"protocol": "0" * 16, "pairs": [list(p) for p in pairs], "answers": list(answers)}
+            estimate = estimated_margins(answer_from(randomizer, protocol, [report]))  # of the pairs that were asked
             assert np.abs(estimate[tuple(np.array(pairs).T)]) == pytest.approx(float(unbiased), rel=1e-12)
             mean += float(chance) * estimate / asked_share
             square += float(chance) * np.mean((estimate / asked_share)[np.triu_indices(m, 1)] ** 2)
@@ -143,9 +135,8 @@ def test_devices_and_simulation_follow_the_law(make, ballot):
         seen[pairs, tuple(answers[p] for p in pairs)] += 1
     assert set(seen) <= set(law)
     assert chisquare([seen[r] for r in law], [size * float(p) for p in law.values()]).pvalue > 1e-3
-    counter = randomizer.counter(protocol)
-    simulated(counter, protocol, Profile.from_rankings([ballot] * 30000).positions, bits)
-    ((flip, wins),) = counter.answer()
+    answer = simulated_answer(randomizer, protocol, Profile.from_rankings([ballot] * 30000).positions, bits)
+    ((flip, wins),) = answer
     expected = np.zeros((3, 3))
     for (pairs, answers), chance in law.items():
         for (i, j), first in zip(pairs, answers, strict=True):
@@ -169,7 +160,7 @@ def test_reports_of_one_noise_are_refused_by_another():
         (ThresholdedGaussian(calibration="published"), "needs a delta"),
         (ThresholdedGaussian(delta=2.0, calibration="published"), "delta must"),
         (ThresholdedGaussian(delta=1e-6), "is pure"),
-        (ThresholdedLaplace(n_queries=4), "between 1 and the 3 pairs"),
+        (ThresholdedLaplace(n_queries=4), "n_queries must be an integer from 1 to 3"),
     ],
 )
 def test_parameters_out_of_bounds(randomizer, message):

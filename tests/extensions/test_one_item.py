@@ -1,0 +1,134 @@
+"""What it takes to add a randomizer from outside: one module, both halves; and no protocol chooses their code."""
+
+import ast
+import importlib
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from extensions.one_item import OneItem, OneItemHalf
+from local_tools import law_of, same_law, simulated_answer, worst_ratio
+from oracles import distinct_ballots, naive_counts
+
+from sklearn_dprank import Aggregator, LDPPairwise
+from sklearn_dprank.channels import Interactive, Local
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.devices import pairs as pairs_half
+from sklearn_dprank.privacy import BudgetExhausted
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.rules import KwikSortRule
+
+NAMES = ["tea", "milk", "water"]
+
+
+def estimator(epsilon=1.5, seed=None):
+    return Aggregator(Local(epsilon, OneItem()), rule="borda", random_state=seed)
+
+
+def test_one_module_two_classes_public_names():
+    tree = ast.parse(Path(__file__).with_name("one_item.py").read_text())
+    assert [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] == ["OneItemHalf", "OneItem"]
+    taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "sklearn_dprank" in node.module]
+    assert taken
+    for node in taken:
+        assert {name.name for name in node.names} <= set(importlib.import_module(node.module).__all__)
+    assert not [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")]
+
+
+def test_its_reports_are_as_private_as_the_guarantee_says():
+    protocol = estimator().protocol(3)
+    laws = [
+        law_of(lambda b=ballot: estimator().client(3).report(b), protocol["flip"]) for ballot in distinct_ballots(3)
+    ]
+    stated = estimator().fit([[0, 1, 2]] * 3).privacy_
+    assert (stated.epsilon, stated.trust, stated.certified) == (1.5, "local", True)
+    assert 0.999 * 1.5 < worst_ratio(laws) <= 1.5 + 1e-12
+
+
+def test_its_estimate_is_unbiased():
+    X = np.array([[0, 1, 2, 3], [0, 0, 1, np.nan], [3, 1, 0, 2]])
+    profile = Profile.from_rankings(np.repeat(X, 50_000, axis=0))
+    protocol = OneItem().protocol(2.0, 4)
+    counts = naive_counts(X)
+    error = simulated_answer(OneItem, protocol, profile.positions, Bits.from_random_state(0)) - (counts - counts.T).sum(
+        axis=1
+    ) / len(X)
+    assert np.abs(error).max() < 4 * np.sqrt(OneItem.variance(protocol) / profile.n_voters)
+
+
+def test_a_fit_simulates_devices_of_the_field():
+    ballots = [[0, 1, 2], [0, 1, 2], [0, 0, 1], [2, 1, 0]]
+    simulated, collected = [], []
+    for seed in range(400):
+        simulated.append(tuple(estimator(3.0, seed).fit(ballots).consensus_))
+        devices = [estimator(3.0).client(3, 10**6 + 4 * seed + k) for k in range(4)]
+        said = [json.dumps(device.report(ballot)) for device, ballot in zip(devices, ballots, strict=True)]
+        collected.append(tuple(estimator(3.0, 10**7 + seed).fit_reports(said, items=3).consensus_))
+    assert same_law(simulated, collected) > 1e-3
+    assert len(set(simulated)) == 6
+
+
+def test_the_order_is_found_and_bad_reports_are_counted():
+    ballots = make_mallows(4000, 3, 0.4, center=[1, 0, 2], random_state=0)
+    made = estimator(6.0, 0)
+    protocol = made.protocol(NAMES)
+    said = [Device(protocol, random_state=k, half=OneItemHalf).report(ballot) for k, ballot in enumerate(ballots)]
+    made.fit_reports([*said, {**said[0], "item": 3}, {**said[0], "name": "me"}, {}], items=NAMES)
+    assert made.consensus_.tolist() == ["milk", "tea", "water"]
+    assert made.reports_accepted_ == 4000
+    assert made.reports_refused_ == {"item out of range": 1, "wrong keys": 1, "another protocol": 1}
+    assert made.fit(ballots).consensus_.tolist() == [1, 0, 2]
+
+
+def test_voters_may_have_epsilons_of_their_own():
+    ballots = make_mallows(4000, 3, 0.4, center=[1, 0, 2], random_state=0)
+    made = estimator(seed=0).fit(ballots, voter_epsilon=np.repeat([1.0, 6.0], 2000))
+    assert made.consensus_.tolist() == [1, 0, 2] and made.privacy_.epsilon == 6.0
+
+
+def test_no_protocol_chooses_code():
+    protocol = json.loads(json.dumps(estimator().protocol(NAMES)))
+    with pytest.raises(RefusedProtocol, match="randomizer must be one of"):
+        Device(protocol)
+    for name in ("extensions.one_item", "OneItemHalf", "rr", None, ["one-item"]):
+        with pytest.raises(RefusedProtocol):
+            Device({**protocol, "randomizer": name})
+    with pytest.raises(RefusedProtocol, match="randomizer must be a name of its own"):
+        Device(LDPPairwise().protocol(3), half=OneItemHalf)  # ours mean what they always mean
+    assert Device(LDPPairwise().protocol(3), half=pairs_half).epsilon <= 1.0
+
+
+@pytest.mark.parametrize(
+    "changed", [{"flip": 0}, {"flip": 2**51 + 1}, {"flip": 1}, {"epsilon": "1.4"}, {"note": ""}, {"version": 1}]
+)
+def test_its_devices_check_what_a_curator_says(changed):
+    protocol = estimator().protocol(NAMES)
+    Device(protocol, half=OneItemHalf)
+    with pytest.raises(RefusedProtocol):
+        Device({**protocol, **changed}, half=OneItemHalf)
+    with pytest.raises(RefusedProtocol, match="above max_epsilon"):
+        Device(protocol, half=OneItemHalf, max_epsilon=1.0)
+
+
+def test_its_devices_outlive_a_restart_and_their_copies_say_nothing_new():
+    device = estimator().client(NAMES)
+    first = device.report([0, 1, 2])
+    again = Device.from_json(device.to_json(), half=OneItemHalf)
+    assert again.report([0, 1, 2]) == first
+    with pytest.raises(ValueError, match="text must be"):
+        Device.from_json(device.to_json())
+    copy = pickle.loads(pickle.dumps(device))
+    assert copy.report([0, 1, 2]) == first
+    with pytest.raises(BudgetExhausted, match="copy of a device"):
+        pickle.loads(pickle.dumps(estimator().client(NAMES))).report([0, 1, 2])
+
+
+def test_where_it_does_not_serve_both_sides_are_named():
+    with pytest.raises(ValueError, match="Interactive cannot use OneItem"):
+        Interactive(randomizer=OneItem()).plan(KwikSortRule(on_exhausted="coin").asks(3), 3, 10)
+    with pytest.raises(ValueError, match=r"Local cannot answer AllMargins.*reports by OneItem give NetWins"):
+        Aggregator(Local(randomizer=OneItem()), rule="kemeny").fit([[0, 1, 2]] * 9)
