@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn_dprank import DPBorda, DPPrudentOrder
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
-from sklearn_dprank.model_selection import _recommendation_table as stored
+from sklearn_dprank.model_selection.advice import table as stored
 from sklearn_dprank.profile import Profile
 
 N_VOTERS = 5000

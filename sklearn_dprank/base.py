@@ -19,7 +19,7 @@ from .names import checked_names, column_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .privacy.bits import Bits
 from .profile import Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
@@ -109,6 +109,17 @@ class RankAggregator(BaseEstimator):
         """
         self._validate_params()
         return self._planned(profile)
+
+    @classmethod
+    def follows_plan(cls):
+        """Tell whether `fit` and `score` are those of all aggregators, so that `plan_for` and `refits` replace them.
+
+        Returns
+        -------
+        bool
+            False for a subclass that has one of its own.
+        """
+        return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
 
     def refits(self, profile, rule, plan, seeds):
         """Yield this aggregator, fitted on the same voters with one seed after another.
@@ -341,7 +352,7 @@ class RankAggregator(BaseEstimator):
             array = validate_data(self, as_array(X), reset=reset, **checks)
         if reset and names is None:  # other tables whose columns scikit-learn can name
             names = getattr(self, "feature_names_in_", None)
-        return Profile._from_valid(array, names)
+        return Profile(array.shape[0], array.shape[1], names, positions=compact_positions(array))
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items

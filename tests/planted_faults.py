@@ -274,7 +274,7 @@ NOISE = [
     ),
     bits(
         "a forked child deals its parent's words",
-        "            bits._forget()",
+        "            bits.forget()",
         "            pass",
         "tests/privacy/test_bits_tails.py::test_a_forked_child_deals_words_of_its_own",
     ),
@@ -431,57 +431,54 @@ FORMULAS = [
     ),
 ]
 
-selection = faults(
-    "model_selection/private_selection.py", "tests/model_selection/test_private_selection.py::test_total_guarantee"
+total = faults(
+    "model_selection/private/total.py", "tests/model_selection/private/test_private_selection.py::test_total_guarantee"
 )
-scorer = faults(
-    "model_selection/private_scorer.py",
-    "tests/model_selection/test_private_scorer.py::test_sensitivity_is_that_of_all_ballots",
+agreement = faults(
+    "model_selection/private/agreement.py",
+    "tests/queries/test_sensitivities.py::test_no_ballot_moves_the_vector_further",
 )
 SELECTION = [
-    selection("selection without one of its epsilons", "(2 + Fraction(eta)) * (", "(1 + Fraction(eta)) * ("),
-    selection(
-        "scores for nothing", "+ Fraction(float(self.score_epsilon))", "+ 0 * Fraction(float(self.score_epsilon))"
-    ),
-    selection(
+    total("selection without one of its epsilons", "(2 + Fraction(eta)) * (", "(1 + Fraction(eta)) * ("),
+    total("scores for nothing", "+ Fraction(score_epsilon)", "+ 0 * Fraction(score_epsilon)"),
+    total(
         "candidates at the price of the cheapest",
         "dearest = max(g.epsilon for g in guarantees)",
         "dearest = min(g.epsilon for g in guarantees)",
-        "tests/model_selection/test_private_selection.py::test_total_guarantee",
     ),
-    selection(
+    total(
         "a total rounded to the nearest",
         "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
         "return nearest",
-        "tests/model_selection/test_private_selection.py::test_total_is_never_rounded_below",
+        "tests/model_selection/private/test_private_selection.py::test_total_is_never_rounded_below",
     ),
-    selection(
+    faults("model_selection/private/selection.py")(
         "always ten draws",
         "range(draw_count(eta, gamma, count_bits))",
         "range(10)",
         "tests/audit/test_private_selection_audit.py::test_the_audited_law_is_the_one_that_is_fitted",
     ),
-    scorer("scores under replace", "most = moves(neighboring) * n_pairs(n_items)", "most = n_pairs(n_items)"),
-    scorer(
+    agreement("scores under replace", "most = moves(neighboring) * n_pairs(n_items)", "most = n_pairs(n_items)"),
+    agreement(
         "half the noise of a score",
         "most = moves(neighboring) * n_pairs(n_items)",
         "most = moves(neighboring) * n_pairs(n_items) // 2",
     ),
 ]
 
-accounting = faults("model_selection/_accounting.py")
+accounting = faults("model_selection/sweep/accounting.py")
 SEARCHES = [
     accounting(
         "split voters at the price of add_remove",
         "if split_voters or len(relations) > 1:",
         "if len(relations) > 1:",
-        "tests/model_selection/test_search.py::test_cost_where_voters_are_split",
+        "tests/model_selection/sweep/test_search.py::test_cost_where_voters_are_split",
     ),
     accounting(
         "private scores of one fit for those of all",
         "*(scoring.promises * len(scored))",
         "*scoring.promises",
-        "tests/model_selection/test_search.py::test_private_scoring",
+        "tests/model_selection/sweep/test_search.py::test_private_scoring",
     ),
 ]
 
@@ -752,6 +749,12 @@ BOUNDARIES = [
         "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
     ),
     faults("channels/central.py")(
+        "the time of a fit tells whether ballots are strict",
+        'if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):',
+        'if (query.needs == "positions" and not self._profile.strict) or self._kept[0] != asked:',
+        "tests/channels/test_central.py::test_a_fit_never_looks_whether_ballots_are_strict",
+    ),
+    faults("channels/central.py")(
         "any query of a kind at the declared price",
         "if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):",
         "if False:",
@@ -769,17 +772,17 @@ BOUNDARIES = [
         '    if hasattr(last, "privacy_"):\n        return last.privacy_\n',
         "tests/privacy/test_owed.py::test_classes_of_others_promise_nothing",
     ),
-    faults("model_selection/_subjects.py")(
+    faults("model_selection/sweep/splits.py")(
         "a split may hold a voter many times",
         "    _refuse_repeats(parts, len(X))\n",
         "",
-        "tests/model_selection/test_search.py::test_a_voter_counts_once_in_a_part",
+        "tests/model_selection/sweep/test_search.py::test_a_voter_counts_once_in_a_part",
     ),
-    faults("model_selection/_search.py")(
+    faults("model_selection/sweep/search.py")(
         "a search inside binds others by what it declares",
         "return self.privacy_ if declared else self.results_cost_",
         "return self.privacy_",
-        "tests/model_selection/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
+        "tests/model_selection/sweep/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
     ),
     faults("rankings.py")(
         "unseen items always first",

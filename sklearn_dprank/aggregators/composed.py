@@ -1,4 +1,4 @@
-"""Any channel with any rule."""
+"""Aggregator: any channel with any rule, for what has no name of its own."""
 
 from ..base import RankAggregator
 from ..channels import Exact

@@ -34,6 +34,13 @@ def _check_noise(noise, name):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 
+def _check_release(release, name):
+    """Raise unless `release` is None or a query."""
+    check_made(release, name, "query")
+    if release is not None and not isinstance(release, Query):
+        raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
+
+
 class Central(BaseEstimator):
     """Central differential privacy.
 
@@ -66,7 +73,7 @@ class Central(BaseEstimator):
         **EPSILON,
         **DELTA,
         "noise": _check_noise,
-        "release": partial(check_made, what="query"),
+        "release": _check_release,
         **NEIGHBORING,
         **CALIBRATION,
     }
@@ -186,14 +193,13 @@ class _CentralPoll:
     def sampler(self, query, mechanism, completion):
         """Return what draws answers to a query; one for all sessions, unless coins complete ballots for each anew.
 
-        A session's random anchor never comes back: no more than the last sampler is kept.
+        A session's random anchor never comes back: no more than the last sampler is kept. Whether ballots are strict is
+        looked at from the second session on, so that the time of a fit, which has one, does not depend on it.
         """
-        if self._kept[0] == (query, mechanism):
-            return self._kept[1]
-        sampler = mechanism.sampler(query, query.vector(self._profile, completion))
-        if query.needs != "positions" or self._profile.strict:
-            self._kept = (query, mechanism), sampler
-        return sampler
+        asked = query, mechanism
+        if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):
+            self._kept = asked, mechanism.sampler(query, query.vector(self._profile, completion))
+        return self._kept[1]
 
     def __getstate__(self):
         return {**vars(self), "_kept": (None, None)}

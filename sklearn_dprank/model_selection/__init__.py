@@ -1,12 +1,9 @@
-"""Sweeps over privacy parameters: repeated randomised trials, private selection, and advice."""
+"""Choosing an aggregator: by repeated trials (`sweep`), by private selection (`private`), by advice (`advice`)."""
 
-from ._refit import smallest_within
-from ._search import GridSearchCV
-from ._subjects import with_seed
-from ._validation import cross_validate
-from .private_scorer import PrivateKendallTau
-from .private_selection import PrivateSelection
-from .recommendation import Alternative, Recommendation, recommend
+from .advice import Alternative, Recommendation, recommend
+from .private import PrivateKendallTau, PrivateSelection
+from .seeds import with_seed
+from .sweep import GridSearchCV, cross_validate, smallest_within
 
 __all__ = [
     "Alternative",

@@ -1,4 +1,4 @@
-"""Two consensuses side by side."""
+"""`ConsensusDisplay`: two consensuses side by side."""
 
 import math
 from typing import Any

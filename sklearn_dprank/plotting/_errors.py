@@ -1,4 +1,4 @@
-"""Error against a parameter, one line a mechanism: what such displays have in common."""
+"""What displays of error against a parameter have in common: one line a mechanism, a floor and a ceiling."""
 
 import math
 from collections.abc import Mapping
@@ -7,15 +7,17 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 
-from ..base import RankAggregator
-from ..metrics import average_kendall_tau, kemeny_positions
+from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
-from ..model_selection._trials import child_seeds
+from ..model_selection.parameters import in_words, is_aggregator
+from ..model_selection.seeds import child_seeds
 from ..profile import as_profile
+from ._optimum import best_known
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
 from ._style import axes, look, shortened
 
 _DISTANCE = "average Kendall tau distance"
+_GIVEN = "given floor"
 _DECADES = 3  # of the positive part of an axis that reaches 0
 
 
@@ -27,9 +29,10 @@ class ErrorDisplay:
     _whole = False  # whether they are whole numbers
     _xlabel = ""
 
-    def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE):
+    def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE, *, floor_name=_GIVEN):
         self._values, self.errors = _checked(values, errors, self._parameter)
         self.floor = floor
+        self.floor_name = floor_name
         self.ceiling = ceiling
         self.measure = measure
 
@@ -39,7 +42,7 @@ class ErrorDisplay:
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
-                f"{' '.join(repr(estimators).split())}."
+                f"{in_words(estimators)}."
             )
         values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
@@ -47,7 +50,7 @@ class ErrorDisplay:
         seeds = child_seeds(random_state, (len(estimators), len(values)))
         errors = {}
         for (name, estimator), own in zip(estimators.items(), seeds.tolist(), strict=True):
-            if not isinstance(estimator, RankAggregator):
+            if not is_aggregator(estimator):
                 raise ValueError(
                     f"estimators[{name!r}] must be an aggregator, got {type(estimator).__name__}; use GridSearchCV and "
                     "from_search for a pipeline."
@@ -61,7 +64,8 @@ class ErrorDisplay:
                 for candidate, seed in zip(candidates, own, strict=True)
             ]
             errors[name] = np.array([-trial["test_score"] for trial in trials])
-        return cls(values, errors, *_bounds(profile, floor))
+        floor, name = _floor(profile, floor)
+        return cls(values, errors, floor, _ceiling(profile), floor_name=name)
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
@@ -75,8 +79,10 @@ class ErrorDisplay:
                 "that (scoring=None or kendall_tau_scorer); leave X out."
             )
         values, errors = lines_of(search, cls._parameter, chosen, metric)
-        floor, ceiling = (None if floor == "kemeny" else floor, None) if X is None else _bounds(as_profile(X), floor)
-        return cls(values, errors, floor, ceiling, _DISTANCE if known else f"minus {metric}")
+        profile = None if X is None else as_profile(X)
+        floor, name = _floor(profile, floor)
+        measure = _DISTANCE if known else f"minus {metric}"
+        return cls(values, errors, floor, None if profile is None else _ceiling(profile), measure, floor_name=name)
 
     def _own(self, name):
         """Return the values of one line; NaN alone if it does not depend on the parameter."""
@@ -118,7 +124,7 @@ class ErrorDisplay:
         self._scale_x(ax, np.concatenate([values for values, _ in lines.values()]))
         _scale_errors(ax, np.concatenate([*(drawn.ravel() for _, drawn in lines.values()), bounds]), excess)
         ax.set_xlabel(self._xlabel)
-        what = "excess over the optimum" if excess else self.measure
+        what = f"excess over the {self.floor_name}" if excess else self.measure
         ax.set_ylabel(what + (" " if own else "\n") + "(not private)")  # others' axes may be small
         _place_legend(ax, ncols if own else 1)
         self.ax_, self.figure_ = ax, ax.figure
@@ -126,7 +132,7 @@ class ErrorDisplay:
 
     def _draw_bounds(self, ax, base):
         if self.floor is not None:
-            ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label="Kemeny optimum (not private)")
+            ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label=f"{self.floor_name} (not private)")
         if self.ceiling is not None:
             ax.axhline(self.ceiling - base, color="0.4", lw=1, ls=(0, (1, 2)), zorder=1.5, label="random ranking")
 
@@ -182,12 +188,18 @@ def _check_floor(floor):
         raise ValueError(f"floor must be 'kemeny', a number or None, got {floor!r}.")
 
 
-def _bounds(profile, floor):
-    """Return (floor, ceiling): the distance of the Kemeny optimum if asked for, the expected one of a random order."""
-    if floor == "kemeny":
-        floor = average_kendall_tau(kemeny_positions(profile), profile)
-    pairs = profile.pairwise_counts.sum() / 2  # a random order overrules half of all opinions
-    return floor, float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
+def _floor(profile, floor):
+    """Return the floor and what it is: an error that is given, or the best known order's where there are ballots."""
+    if floor != "kemeny" or profile is None:
+        return None if floor == "kemeny" else floor, _GIVEN
+    best = best_known(profile)
+    return average_kendall_tau(best.positions, profile), best.name
+
+
+def _ceiling(profile):
+    """Return the expected distance of a random order, which overrules half of all opinions."""
+    pairs = profile.pairwise_counts.sum() / 2
+    return float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
 
 
 def _summary(errors):

@@ -1,4 +1,4 @@
-"""A search as a table."""
+"""`results_frame`: a search as a table."""
 
 import numpy as np
 

@@ -1,10 +1,10 @@
-"""Pairwise margins as a heat map."""
+"""`PairwiseMarginDisplay`: pairwise margins as a heat map."""
 
 import numpy as np
 
-from ..metrics import kemeny_positions
 from ..privacy.owed import last_step
 from ..profile import as_profile
+from ._optimum import best_known
 from ._ranked import ranked
 from ._style import axes, fitting, names_of_items, read_positions, shortened
 
@@ -110,7 +110,8 @@ class PairwiseMarginDisplay:
         profile = as_profile(X)
         ordered_by = None
         if positions is None:
-            positions, ordered_by = kemeny_positions(profile), "the Kemeny optimum"
+            best = best_known(profile)
+            positions, ordered_by = best.positions, f"the {best.name}"
         names = profile.item_names if item_names is None else item_names
         return cls(profile.margins / profile.n_voters, positions, names, ordered_by=ordered_by)
 

@@ -1,4 +1,4 @@
-"""Error against the number of queries a voter."""
+"""`QueryCountDisplay`: error against the number of queries a voter."""
 
 import numpy as np
 
@@ -21,11 +21,14 @@ class QueryCountDisplay(ErrorDisplay):
     errors : dict of {str: array-like of shape (n_counts, n_trials)}
         Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
     floor : float or None, default=None
-        Error of the Kemeny optimum: no ranking does better. None is not drawn.
+        Error that rankings are compared with: where it is that of the Kemeny optimum, no ranking does better. None is
+        not drawn.
     ceiling : float or None, default=0.5
         Expected error of a random ranking. None is not drawn.
     measure : str, default="average Kendall tau distance"
         What the errors are.
+    floor_name : str, default="given floor"
+        What the floor is, for the picture.
 
     Attributes
     ----------
@@ -61,8 +64,17 @@ class QueryCountDisplay(ErrorDisplay):
     _parameter, _argument, _whole = "n_queries", "n_queries", True
     _xlabel = "K, queries a voter"
 
-    def __init__(self, n_queries, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
-        super().__init__(n_queries, errors, floor, ceiling, measure)
+    def __init__(
+        self,
+        n_queries,
+        errors,
+        floor=None,
+        ceiling=0.5,
+        measure="average Kendall tau distance",
+        *,
+        floor_name="given floor",
+    ):
+        super().__init__(n_queries, errors, floor, ceiling, measure, floor_name=floor_name)
 
     @property
     def n_queries(self):
@@ -149,7 +161,7 @@ class QueryCountDisplay(ErrorDisplay):
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
         excess : bool, default=False
-            Whether to draw what errors exceed the Kemeny optimum by.
+            Whether to draw what errors exceed the floor by.
 
         Returns
         -------

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..metrics import kendall_tau_scorer
-from ..model_selection._candidates import configured
-from ..model_selection._subjects import is_called
+from ..model_selection.parameters import configured, is_called
 from ..privacy.owed import mixing_step
 from ._words import distinct, text_of, texts_of
 

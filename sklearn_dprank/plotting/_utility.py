@@ -1,4 +1,4 @@
-"""Error against epsilon."""
+"""`PrivacyUtilityDisplay`: error against epsilon."""
 
 from ._errors import ErrorDisplay
 from ._search import may_mix
@@ -17,11 +17,14 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     errors : dict of {str: array-like of shape (n_epsilons, n_trials)}
         Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
     floor : float or None, default=None
-        Error of the Kemeny optimum: no ranking does better. None is not drawn.
+        Error that rankings are compared with: where it is that of the Kemeny optimum, no ranking does better. None is
+        not drawn.
     ceiling : float or None, default=0.5
         Expected error of a random ranking. None is not drawn.
     measure : str, default="average Kendall tau distance"
         What the errors are.
+    floor_name : str, default="given floor"
+        What the floor is, for the picture.
 
     Attributes
     ----------
@@ -51,8 +54,17 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     _parameter, _argument = "epsilon", "epsilons"
     _xlabel = "epsilon of one release"
 
-    def __init__(self, epsilons, errors, floor=None, ceiling=0.5, measure="average Kendall tau distance"):
-        super().__init__(epsilons, errors, floor, ceiling, measure)
+    def __init__(
+        self,
+        epsilons,
+        errors,
+        floor=None,
+        ceiling=0.5,
+        measure="average Kendall tau distance",
+        *,
+        floor_name="given floor",
+    ):
+        super().__init__(epsilons, errors, floor, ceiling, measure, floor_name=floor_name)
 
     @property
     def epsilons(self):
@@ -136,7 +148,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
         excess : bool, default=False
-            Whether to draw what errors exceed the Kemeny optimum by.
+            Whether to draw what errors exceed the floor by.
 
         Returns
         -------

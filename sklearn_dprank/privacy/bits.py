@@ -23,7 +23,7 @@ class SecureBits(BitSource):
     def _forget_after_fork(cls):
         """Let no child deal the words that its parent will deal too."""
         for bits in cls._open:
-            bits._forget()
+            bits.forget()
 
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words

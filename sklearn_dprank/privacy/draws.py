@@ -17,9 +17,9 @@ class BitSource:
     """
 
     def __init__(self):
-        self._forget()
+        self.forget()
 
-    def _forget(self):
+    def forget(self):
         """Deal none of the words that are kept ready."""
         self._buffer, self._used = _EMPTY, 0  # the words, and how many of them have been dealt
 

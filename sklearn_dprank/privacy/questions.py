@@ -22,7 +22,7 @@ _BEST_BUDGET = {
 
 def check_randomizer(randomizer):
     """Raise unless `randomizer` is "rr" or "laplace"."""
-    check_choice(randomizer, "randomizer", list(_BEST_BUDGET))
+    check_choice(randomizer, "randomizer", _BEST_BUDGET)
 
 
 def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):

@@ -1,4 +1,4 @@
-"""How often each ranking was given."""
+"""The histogram: how many voters gave each complete ranking."""
 
 from dataclasses import dataclass
 from fractions import Fraction

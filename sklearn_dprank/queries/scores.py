@@ -41,7 +41,7 @@ class NetWins(Query):
     def vector(self, profile, coins):
         return profile.net_wins
 
-    def places(self, n_items):
+    def scores_by_place(self, n_items):
         """Return the integer score of each position, best first."""
         return np.arange(n_items - 1, -n_items, -2)
 
@@ -115,7 +115,7 @@ class PositionalScores(Query):
     def read(self, vector, n_items):
         return np.asarray(vector, dtype=float) * self._grid[1]
 
-    def places(self, n_items):
+    def scores_by_place(self, n_items):
         """Return the integer score of each position on the grid, best first."""
         return self._grid[0]
 
@@ -198,7 +198,7 @@ class ScoresByHistogram(Query):
 
     def _whole(self, n_items):
         """Return the score of each position as integers without a common factor, and that factor."""
-        scores = self.scores.places(n_items)
+        scores = self.scores.scores_by_place(n_items)
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
         return scores // factor, factor
 

@@ -1,4 +1,4 @@
-"""Ask again where it matters."""
+"""Bradley-Terry in rounds: after the first, voters are asked about pairs that stand close in the order so far."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What every rule shares."""
+"""What a rule is: it declares what it asks, and decides the consensus from the answers."""
 
 from typing import Any, NamedTuple
 

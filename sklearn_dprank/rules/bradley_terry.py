@@ -1,4 +1,4 @@
-"""Strengths that explain randomised answers best."""
+"""The Bradley-Terry rule: sort by the strengths that explain randomised answers about pairs best."""
 
 from functools import partial
 

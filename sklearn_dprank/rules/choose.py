@@ -1,4 +1,4 @@
-"""Leave the choice to the mechanism."""
+"""The order that answers a query is the consensus: drawn by a mechanism, or read off noisy numbers."""
 
 from fractions import Fraction
 

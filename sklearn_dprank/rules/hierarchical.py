@@ -1,4 +1,4 @@
-"""Hierarchical rank aggregation (HRA)."""
+"""Hierarchical rank aggregation (HRA): split items into levels by opponents beaten, and each level again."""
 
 import numpy as np
 

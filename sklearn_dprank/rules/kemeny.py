@@ -1,4 +1,4 @@
-"""The order with the fewest disagreements."""
+"""The Kemeny rule: the order with the fewest disagreements, of exact or of noisy margins."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""Sort by asking about one pair at a time."""
+"""KwikSort and binary insertion: sort by asking for the margin of one pair at a time, while the budget lasts."""
 
 from fractions import Fraction
 from functools import lru_cache

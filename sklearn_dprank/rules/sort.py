@@ -1,4 +1,4 @@
-"""Sort the items by one score each."""
+"""Positional rules: sort the items by one score each, Borda by default."""
 
 import numpy as np
 

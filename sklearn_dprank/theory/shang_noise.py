@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..checks import at_least_two
+from ..checks import at_least_two, check_choice, check_number
 from ..privacy.calibration import classical_gaussian_sigma
 
 _CONSTANTS = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
@@ -42,10 +42,8 @@ def published_sigma(epsilon, delta, *, form="2/delta"):
     >>> round(published_sigma(0.1, 5e-5), 1), round(published_sigma(0.1, 5e-5, form="4/(5 delta)"), 1)
     (46.0, 44.0)
     """
-    if epsilon > 1:
-        raise ValueError(f"epsilon must be at most 1 for the published noise, got {epsilon!r}.")
-    if form not in _CONSTANTS:
-        raise ValueError(f"form must be '2/delta' or '4/(5 delta)', got {form!r}.")
+    check_number(epsilon, "epsilon", above=0, most=1)
+    check_choice(form, "form", _CONSTANTS)
     return classical_gaussian_sigma(epsilon, delta, constant=_CONSTANTS[form])
 
 

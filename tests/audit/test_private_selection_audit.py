@@ -21,11 +21,11 @@ from sklearn.base import clone
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPrudentOrder, queries
 from sklearn_dprank.mechanisms import LaplaceNoise
-from sklearn_dprank.model_selection import private_scorer, private_selection
-from sklearn_dprank.model_selection._draw_count import eta_of, gamma_of
-from sklearn_dprank.model_selection._private_candidates import candidates_of
-from sklearn_dprank.model_selection.private_scorer import PrivateKendallTau
-from sklearn_dprank.model_selection.private_selection import PrivateSelection
+from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
+from sklearn_dprank.model_selection.private import selection as private_selection
+from sklearn_dprank.model_selection.private.agreement import NetAgreement
+from sklearn_dprank.model_selection.private.candidates import candidates_of
+from sklearn_dprank.model_selection.private.draw_count import eta_of, gamma_of
 from sklearn_dprank.orders.positions import order_to_positions
 from sklearn_dprank.queries.base import moves
 
@@ -60,15 +60,15 @@ class _Asked(Exception):
 
 @contextmanager
 def no_noise_but_a_report():
-    def report(self, query, vector, bits):
+    def report(self, vector, bits):
         raise _Asked(self, int(vector[0]))
 
-    release = LaplaceNoise.release
-    LaplaceNoise.release = report
+    added = LaplaceNoise.added
+    LaplaceNoise.added = report
     try:
         yield
     finally:
-        LaplaceNoise.release = release
+        LaplaceNoise.added = added
 
 
 def score_pmf(scorer, order, profile, scores):
@@ -211,12 +211,13 @@ def test_a_fixed_number_of_draws_is_caught():
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
 def test_half_the_noise_of_the_score_is_caught(neighboring, monkeypatch):
-    honest = private_scorer.agreement_sensitivity
+    honest = NetAgreement.sensitivity
 
-    def halved(n_items, neighboring):
-        return honest(n_items, neighboring)._replace(l1=Fraction(honest(n_items, neighboring).l1, 2))
+    def halved(self, n_items, neighboring):
+        stated = honest(self, n_items, neighboring)
+        return stated._replace(l1=Fraction(stated.l1, 2))
 
-    monkeypatch.setattr(private_scorer, "agreement_sensitivity", halved)
+    monkeypatch.setattr(NetAgreement, "sensitivity", halved)
     selection = selection_of("one", neighboring, epsilon=0.1, score_epsilon=1.0, mean_draws=1000)
     one, best = losses(selection, BASES["unanimous"][3], 3, EXTREME[3])
     total = selection.guarantee(3).epsilon

@@ -96,7 +96,8 @@ def test_collecting_against_a_loop_over_voters(benchmark, n_queries, least):
     benchmark(lambda: plan.open(profile)(Bits.from_random_state(0)))
     ratio = collected / benchmark.stats.stats.median
     benchmark.extra_info["times_faster_than_a_loop"] = round(ratio, 1)
-    benchmark.extra_info["whole_fit_times_faster"] = round(in_all / fastest(lambda: estimator.fit(profile), 10), 1)
+    whole_fit = in_all / fastest(lambda: estimator.fit(profile), 10)
+    benchmark.extra_info["times_faster_in_the_whole_fit"] = round(whole_fit, 1)
     assert ratio > least
 
 
@@ -112,7 +113,7 @@ def test_linear_in_answers(benchmark, crowd, n_queries):
     few = fastest(lambda: estimator.fit(tables[0]), 5)
     benchmark.pedantic(lambda: estimator.fit(tables[1]), rounds=5)
     ratio = benchmark.stats.stats.min / few
-    benchmark.extra_info["ten_times_the_voters"] = round(ratio, 1)
+    benchmark.extra_info["times_a_tenth_of_the_voters"] = round(ratio, 1)
     assert ratio < 20
 
 

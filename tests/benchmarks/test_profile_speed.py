@@ -13,9 +13,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sklearn_dprank import Borda, DPHistogram
 from sklearn_dprank.channels import Exact
+from sklearn_dprank.counting import count_pairs
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile, count_pairs
+from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import compact_positions
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
 

@@ -340,3 +340,17 @@ def test_refusals(channel, query, message):
     with pytest.raises(ValueError) as error:
         channel.plan([Ask(query)], M)
     assert str(error.value) == f"Central cannot answer {query}, which the rule asks for; {message}"
+
+
+def test_a_fit_never_looks_whether_ballots_are_strict(monkeypatch):
+    """Its time would tell; a sweep may, which is a simulation."""
+
+    def looked(profile):
+        raise AssertionError("the fit's time depends on whether ballots are strict")
+
+    monkeypatch.setattr(Profile, "strict", property(looked))
+    plan = Central(release=Histogram()).plan([Ask(NetWins())], 3)
+    poll = plan.open(Profile.from_rankings([[0, 1, 2], [0, 0, 1]]))
+    poll(Bits.from_random_state(0))
+    with pytest.raises(AssertionError, match="depends on"):
+        poll(Bits.from_random_state(1))

@@ -1,16 +1,18 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kemeny_positions, pairwise_error_rate
-from sklearn_dprank.plotting import PairwiseMarginDisplay
+from sklearn_dprank.plotting import PairwiseMarginDisplay, _optimum
 from sklearn_dprank.profile import Profile
 
 NAMES = ["tea", "coffee", "water", "juice", "milk"]
@@ -51,6 +53,13 @@ def test_picture_is_the_margins_in_the_order_of_the_optimum(plt, ballots):
         assert [text.get_text() for text in labels] == names[order].tolist()
     title = display.ax_.get_title().split("\n")
     assert title[:2] == ["Pairwise margins (not private)", "ordered by the Kemeny optimum"]
+
+
+def test_an_order_without_a_proof_is_no_optimum(plt, monkeypatch):
+    monkeypatch.setattr(_optimum, "minimum_order", partial(_optimum.minimum_order, max_dp=2, work_limit=0))
+    with pytest.warns(ConvergenceWarning):
+        display = PairwiseMarginDisplay.from_profile([np.roll(range(5), k) for k in range(5)])
+    assert display.plot().ax_.get_title().split("\n")[1] == "ordered by the best order found"
 
 
 def test_numbers(plt):

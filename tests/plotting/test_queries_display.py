@@ -7,7 +7,7 @@ from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.model_selection._trials import child_seeds
+from sklearn_dprank.model_selection.seeds import child_seeds
 from sklearn_dprank.plotting import QueryCountDisplay
 from sklearn_dprank.randomizers import RandomizedResponse
 
@@ -51,7 +51,7 @@ def test_best_is_marked(plt):
         np.testing.assert_allclose([*np.ravel(ring.get_xdata()), *np.ravel(ring.get_ydata())], [x, y])
         assert ring.get_markersize() > first.get_markersize()
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["a (best K = 2)", "b (best K = 5)", "Kemeny optimum (not private)", "random ranking"]
+    assert legend == ["a (best K = 2)", "b (best K = 5)", "given floor (not private)", "random ranking"]
     assert display.ax_.get_ylabel() == "average Kendall tau distance (not private)"
     rings = display.plot(excess=True).ax_.get_lines()[4:]
     np.testing.assert_allclose([float(np.ravel(ring.get_ydata())[0]) for ring in rings], 0.15)

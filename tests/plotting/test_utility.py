@@ -3,6 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
@@ -10,13 +11,14 @@ from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
-from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.model_selection._trials import child_seeds
-from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection.seeds import child_seeds
+from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors, _optimum
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
 EPSILONS = [0.01, 0.1, 1.0]
+CYCLE = [np.roll(range(5), k) for k in range(5)]
 MECHANISMS = {"P-BORDA": DPBorda(), "noisy pairs": DPPairwise()}
 X = make_mallows(60, 4, 0.7, random_state=0)
 
@@ -126,7 +128,7 @@ def test_excess(plt, display):
         np.testing.assert_allclose(lines[name].get_ydata(), (display.errors[name] - display.floor).mean(axis=1))
     assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {0.0}
     assert set(lines["random ranking"].get_ydata()) == {0.5 - display.floor}
-    assert ax.get_ylabel() == "excess over the optimum (not private)"
+    assert ax.get_ylabel() == "excess over the Kemeny optimum (not private)"
     with pytest.raises(ValueError, match="excess=True needs the floor; give the ballots as X"):
         PrivacyUtilityDisplay([1.0], {"a": [[0.1]]}).plot(excess=True)
     assert len(plt.get_fignums()) == 1  # the refusal made no figure
@@ -242,7 +244,7 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
     def never(profile):
         raise AssertionError("the optimum was sought")
 
-    monkeypatch.setattr(_errors, "kemeny_positions", never)
+    monkeypatch.setattr(_errors, "best_known", never)
     make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, X, epsilons=[1.0], n_trials=1)
     assert make(floor=None).floor is None
     assert make(floor=0.25).floor == 0.25
@@ -251,3 +253,20 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
     for floor in ("optimal", np.nan, [0.1]):
         with pytest.raises(ValueError, match="floor must be 'kemeny', a number or None, got"):
             make(floor=floor)
+
+
+def test_the_floor_is_called_what_it_is(plt, monkeypatch):
+    """A search that stopped at its limit has proved no optimum, and of a number that is given nothing is known."""
+    make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, epsilons=[1.0], n_trials=1, random_state=0)
+    search = GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1, random_state=0, progress=False).fit(CYCLE)
+    assert make(X).floor_name == make(CYCLE).floor_name == "Kemeny optimum"
+    assert make(X, floor=0.1).floor_name == "given floor"
+    assert PrivacyUtilityDisplay.from_search(search, floor=0.1).floor_name == "given floor"
+    monkeypatch.setattr(_optimum, "minimum_order", partial(_optimum.minimum_order, max_dp=2, work_limit=0))
+    with pytest.warns(ConvergenceWarning):
+        displays = [make(CYCLE), PrivacyUtilityDisplay.from_search(search, CYCLE)]
+    for display in displays:
+        assert display.floor_name == "best order found"
+        ax = display.plot(excess=True).ax_
+        assert "best order found (not private)" in {line.get_label() for line in ax.get_lines()}
+        assert ax.get_ylabel() == "excess over the best order found (not private)"

@@ -87,7 +87,7 @@ def test_printed_load_overflows(m):
     [
         (
             lambda: truth_gap(1.0, 1, randomizer="gaussian"),
-            r"randomizer must be one of \['rr', 'laplace'\], got 'gaussian'",
+            "randomizer must be one of .*, got 'gaussian'",
         ),
         (lambda: truth_gap(1.0, 0), "n_queries must be a finite number above 0, got 0"),
         (lambda: truth_gap(1.0, 1, randomizer="laplace", variant="printed"), "variant must be one of"),

@@ -154,7 +154,6 @@ def test_marginal_ranking_is_a_ranking(t):
     [
         (lambda: alabi.central_budget(1, 1.0), "n_items must be an integer of at least 2"),
         (lambda: alabi.local_budget(5, -1.0), "epsilon must be a finite number above 0"),
-        (lambda: alabi.group_load(10, 5, 0.0), "xi must be a finite number above 0"),
         (lambda: alabi.reduction_error(1, 5, 0.1, variant="exact"), "variant must be"),
     ],
 )

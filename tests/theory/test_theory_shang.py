@@ -182,7 +182,7 @@ def test_score_noise_from_the_covariance(scores):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: shang.published_sigma(2.0, 1e-5), "epsilon must be at most 1"),
+        (lambda: shang.published_sigma(2.0, 1e-5), "epsilon must be a number above 0 and at most 1"),
         (lambda: shang.published_sigma(0.5, 1e-5, form="1.25/delta"), "form must be"),
         (lambda: central_density([1, 1, 1]), "scores must not all be equal"),
         (lambda: shang.simple_bound(0, 3, 1.0), "n_voters must be a finite number above 0"),

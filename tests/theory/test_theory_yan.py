@@ -126,7 +126,7 @@ def test_chernoff_step_fails_for_dependent_errors():
         (lambda: yan.spent_epsilon(1.0, 1, randomizer="gaussian"), "randomizer must be"),
         (lambda: yan.mallows_pair_probability(1.5), "phi must lie in"),
         (lambda: yan.expected_errors(10, 3, 1.0, 0.5, n_queries=4), "n_queries must lie between 1 and 3"),
-        (lambda: yan.optimal_queries(0), "epsilon must be a finite number above 0"),
+        (lambda: yan.spent_epsilon(0, 1), "epsilon must be a finite number above 0"),
     ],
 )
 def test_errors_name_the_parameter(call, message):

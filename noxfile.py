@@ -1,0 +1,55 @@
+"""The commands of the project, each in one place: `.ci/run` calls them from here too.
+
+    nox -s test        or lint, docs, bench, planted; what follows `--` goes to the command
+
+They run in the environment that is active, which `python -m pip install -e ".[dev]"` fills.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import nox
+
+TEST = ("python", "-m", "pytest", "-n", "auto", "-m", "not slow")
+LINT = ("ruff check .", "ruff format --check .", "mypy", "lint-imports --no-cache")
+
+nox.options.sessions = ["lint", "test"]
+nox.options.default_venv_backend = "none"
+
+
+@nox.session
+def test(session):
+    """Run the tests: all but the slow ones, or what follows `--` (`-m slow`, a path, `--cov`)."""
+    session.run(*TEST, *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Look at style, types and layers; changes nothing."""
+    for command in LINT:
+        session.run(*command.split())
+
+
+@nox.session
+def docs(session):
+    """Build the documentation into docs/_build/html or the folder after `--`; a warning is an error."""
+    (target,) = session.posargs or ["docs/_build/html"]
+    with tempfile.TemporaryDirectory() as copy:  # where no build finds what another made of the examples
+        made = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")
+        for folder in ("docs", "examples", "sklearn_dprank"):
+            shutil.copytree(folder, Path(copy, folder), ignore=made)
+        session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", f"{copy}/docs", target)
+
+
+@nox.session
+def bench(session):
+    """Run the benchmarks, which hold their ratios to the last record; `-- --record` writes a new one."""
+    options = ("-o", "addopts=--strict-markers --import-mode=importlib", "--benchmark-only", "-q")
+    session.run("python", "-m", "pytest", *options, "tests/benchmarks", *session.posargs)
+
+
+@nox.session
+def planted(session):
+    """Plant faults, each of which a test has to catch: all, or those whose names hold a word after `--`."""
+    session.run("python", "tests/audit/planted.py", *session.posargs)

@@ -1,0 +1,91 @@
+"""The candidates of private selection: configured, each with a pure guarantee, and reading one profile."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ...privacy.owed import last_step, mixing_step
+from ...profile import Profile, Shape
+from ...rankings import as_array
+from ..parameters import configured, grid_of, in_words, is_aggregator
+
+
+class Candidate(NamedTuple):
+    """An unfitted estimator, and what tells it from the others."""
+
+    estimator: Any
+    params: dict
+
+
+def aggregator_of(estimator):
+    """Return the aggregator that a candidate is, or ends in."""
+    last = last_step(estimator)
+    if not is_aggregator(last):
+        raise ValueError(
+            "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
+            f"got {in_words(estimator)}."
+        )
+    return last
+
+
+def pure_guarantee(estimator, n_items, n_voters):
+    """Return what one fit of a candidate promises; raises unless it is a pure one."""
+    aggregator = aggregator_of(estimator)
+    if (mixing := mixing_step(estimator)) is not None:
+        raise ValueError(
+            f"the candidate {in_words(estimator)} has a step {type(mixing[1]).__name__}, which may mix ballots with "
+            "each other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot "
+            "by itself beforehand."
+        )
+    try:
+        guarantee = aggregator.plan_for(Shape(n_items, n_voters))[1].guarantee
+    except ValueError as error:
+        raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
+    if math.isinf(guarantee.epsilon):
+        raise ValueError(f"the candidate {in_words(estimator)} is not private; choose among private ones only.")
+    if guarantee.delta > 0:
+        raise ValueError(
+            f"the candidate {in_words(estimator)} has delta={guarantee.delta:g}; selection is stated for pure "
+            "candidates only: set delta=0 and a pure noise."
+        )
+    return guarantee
+
+
+def public_shape(X):
+    """Return (n_items, n_voters) of what `fit` was given, without reading a ballot."""
+    if isinstance(X, Profile):
+        if X.voter_epsilon is not None:
+            raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
+        return X.n_items, X.n_voters
+    shape = np.shape(as_array(X))
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {shape}.")
+    return shape[1], shape[0]
+
+
+def counted_once(candidates, X):
+    """Return a profile for the candidates that accept one, its pairs counted once for all draws."""
+    reader = next((clone(candidate.estimator) for candidate in candidates if is_aggregator(candidate.estimator)), None)
+    if reader is None:
+        return None
+    profile = reader.read_ballots(X, reset=True)
+    profile.pairwise_counts  # noqa: B018
+    return profile
+
+
+def candidates_of(estimator, param_grid):
+    """Return every candidate, configured, with its row of the grid."""
+    several = isinstance(estimator, (list, tuple))
+    bases = list(estimator) if several else [estimator]
+    if not bases:
+        raise ValueError("estimator is empty; give at least one candidate to choose.")
+    grid = grid_of({} if param_grid is None else param_grid)
+    candidates = []
+    for base in bases:
+        aggregator_of(base)
+        for row in grid:
+            params = {"estimator": base, **row} if several else row
+            candidates.append(Candidate(configured(base, row), params))
+    return candidates

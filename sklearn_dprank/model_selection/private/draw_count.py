@@ -1,0 +1,132 @@
+"""How many draws: the truncated negative binomial distribution, sampled exactly."""
+
+import math
+from fractions import Fraction
+from numbers import Real
+
+from scipy.optimize import brentq
+
+from ...checks import check_number
+
+_ETA = {"geometric": 1.0, "logarithmic": 0.0}
+_LONGEST = 10**5  # 1 / gamma: P(K > k) decays like (1 - gamma)^k
+
+
+def eta_of(distribution):
+    """Return the eta of a distribution of the number of draws.
+
+    Parameters
+    ----------
+    distribution : {"geometric", "logarithmic"} or float
+        A name, or eta itself.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if isinstance(distribution, str) and distribution in _ETA:
+        return _ETA[distribution]
+    if isinstance(distribution, Real) and not isinstance(distribution, bool) and -1 < float(distribution) <= 1:
+        return float(distribution)
+    raise ValueError(
+        f'distribution must be "geometric", "logarithmic" or a number eta with -1 < eta <= 1, got {distribution!r}.'
+    )
+
+
+def mean_draws_of(eta, log_inverse_gamma):
+    """Return E[K] of the truncated negative binomial distribution, as a double.
+
+    It is eta (1 - gamma) / (gamma (1 - gamma^eta)), and (1 - gamma) / (gamma log(1 / gamma)) for eta = 0.
+
+    Parameters
+    ----------
+    eta : float
+        Above -1.
+    log_inverse_gamma : float
+        log(1 / gamma), at least 0.
+    """
+    t = log_inverse_gamma
+    if t == 0:
+        return 1.0
+    return math.expm1(t) / t * (1.0 if eta * t == 0 else eta * t / -math.expm1(-eta * t))
+
+
+def gamma_of(eta, mean_draws):
+    """Return the gamma in (0, 1] with which E[K] is `mean_draws`, as a Fraction.
+
+    Parameters
+    ----------
+    eta : float
+        Above -1, at most 1.
+    mean_draws : float
+        At least 1.
+
+    Returns
+    -------
+    Fraction
+        Exact for eta = 1, else to double precision; no guarantee depends on it.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it is below 1e-5: the number of draws would have too long a tail.
+    """
+    check_number(mean_draws, "mean_draws", least=1)
+    mean, most = float(mean_draws), math.log(_LONGEST)
+    largest = mean_draws_of(eta, most)
+    if mean > largest * (1 + 1e-12):
+        raise ValueError(
+            f"mean_draws must be at most {math.floor(largest + 1e-6)} with this distribution, got {mean_draws!r}: the "
+            "number of draws would now and then be a hundred thousand times as large."
+        )
+    if eta == 1:
+        return 1 / Fraction(mean)
+    found = brentq(lambda t: mean_draws_of(eta, t) - mean, 0.0, most * (1 + 1e-9), xtol=1e-14)
+    return Fraction(math.exp(-found))
+
+
+def draw_count(eta, gamma, bits):
+    """Draw K >= 1 from the truncated negative binomial distribution, exactly.
+
+    Parameters
+    ----------
+    eta : float
+        Above -1, at most 1.
+    gamma : Fraction
+        In (0, 1].
+    bits : BitSource
+        Where the coins come from.
+
+    Returns
+    -------
+    int
+        K.
+
+    Notes
+    -----
+    By rejection, step by step. For eta >= 0 a geometric number is accepted with the product of the
+    (l + eta) / (l + 1); for eta < 0 that product is, but for a constant, the law of a number that stops at k
+    with probability -eta / k, and is accepted with (1 - gamma)^(k - 1). About 1 / gamma steps at most on average.
+    """
+    eta = Fraction(eta)
+    while True:
+        k = 1
+        while True:
+            stop, stay = (gamma, (k + eta) / (k + 1)) if eta >= 0 else (-eta / k, 1 - gamma)
+            if happens(stop, bits):
+                return k
+            if not happens(stay, bits):
+                break
+            k += 1
+
+
+def happens(probability, bits):
+    """Return True with exactly this probability, a Fraction: compare its binary digits with uniform ones."""
+    rest, whole = probability.numerator, probability.denominator
+    while rest:
+        digits, rest = divmod(rest << 64, whole)
+        drawn = bits.integer(2**64)
+        if drawn != digits:
+            return drawn < digits
+    return False

@@ -1,0 +1,7 @@
+"""Sweeps: every candidate fitted again and again with fresh noise, on ballots that are counted once."""
+
+from .refit import smallest_within
+from .search import GridSearchCV
+from .validation import cross_validate
+
+__all__ = ["GridSearchCV", "cross_validate", "smallest_within"]

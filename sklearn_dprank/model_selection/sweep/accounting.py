@@ -1,0 +1,86 @@
+"""What the fits and results of a search cost: counted in the process that called it, because workers forget."""
+
+import math
+from dataclasses import replace
+
+from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.owed import last_step, mixing_step, owed_by
+
+_ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
+_ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
+_MIXED = "a transformer before it may mix ballots with each other, which this does not cover"
+_DECLARED = "the ballots were declared public, which nothing checks"
+_TIMES = "times are outside the guarantee"
+_SPLITS = "splits must not depend on what the ballots say"
+
+
+def promise_of(fitted):
+    """Return what a fit promises the voters; what a search in it declares does not bind the one around it."""
+    return owed_by(fitted, declared=False)
+
+
+def total_of(guarantees, split_voters):
+    """Compose releases, whatever their neighbouring relations are.
+
+    Parameters
+    ----------
+    guarantees : list of PrivacyGuarantee
+        Of all releases.
+    split_voters : bool
+        Whether the voters were split. One voter more moves others from split to split, so that only "replace",
+        which keeps their number, bounds what changes.
+    """
+    if not guarantees:
+        return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    if split_voters or len(relations) > 1:
+        guarantees = [g.under_replace() for g in guarantees]
+    total = PrivacyGuarantee.compose(guarantees)
+    return _with(total, _SPLITS) if split_voters else total
+
+
+def costs_of(scored, unscored, scoring, split_voters):
+    """Return what publishing the fits of a search promises, and what publishing its results does.
+
+    Parameters
+    ----------
+    scored, unscored : list of PrivacyGuarantee
+        Of the fits of the trials, and of the refit.
+    scoring : Scoring
+        What the scores of one fit promise.
+    split_voters : bool
+        Whether voters were split.
+
+    Returns
+    -------
+    fits, results : PrivacyGuarantee
+        Whatever is declared.
+    """
+    fits = total_of([*scored, *unscored], split_voters)
+    if scoring.promises is None:
+        return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
+    results = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
+    # Recorded seeds let anybody subtract the noise, of fits and scores alike.
+    return fits, _with(results, _TIMES).simulated(certified=False)
+
+
+def declared_public(neighboring):
+    """Return what is owed where the ballots are declared public."""
+    how = "the ballots are declared public: their voters are owed nothing"
+    return PrivacyGuarantee(0.0, 0.0, "central", neighboring, how, caveats=(_DECLARED,))
+
+
+def warn_reader(estimator, exact_scores):
+    """Say in the guarantee of a refitted estimator, and of those inside it, what it does not cover."""
+    mixed = mixing_step(estimator) is not None
+    estimator = last_step(estimator)
+    while estimator is not None:
+        if isinstance(getattr(estimator, "privacy_", None), PrivacyGuarantee):
+            selected = _ON_EXACT_SCORES if exact_scores else _ON_PRIVATE_SCORES
+            estimator.privacy_ = _with(estimator.privacy_, selected, *([_MIXED] if mixed else []))
+        inner = getattr(estimator, "best_estimator_", None)
+        estimator = None if inner is None else last_step(inner)
+
+
+def _with(guarantee, *caveats):
+    return replace(guarantee, caveats=tuple(dict.fromkeys([*guarantee.caveats, *caveats])))

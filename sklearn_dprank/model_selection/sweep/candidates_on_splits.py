@@ -1,0 +1,173 @@
+"""What a trial fits and scores: a candidate prepared on a split, so that what no seed changes is done once.
+
+There are three ways. An aggregator on its own is planned once, on counted ballots (`Counted`). Where transformers
+without a seed come before it, they run once, too (`AfterPipeline`). Anything else is fitted anew (`FromScratch`).
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ...metrics import average_kendall_tau
+from ...privacy.guarantee import PrivacyGuarantee
+from ...profile import Profile
+from ..parameters import is_aggregator
+from ..seeds import has_seed, with_seed
+from .accounting import promise_of
+
+
+class Prepared(Protocol):
+    """A candidate on one split."""
+
+    def refits(self, seeds) -> Iterator[Any]:
+        """Yield the candidate, fitted with one seed after another; the same object again and again, perhaps."""
+
+    def score(self, fitted, scorer) -> float:
+        """Return the score of a fit on the split's test ballots; no scorer is the candidate's own score."""
+
+    def promise(self, fitted) -> PrivacyGuarantee:
+        """Return what publishing the fit promises the voters."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """An aggregator on counted profiles, planned once; a trial is one release."""
+
+    aggregator: Any
+    rule: Any
+    plan: Any
+    train: Profile
+    test: Profile
+
+    def refits(self, seeds):
+        # Threads may work on the same candidate: each has an aggregator of its own, whose parameters nobody changes.
+        return copy(self.aggregator).refits(self.train, self.rule, self.plan, seeds)
+
+    def score(self, fitted, scorer):
+        if scorer is None:  # an aggregator's own score, without checking once more what was checked before
+            return -average_kendall_tau(fitted.ranks_, self.test)
+        # A scorer may keep what it is given, and the next trial fits the same object.
+        return self.scored(copy(fitted), scorer)
+
+    def scored(self, fitted, scorer):
+        """Return what a scorer says of a fit."""
+        return scorer(fitted, self.test)
+
+    def promise(self, fitted):
+        return fitted.privacy_
+
+
+@dataclass(frozen=True)
+class AfterPipeline(Counted):
+    """The aggregator that a pipeline ends in; its transformers, if any, have no random_state and ran once."""
+
+    before: list
+    name: str
+    ballots: Any
+
+    def scored(self, fitted, scorer):
+        return scorer(self._whole(fitted), self.ballots)
+
+    def promise(self, fitted):
+        return promise_of(self._whole(fitted)) if self.before else fitted.privacy_
+
+    def _whole(self, fitted):
+        return Pipeline([*self.before, (self.name, fitted)])
+
+
+@dataclass(frozen=True)
+class FromScratch:
+    """Any other estimator: cloned and fitted from the start for every trial."""
+
+    estimator: Any
+    train: Any
+    test: Any
+
+    def refits(self, seeds):
+        for seed in seeds:
+            yield with_seed(clone(self.estimator), seed).fit(self.train)
+
+    def score(self, fitted, scorer):
+        return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
+
+    def promise(self, fitted):
+        return promise_of(fitted)
+
+
+def check_one_estimator(estimator):
+    """Refuse what is no estimator, such as a list of them."""
+    if not hasattr(estimator, "set_params"):
+        raise ValueError(
+            f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
+            'over the steps of a Pipeline: GridSearchCV(Pipeline([("aggregator", DPBorda())]), {"aggregator": [...]}).'
+        )
+
+
+class CandidatesOnSplits:
+    """Every candidate on every split, prepared when it is first needed; on the first split at once, to find errors.
+
+    Parameters
+    ----------
+    estimators : list of estimator
+        The candidates, unfitted.
+    splits : Splits
+        The ballots.
+
+    Raises
+    ------
+    ValueError
+        If the parameters of a candidate are invalid or do not fit together.
+    """
+
+    def __init__(self, estimators, splits):
+        self._estimators = estimators
+        self._splits = splits
+        self._prepared: dict[tuple[int, int], Prepared] = {}
+        for candidate in range(len(estimators)):
+            self.prepared(candidate, 0)
+
+    def prepared(self, candidate, split) -> Prepared:
+        """Return one candidate on one split."""
+        key = candidate, split
+        if key not in self._prepared:
+            self._prepared[key] = _prepared(self._estimators[candidate], self._splits, split)
+        return self._prepared[key]
+
+
+def _prepared(estimator, splits, split):
+    """Return a candidate on a split, by the way that does most of the work once."""
+    train, test = splits[split]
+    if _follows_its_plan(estimator):
+        return _counted(estimator, *splits.counted(split)[1:])
+    if _ends_in_a_plan(estimator):
+        before = clone(estimator[:-1]) if len(estimator) > 1 else None
+        steps, *profiles = splits.counted(split, before)
+        counted = _counted(estimator[-1], *profiles)
+        return AfterPipeline(**vars(counted), before=steps, name=estimator.steps[-1][0], ballots=test)
+    return FromScratch(estimator, train, test)
+
+
+def _counted(aggregator, train, test):
+    """Plan a release; raise whatever is wrong with the parameters, from public inputs only."""
+    rule, plan = aggregator.plan_for(train)
+    if "positions" in plan.needs and train.positions is None:
+        raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
+    if "placements" in plan.needs:
+        train.placements  # noqa: B018
+    return Counted(aggregator, rule, plan, train, test)
+
+
+def _follows_its_plan(estimator):
+    """Tell whether this is an aggregator that fits and scores as all of them do."""
+    return is_aggregator(estimator) and type(estimator).follows_plan()
+
+
+def _ends_in_a_plan(estimator):
+    """Tell whether this is a pipeline of transformers without a random_state, and such an aggregator."""
+    if type(estimator) is not Pipeline:  # a subclass may do anything
+        return False
+    return _follows_its_plan(estimator[-1]) and not any(has_seed(step) for _, step in estimator.steps[:-1])

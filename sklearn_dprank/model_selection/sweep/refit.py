@@ -1,0 +1,174 @@
+"""Which candidate a search takes: by a metric, by a function of the results, or the smallest epsilon near the best."""
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ...checks import check_number
+from ..parameters import is_called
+
+
+def check_refit(refit, names, several):
+    """Refuse, before any fit, what cannot decide.
+
+    Parameters
+    ----------
+    refit : bool, str or callable
+        As of `GridSearchCV`.
+    names : list of str
+        The metrics.
+    several : bool
+        Whether `scoring` names them.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or no name of a metric where one is needed.
+    """
+    if hasattr(refit, "check"):
+        refit.check(names)
+    if callable(refit) or refit is False or (refit is True and not several):
+        return
+    if not isinstance(refit, str) or not several or refit not in names:
+        raise ValueError(
+            f"refit must be False, a callable or the name of a metric ({names}), got {refit!r}."
+            if several
+            else f"refit must be a bool or a callable, got {refit!r}."
+        )
+
+
+def deciding(refit, names):
+    """Return the name of the metric that decides; None if only a callable knows."""
+    if isinstance(refit, str):
+        return refit
+    own = getattr(refit, "metric", None)
+    return own if own is not None else names[0] if len(names) == 1 else None
+
+
+def best_row(refit, cv_results, names):
+    """Return the row of the best candidate, or None where nothing decides which it is.
+
+    Raises
+    ------
+    ValueError
+        If a callable returns no row, or no candidate has a finite mean.
+    """
+    if callable(refit):
+        row = int(refit(cv_results))
+        if not 0 <= row < len(cv_results["params"]):
+            raise ValueError(f"refit returned {row}, which is no row of cv_results_.")
+        return row
+    name = deciding(refit, names)
+    if name is None:
+        return None
+    if not np.isfinite(cv_results[f"mean_test_{name}"]).any():
+        raise ValueError(f"no candidate has a finite mean {name}; the scorer gave NaN or infinity for each.")
+    return int(cv_results[f"rank_test_{name}"].argmin())
+
+
+class smallest_within(BaseEstimator):
+    """Take the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
+
+    More epsilon is less noise, so the best score belongs to the largest epsilon of a grid, up to chance; what a
+    search can tell is how little is enough.
+
+    Parameters
+    ----------
+    tolerance : float
+        In units of the score: 0.01 is a hundredth of all pairs for the average Kendall tau distance.
+    parameter : str or None, default=None
+        The parameter to keep small; None is the one called "epsilon", or whose name ends in "__epsilon".
+    metric : str or None, default=None
+        Which of several metrics decides; None is the only one.
+
+    Notes
+    -----
+    Candidates without the parameter, or whose value is None or infinite (a non-private aggregator, say), count for the
+    best score and are never taken. Of several with the smallest epsilon, the best is taken.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.model_selection import GridSearchCV, smallest_within
+    >>> search = GridSearchCV(
+    ...     DPBorda(), {"epsilon": [0.001, 1.0, 10.0]}, refit=smallest_within(0.01), random_state=0
+    ... )
+    >>> search.fit([[0, 1, 2]] * 100).best_params_
+    {'epsilon': 1.0}
+    """
+
+    def __init__(self, tolerance, *, parameter=None, metric=None):
+        self.tolerance = tolerance
+        self.parameter = parameter
+        self.metric = metric
+
+    def __call__(self, cv_results):
+        """Return the index of the candidate.
+
+        Parameters
+        ----------
+        cv_results : dict
+            ``cv_results_`` of a search.
+
+        Returns
+        -------
+        int
+            Its row.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is negative, no candidate was scored, no candidate with the parameter is within the
+            tolerance, or the parameter or metric is not there or not unique.
+        """
+        names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
+        self.check(names)
+        score = cv_results[f"mean_test_{names[0] if self.metric is None else self.metric}"]
+        if np.isnan(score).all():
+            raise ValueError("no candidate was scored; nothing can be chosen.")
+        near = score >= np.nanmax(score) - self.tolerance
+        epsilon = self._parameter(cv_results["params"])
+        best = np.where(near, epsilon, np.inf).min()
+        if best == np.inf:
+            raise ValueError(
+                f"no candidate with the parameter is within tolerance={self.tolerance!r} of the best score, which only "
+                "candidates without it reach; give larger values of it, or a larger tolerance."
+            )
+        return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
+
+    def check(self, names):
+        """Refuse, before any fit, a tolerance or a metric that cannot decide.
+
+        Parameters
+        ----------
+        names : list of str
+            The metrics of the search.
+
+        Raises
+        ------
+        ValueError
+            If the tolerance is negative, or the metric is not there or not unique.
+        """
+        check_number(self.tolerance, "tolerance", least=0, most=np.inf)
+        if self.metric is None and len(names) > 1:
+            raise ValueError(f"several metrics {names}: say which decides, smallest_within(..., metric={names[0]!r}).")
+        if self.metric is not None and self.metric not in names:
+            raise ValueError(f"metric must be one of {names}, got {self.metric!r}.")
+
+    def _parameter(self, candidates):
+        """Return every candidate's value of the parameter; infinity where it has none."""
+        values = []
+        for candidate in candidates:
+            names = [name for name in candidate if self._is_it(name)]
+            if len(names) > 1:
+                raise ValueError(f"several parameters {names}: say which to keep small, parameter={names[0]!r}.")
+            value = candidate[names[0]] if names else None
+            values.append(np.inf if value is None else float(value))
+        if not np.isfinite(values).any():
+            wanted = "epsilon" if self.parameter is None else self.parameter
+            raise ValueError(f"param_grid has no parameter {wanted!r}; name one with parameter=.")
+        return np.array(values)
+
+    def _is_it(self, name):
+        if self.parameter is not None:
+            return name == self.parameter
+        return is_called(name, "epsilon")

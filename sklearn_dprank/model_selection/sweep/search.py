@@ -1,0 +1,290 @@
+"""`GridSearchCV`: many candidates, many trials of each, and the best of them fitted once more."""
+
+import time
+from collections.abc import Mapping
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ...checks import check_whole
+from ...fitted import clear_fitted
+from ..parameters import configured, grid_of
+from ..seeds import child_seeds
+from .accounting import costs_of, declared_public, promise_of, warn_reader
+from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .refit import best_row, check_refit, deciding
+from .results import Results
+from .scoring import metrics_of, refuse_mixed, scoring_of
+from .splits import Splits
+from .trials import jobs_of, refuse_seeds, run
+
+
+def _refitted(search):
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
+
+
+class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Compare parameters and mechanisms by repeated fits with fresh noise.
+
+    Like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split, on ballots that
+    are counted once for all fits.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An aggregator, or a Pipeline that ends in one.
+    param_grid : dict or list of dict
+        Values to try by parameter. It may range over estimators, to compare mechanisms in one search: with
+        ``Pipeline([("aggregator", DPBorda())])``, ``{"aggregator": [DPBorda(), DPKwikSort()],
+        "aggregator__epsilon": [0.1, 1.0]}``.
+    n_trials : int, default=10
+        Fits with fresh noise for each candidate on each split.
+    cv : "all", None, int, splitter or iterable, default="all"
+        "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
+        their number, and so how much the noise matters). Anything else means what it means in scikit-learn; of a
+        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
+        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
+        already counted, which every metric takes; for a pipeline it is the ballots as they were passed.
+    n_jobs : int or None, default=None
+        Joblib workers. Results do not depend on it, nor on the backend.
+    refit : bool, str or callable, default=True
+        Whether to fit the best candidate once more on all voters. With several metrics, the name of the one that
+        decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed of all trials; each has its own child seed, in ``cv_results_["seed"]``. The refit keeps the estimator's
+        own ``random_state``: with None it is a release, not a simulation.
+    public_ballots : bool, default=False
+        Declare that the ballots are public (simulated, or published before), so that scores of them reveal nothing.
+    progress : bool, default=True
+        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
+
+    Attributes
+    ----------
+    cv_results_ : dict of {str: array}
+        One row a candidate: "params" and "param_<name>"; the mean, standard deviation, minimum and maximum over all
+        trials ("mean_test_score", "std_test_score", "min_test_score", "max_test_score"), "rank_test_score" and
+        "split<k>_test_score"; "trial_test_score" and "seed", whose entries are arrays of shape (n_splits, n_trials);
+        "mean_fit_time" and so on, in seconds (of fits that are worked out together, the first bears the time). With
+        several metrics "score" is replaced by their names.
+    best_index_ : int
+        Row of the best candidate.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score, by the metric that decides. With several metrics and no name of one in `refit`, nothing
+        decides, and there is no best score (nor, without `refit`, a best candidate).
+    best_estimator_ : estimator
+        The best candidate, fitted on all voters; with `refit` only.
+    refit_time_ : float
+        Seconds.
+    n_splits_, multimetric_ : int, bool
+        How many splits there were, and whether `scoring` is a dict.
+    scorer_ : dict of {str: callable or None}
+        What scored, by name; None is the estimator's own score.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Those of the best estimator.
+    privacy_ : PrivacyGuarantee
+        What publishing the results of the search promises the voters: nothing (epsilon is infinite), unless the
+        scoring is private or the ballots are declared public.
+    results_cost_ : PrivacyGuarantee
+        The same, whatever was declared. A search around this one counts it: ``public_ballots`` binds only the search
+        that says it.
+    fits_cost_ : PrivacyGuarantee
+        What it would cost to publish every fit of the search, without scores (basic composition). Fits under
+        different neighbouring relations are added up under "replace", and so are those of a `cv` that splits the
+        voters: one voter more moves others from split to split.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid; every candidate is checked before the first fit.
+
+    See Also
+    --------
+    PrivateSelection : Chooses on private ballots, at a stated total cost.
+    cross_validate : One candidate.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    ``cv_results_``, ``best_index_``, ``best_params_`` and ``best_score_`` are functions of the ballots, computed
+    exactly: none may be published if the ballots are private, and ``privacy_`` says so. ``best_estimator_`` keeps
+    the guarantee of its one fit, with the caveat that its parameters were selected on exact scores. The same is true
+    of scikit-learn's own ``GridSearchCV``, which does not say it. To tune without cost, search on public or simulated
+    votes (`~sklearn_dprank.datasets.make_mallows`); to tune on private ballots, use `PrivateSelection`.
+
+    Scores of `PrivateKendallTau` are private. A ``guarantee`` that another scorer states is a claim: it shows in the
+    caveats and counts as nothing. A search in this one that declares its ballots public, and an estimator of another
+    package, are not believed either.
+
+    .. rubric:: Remarks
+
+    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
+    is good enough.
+
+    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
+    again.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.datasets import make_mallows
+    >>> from sklearn_dprank.model_selection import GridSearchCV
+    >>> votes = make_mallows(500, 6, 0.7, random_state=0)
+    >>> grid = {"epsilon": [0.01, 1.0], "noise": ["laplace", "knorm"]}
+    >>> search = GridSearchCV(DPBorda(), grid, n_trials=20, random_state=0, public_ballots=True).fit(votes)
+    >>> search.best_params_["epsilon"], len(search.cv_results_["params"])
+    (1.0, 4)
+    >>> GridSearchCV(DPBorda(), grid, random_state=0).fit(votes).privacy_.epsilon
+    inf
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        n_trials=10,
+        cv="all",
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        random_state=None,
+        public_ballots=False,
+        progress=True,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_trials = n_trials
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.random_state = random_state
+        self.public_ballots = public_ballots
+        self.progress = progress
+
+    def fit(self, X, y=None):
+        """Run all trials of all candidates, and fit the best one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            The ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The search.
+        """
+        check_whole(self.n_trials, "n_trials")
+        metrics = metrics_of(self.scoring)
+        scoring = scoring_of(metrics)
+        check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
+        check_one_estimator(self.estimator)
+        rows = grid_of(self.param_grid)
+        refuse_seeds(rows)
+        estimators = [configured(self.estimator, row) for row in rows]
+        refuse_mixed(metrics, estimators)
+        splits = Splits(X, self.cv)
+        candidates = CandidatesOnSplits(estimators, splits)
+        clear_fitted(self)
+        self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
+        seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
+        results = Results(rows, seeds, list(metrics))
+        try:
+            for trial, row in run(
+                jobs_of(seeds, self.n_jobs), candidates.prepared, metrics, self.n_jobs, self.progress
+            ):
+                results.add(trial, row)
+        except KeyboardInterrupt:
+            self._keep(results, scoring, splits)  # what finished, and what it cost
+            raise
+        self._keep(results, scoring, splits)
+        self._choose(list(metrics))
+        if self.refit is not False:
+            self._fit_best(X, results, scoring, splits)
+        return self
+
+    def _keep(self, results, scoring, splits):
+        """Keep what was found and what it costs."""
+        self.cv_results_ = results.as_dict()
+        self._account(results.guarantees, [], scoring, splits)
+
+    def _choose(self, names):
+        """Set the best index, parameters and score, where something decides them."""
+        row, name = best_row(self.refit, self.cv_results_, names), deciding(self.refit, names)
+        if row is None:
+            return
+        self.best_index_ = row
+        self.best_params_ = self.cv_results_["params"][row]
+        if name is not None:
+            self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
+
+    def _fit_best(self, X, results, scoring, splits):
+        """Fit the best candidate on all voters, and count that, too."""
+        start = time.perf_counter()
+        self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
+        self.refit_time_ = time.perf_counter() - start
+        self._account(results.guarantees, [promise_of(self.best_estimator_)], scoring, splits)
+        if not self.public_ballots:
+            warn_reader(self.best_estimator_, exact_scores=scoring.promises is None)
+
+    def _account(self, scored, unscored, scoring, splits):
+        self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
+        self.privacy_ = declared_public(self.fits_cost_.neighboring) if self.public_ballots else self.results_cost_
+
+    def _owed(self, declared):
+        """Return what publishing the results promises, for `privacy.guarantee_of`."""
+        return self.privacy_ if declared else self.results_cost_
+
+    @available_if(_refitted)
+    def score(self, X, y=None):
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        check_is_fitted(self, "best_estimator_")
+        name = deciding(self.refit, list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        scorer = self.scorer_[name]
+        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+
+    @property
+    def n_features_in_(self):
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self):
+        """Names of the items, where the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

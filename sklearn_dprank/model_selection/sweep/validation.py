@@ -1,0 +1,81 @@
+"""`cross_validate`: one estimator, many trials."""
+
+import numpy as np
+
+from ...checks import check_whole
+from ..seeds import child_seeds
+from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .scoring import metrics_of
+from .splits import Splits
+from .trials import jobs_of, run
+
+
+def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_state=None, n_jobs=None, progress=True):
+    """Fit an estimator again and again with fresh noise, and score every fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An aggregator, or a Pipeline that ends in one; it is cloned, never fitted.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots. For an aggregator they are counted once for all trials.
+    n_trials : int, default=10
+        Fits with fresh noise on every split.
+    cv : "all", None, int, splitter or iterable, default="all"
+        "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out
+        would change their number, and so how much the noise matters). Anything else means what it
+        means in scikit-learn; no part may hold a row twice.
+    scoring : None, callable or dict of {str: callable}, default=None
+        ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
+        `~sklearn_dprank.profile.Profile` of the voters, already counted, which every metric takes; for a pipeline
+        it is the ballots as they were passed.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed of all trials: each has its own child seed.
+    n_jobs : int or None, default=None
+        Joblib workers. Results do not depend on it.
+    progress : bool, default=True
+        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
+
+    Returns
+    -------
+    dict of {str: ndarray}
+        One entry a fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time"
+        in seconds (of fits that are worked out together, the first bears the time), "split", "trial", and "seed", the
+        ``random_state`` with which the fit can be replayed.
+
+    Raises
+    ------
+    ValueError
+        If `n_trials` is no positive integer, `scoring` is no metric, `cv` puts a voter into a part twice, or a
+        Profile meets a `cv` that would have to split it.
+
+    Notes
+    -----
+    Scores are exact functions of the ballots and are not private; seeds are for simulation only. A
+    release is one fit with ``random_state=None``.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.model_selection import cross_validate
+    >>> trials = cross_validate(DPBorda(epsilon=5.0), [[0, 1, 2]] * 100, n_trials=3, random_state=0)
+    >>> trials["test_score"].round(2) + 0.0
+    array([0., 0., 0.])
+    """
+    check_whole(n_trials, "n_trials")
+    check_one_estimator(estimator)
+    metrics = metrics_of(scoring)
+    splits = Splits(X, cv)
+    seeds = child_seeds(random_state, (1, len(splits), n_trials))
+    candidates = CandidatesOnSplits([estimator], splits)
+    rows = dict(run(jobs_of(seeds, n_jobs), candidates.prepared, metrics, n_jobs, progress))
+    ordered = [rows[trial] for trial in sorted(rows)]
+    scores = np.array([row.scores for row in ordered])
+    return {
+        **{f"test_{name}": scores[:, k] for k, name in enumerate(metrics)},
+        "fit_time": np.array([row.fit_time for row in ordered]),
+        "score_time": np.array([row.score_time for row in ordered]),
+        "split": np.array([trial.split for trial in sorted(rows)]),
+        "trial": np.array([trial.trial for trial in sorted(rows)]),
+        "seed": seeds.ravel(),
+    }

@@ -1,0 +1,156 @@
+"""Progress, and what Ctrl-C leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from sklearn_dprank import DPBorda
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.model_selection.sweep import progress
+
+X = make_mallows(50, 4, 0.7, random_state=0)
+GRID = {"epsilon": [0.1, 1.0, 10.0]}
+
+
+def sweep(**settings):
+    return GridSearchCV(DPBorda(), GRID, **{"n_trials": 25, "random_state": 0, **settings})
+
+
+def test_ctrl_c_keeps_what_finished():
+    calls = []
+
+    def stops(fitted, profile):
+        calls.append(1)
+        if len(calls) > 35:
+            raise KeyboardInterrupt
+        return fitted.score(profile)
+
+    search = sweep(scoring=stops)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X)
+    whole = sweep().fit(X).cv_results_
+    found = search.cv_results_
+    assert [np.isfinite(cell).sum() for cell in found["trial_test_score"]] == [25, 10, 0]
+    for kept, every in zip(found["trial_test_score"], whole["trial_test_score"], strict=True):
+        done = np.isfinite(kept)
+        np.testing.assert_array_equal(kept[done], every[done])
+    assert found["mean_test_score"][1] == pytest.approx(whole["trial_test_score"][1][0, :10].mean())
+    assert np.isnan(found["mean_test_score"][2])
+    assert found["rank_test_score"][2] == 3
+    assert found["seed"][2].tolist() == whole["seed"][2].tolist()
+    assert search.fits_cost_.epsilon == pytest.approx(25 * 0.1 + 10 * 1.0)
+    assert search.privacy_.epsilon == np.inf
+    assert not hasattr(search, "best_estimator_")
+    search.set_params(scoring=None).fit(X)  # and it can be run again
+    assert np.isfinite(search.cv_results_["trial_test_score"][2]).all()
+
+
+def test_interrupt_before_anything_finished():
+    def stops(fitted, profile):
+        raise KeyboardInterrupt
+
+    search = sweep(scoring=stops)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+    assert search.cv_results_["rank_test_score"].tolist() == [1, 1, 1]
+    assert search.fits_cost_.epsilon == 0
+
+
+SCRIPT = """
+    import sys, time
+    from pathlib import Path
+    import numpy as np
+    from joblib import parallel_config
+    from sklearn_dprank import DPBorda
+    from sklearn_dprank.model_selection import GridSearchCV
+
+    def slow(fitted, profile):
+        time.sleep(0.02)
+        Path(sys.argv[2]).touch()
+        return fitted.score(profile)
+
+    if __name__ == "__main__":
+        search = GridSearchCV(DPBorda(), {"epsilon": [0.1, 1.0]}, n_trials=2000, scoring=slow, n_jobs=2)
+        try:
+            with parallel_config(backend=sys.argv[1]):
+                search.fit([[0, 1, 2]] * 20)
+        except KeyboardInterrupt:
+            done = sum(int(np.isfinite(cell).sum()) for cell in search.cv_results_["trial_test_score"])
+            print("kept", done, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_ctrl_c_at_the_keyboard(backend, tmp_path):
+    """The signal reaches the whole process group, workers too, as it does from a terminal."""
+    script = tmp_path / "sweep.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    marker = tmp_path / "scored"
+    process = subprocess.Popen(
+        [sys.executable, str(script), backend, str(marker)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not marker.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(4)  # a task of 30 trials takes less than one second
+    os.killpg(process.pid, signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert printed.startswith("kept "), errors
+    assert 0 < int(printed.split()[1]) < 4000
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
+def test_progress_counts_every_fit(backend, at_once, capsys):
+    with parallel_config(backend=backend):
+        sweep(n_jobs=2).fit(X)
+    shown = capsys.readouterr().err
+    assert "75/75" in shown
+    assert "<00:00" in shown  # the time left
+
+
+def test_progress_of_one_process(at_once, capsys):
+    sweep().fit(X)
+    cross_validate(DPBorda(), X, n_trials=7)
+    shown = capsys.readouterr().err
+    assert "75/75" in shown
+    assert "7/7" in shown
+
+
+def test_no_progress_where_none_is_wanted(at_once, capsys):
+    sweep(progress=False).fit(X)
+    cross_validate(DPBorda(), X, n_trials=7, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_short_sweeps_show_nothing(capsys):
+    sweep(n_trials=2).fit(X)
+    assert capsys.readouterr().err == ""
+
+
+def test_without_tqdm(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    assert np.isfinite(sweep().fit(X).best_score_)
+    assert capsys.readouterr().err == ""
