@@ -59,4 +59,5 @@ __all__ = [
 ]
 
 # Loaded when first used: a voter's device imports this package too, and has no need of scikit-learn.
-__getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))
+if not TYPE_CHECKING:  # a checker would take every name for one of the package's
+    __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))

@@ -1,9 +1,11 @@
 """Packages whose public names are loaded when they are first used."""
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any
 
 
-def lazily(package, homes):
+def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``.
 
     Parameters
@@ -20,6 +22,6 @@ def lazily(package, homes):
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     def __dir__():
-        return sorted(homes)
+        return sorted([*homes, "__all__"])  # without which Sphinx would list what is defined here only: nothing
 
     return __getattr__, __dir__

@@ -1,25 +1,30 @@
 """RankAggregator: the one `fit`, `score`, `client` and `fit_reports` of every estimator.
 
-The only module that uses scikit-learn's private validation helpers.
+It and `_scikit_learn` are the only modules that use private names of scikit-learn.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import tee
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils.metaestimators import available_if
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._scikit_learn import BaseEstimator, _fit_context, available_if
+from ._types import Items, Message, RandomState
 from .checks import Check, check_parameters, check_whole
 from .devices import Device
 from .fitted import clear_fitted
 from .metrics import average_kendall_tau
 from .names import checked_names, column_names, names_differ, names_of
 from .orders.positions import order_to_positions
+from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
-from .profile import Profile, Shape
+from .profile import Ballots, Profile, Shape
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions
+from .rules import Rule
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
@@ -40,19 +45,27 @@ def _channel_can(*abilities):
 class RankAggregator(BaseEstimator):
     """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
 
+    consensus_: NDArray[Any]
+    ranks_: NDArray[np.int64]
+    privacy_: PrivacyGuarantee
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    random_state: RandomState  # of those that draw
+    set_fit_request: Callable[..., Self]  # scikit-learn makes it
+
     #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
     parameter_checks: dict[str, Check] = {}
 
-    def _compose(self):
+    def _compose(self) -> tuple[Any, Rule]:
         """Return (channel, rule), made from the constructor's parameters."""
         raise NotImplementedError
 
-    def _validate_params(self):
+    def _validate_params(self) -> None:
         """Raise where a parameter will not do; scikit-learn calls this before every fit."""
         check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, voter_epsilon=None):
+    def fit(self, X: Ballots, y: None = None, *, voter_epsilon: ArrayLike | None = None) -> Self:
         """Aggregate the ballots into one consensus ranking.
 
         Parameters
@@ -87,7 +100,7 @@ class RankAggregator(BaseEstimator):
             profile = profile.with_voter_epsilon(voter_epsilon)
         return self._release(profile, profile.item_names, *self._planned(profile))
 
-    def plan_for(self, profile):
+    def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
         """Return what this aggregator would do with a profile of this shape; ballots are not read.
 
         Parameters
@@ -111,7 +124,7 @@ class RankAggregator(BaseEstimator):
         return self._planned(profile)
 
     @classmethod
-    def follows_plan(cls):
+    def follows_plan(cls) -> bool:
         """Tell whether `fit` and `score` are those of all aggregators, so that `plan_for` and `refits` replace them.
 
         Returns
@@ -121,7 +134,7 @@ class RankAggregator(BaseEstimator):
         """
         return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
 
-    def refits(self, profile, rule, plan, seeds):
+    def refits(self, profile: Profile, rule: Rule, plan: Any, seeds: Sequence[int]) -> Iterator[Self]:
         """Yield this aggregator, fitted on the same voters with one seed after another.
 
         Each fit is that of `fit` with the seed as ``random_state``; what no seed changes is done once.
@@ -168,7 +181,7 @@ class RankAggregator(BaseEstimator):
             setattr(self, f"{name}_", value)
         return self
 
-    def score(self, X, y=None):
+    def score(self, X: Ballots, y: None = None) -> float:
         """Return minus the average Kendall tau distance from the consensus to the ballots.
 
         Parameters
@@ -205,7 +218,14 @@ class RankAggregator(BaseEstimator):
         return self.privacy_
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
-    def client(self, items, random_state=None, *, epsilon=None, max_epsilon=None):
+    def client(
+        self,
+        items: Items,
+        random_state: RandomState = None,
+        *,
+        epsilon: float | None = None,
+        max_epsilon: float | None = None,
+    ) -> Device:
         """Return one voter's device; it reads the public protocol only.
 
         Parameters
@@ -229,7 +249,7 @@ class RankAggregator(BaseEstimator):
         return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
 
     @available_if(_channel_can("collects_reports", "asks_questions"))
-    def protocol(self, items, *, epsilon=None):
+    def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
         """Return what devices must know, as JSON-able data.
 
         Parameters
@@ -253,7 +273,7 @@ class RankAggregator(BaseEstimator):
 
     @available_if(_channel_can("collects_reports"))
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_reports(self, reports, *, items, epsilons=None):
+    def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
         """Aggregate reports from the field.
 
         Parameters
@@ -283,7 +303,9 @@ class RankAggregator(BaseEstimator):
 
     @available_if(_channel_can("asks_questions"))
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_interactive(self, ask, *, items, n_voters):
+    def fit_interactive(
+        self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
+    ) -> Self:
         """Aggregate answers from the field, asking as the rule goes.
 
         Parameters
@@ -313,7 +335,7 @@ class RankAggregator(BaseEstimator):
         self._set_items(names, n_items)
         return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
 
-    def read_ballots(self, X, reset=False):
+    def read_ballots(self, X: Ballots, reset: bool = False) -> Profile:
         """Return ballots as a profile that knows the names of its items.
 
         Parameters
@@ -344,7 +366,7 @@ class RankAggregator(BaseEstimator):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
         return X
 
-    def _read_table(self, X, reset):
+    def _read_table(self, X: Any, reset: bool) -> Profile:
         # One item only is an error of `fit`; later the number of items decides.
         checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
         names = column_names(X)

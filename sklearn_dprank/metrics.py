@@ -1,10 +1,13 @@
 """How far a ranking is from ballots; every ranking is given by positions (``ranks_``, not ``consensus_``)."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import order_to_positions
-from .profile import as_profile
+from .profile import Ballots, as_profile
 from .queries import n_pairs
 from .rankings import check_ballots, compact_positions
 
@@ -23,7 +26,7 @@ def _as_positions(positions, n_items, name="positions"):
     return array
 
 
-def kendall_tau_distance(a, b, *, normalize=True):
+def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
     """Count the pairs of items that two rankings put in opposite orders.
 
     Parameters
@@ -68,7 +71,7 @@ def _preferences(ballot):
     return (places[:, None] < places) & (places != ballot.sentinel)
 
 
-def average_kendall_tau(positions, X, *, normalize=True):
+def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:
     """Average the Kendall tau distance from one ranking to all ballots.
 
     Parameters
@@ -92,14 +95,16 @@ def average_kendall_tau(positions, X, *, normalize=True):
     0.5
     """
     profile = as_profile(X)
-    positions = _as_positions(positions, profile.n_items)
+    places = _as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    disagreements = np.vdot(profile.pairwise_counts, positions[:, None] > positions)
+    disagreements = np.vdot(profile.pairwise_counts, places[:, None] > places)
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
     return float(disagreements / scale)
 
 
-def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
+def excess_kendall_tau(
+    positions: ArrayLike, X: Ballots, *, optimum: ArrayLike | None = None, normalize: bool = True
+) -> float:
     """Return how much farther a ranking is from the ballots than the Kemeny optimum.
 
     Parameters
@@ -136,7 +141,7 @@ def excess_kendall_tau(positions, X, *, optimum=None, normalize=True):
     return average_kendall_tau(positions, profile, normalize=normalize) - best
 
 
-def kemeny_positions(X):
+def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
     """Return the positions of a Kemeny optimum of the ballots.
 
     Parameters
@@ -155,7 +160,7 @@ def kemeny_positions(X):
     return order_to_positions(found.order)
 
 
-def pairwise_error_rate(positions, X):
+def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     """Return the share of item pairs that a ranking orders against a strict majority.
 
     Parameters
@@ -181,12 +186,12 @@ def pairwise_error_rate(positions, X):
     0.333...
     """
     profile = as_profile(X)
-    positions = _as_positions(positions, profile.n_items)
-    wrong = np.count_nonzero((profile.margins > 0) & (positions[:, None] > positions[None, :]))
+    places = _as_positions(positions, profile.n_items)
+    wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
     return float(wrong / n_pairs(profile.n_items))
 
 
-def kendall_tau_scorer(estimator, X, y=None):
+def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     """Score a fitted aggregator for model selection: ``scoring=kendall_tau_scorer``.
 
     Parameters

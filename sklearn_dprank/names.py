@@ -1,12 +1,16 @@
 """Names of the items: what may be one, and who has them."""
 
 from collections import Counter
+from collections.abc import Iterable
 from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
 
+ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 
-def checked_names(names, called):
+
+def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     """Return names of items as plain strings, or as plain integers.
 
     Parameters
@@ -38,7 +42,7 @@ def checked_names(names, called):
     if isinstance(names, (set, frozenset)):
         raise ValueError(f"{called} must be in the order of the columns, and a set has no order; pass a list of names.")
     try:
-        listed = list(names)
+        listed: list[Any] = list(names)
     except TypeError:
         raise ValueError(f"{called} must list one name an item, got {names!r}; pass a list of names.") from None
     kinds = {_kind(name) for name in listed}
@@ -46,7 +50,7 @@ def checked_names(names, called):
         raise ValueError(
             f"{called} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; rename the items."
         )
-    plain = [str(name) if isinstance(name, str) else int(name) for name in listed]
+    plain: list[Any] = [str(name) if isinstance(name, str) else int(name) for name in listed]
     if len(set(plain)) < len(plain):
         twice = Counter(plain).most_common(1)[0][0]
         raise ValueError(f"{called} must be distinct, and {twice!r} stands twice; rename one of the items.")
@@ -65,7 +69,7 @@ def is_frame(X):
     return hasattr(kind, "columns") and hasattr(kind, "dtypes")
 
 
-def column_names(X):
+def column_names(X: Any) -> list[str] | list[int] | None:
     """Return the names that the columns of a table give to the items.
 
     Parameters

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from .checks import check_flag, check_whole
-from .names import checked_names, column_names, is_frame
+from .names import ItemNames, checked_names, column_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
 from .tables import as_floats, missing, refuse_no_table
 
 
-def orders_to_positions(orders, n_items=None, *, item_names=None):
+def orders_to_positions(
+    orders: Any, n_items: int | None = None, *, item_names: ItemNames | None = None
+) -> NDArray[Any]:
     """Turn orders (which item is first, second, ...) into positions (where each item stands).
 
     Orders of items are permutations too, so orders given where positions are expected raise no error
@@ -133,7 +137,7 @@ def _indices_of_names(table, item_names):
     return np.array([-1 if gap else found for found, gap in zip(flat, absent, strict=True)]).reshape(table.shape)
 
 
-def unranked_last(X):
+def unranked_last(X: ArrayLike) -> Any:
     """Tie the items that a ballot leaves out (NaN) below every item it ranks.
 
     What truncated election ballots mean: unlisted is worse than listed. Without it NaN is "no
@@ -211,10 +215,13 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 2., nan,  0.,  1.]])
     """
 
-    def __init__(self, higher_is_better=True):
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(self, higher_is_better: bool = True) -> None:
         self.higher_is_better = higher_is_better
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Learn the number and the names of the items.
 
         Parameters
@@ -238,7 +245,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._ratings(X, reset=True)
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> Any:
         """Rank each row.
 
         Parameters

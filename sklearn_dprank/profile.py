@@ -1,20 +1,23 @@
 """A set of ballots as the package takes it: read from tables or chunk by chunk, added up, and counted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .checks import check_choice
 from .counting import merge_placements
-from .names import checked_names, column_names, is_frame, names_differ
+from .names import ItemNames, checked_names, column_names, is_frame, names_differ
 from .partitions import is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
 from .statistics import Statistics, read_only
 from .tables import refuse_no_table
+
+Keep: TypeAlias = Literal["positions", "counts"]
 
 
 class Shape(NamedTuple):
@@ -69,8 +72,16 @@ class Profile(Statistics):
     """
 
     def __init__(
-        self, n_voters, n_items, item_names=None, *, positions=None, counts=None, placements=None, voter_epsilon=None
-    ):
+        self,
+        n_voters: int,
+        n_items: int,
+        item_names: ItemNames | None = None,
+        *,
+        positions: Positions | None = None,
+        counts: NDArray[np.int64] | None = None,
+        placements: NDArray[np.int64] | None = None,
+        voter_epsilon: ArrayLike | None = None,
+    ) -> None:
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
@@ -79,7 +90,14 @@ class Profile(Statistics):
         self._give(pairwise_counts=counts, placements=placements)
 
     @classmethod
-    def from_rankings(cls, X, *, item_names=None, keep="positions", voter_epsilon=None):
+    def from_rankings(
+        cls,
+        X: ArrayLike,
+        *,
+        item_names: ItemNames | None = None,
+        keep: Keep = "positions",
+        voter_epsilon: ArrayLike | None = None,
+    ) -> Self:
         """Read ballots.
 
         Parameters
@@ -126,7 +144,7 @@ class Profile(Statistics):
         return cls(n_voters, n_items, item_names, positions=compact_positions(array))
 
     @classmethod
-    def from_chunks(cls, chunks, *, item_names=None, keep="counts"):
+    def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
         """Read ballots chunk by chunk, in memory bounded by one chunk when only counts are kept.
 
         Parameters
@@ -208,7 +226,7 @@ class Profile(Statistics):
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
-    def with_voter_epsilon(self, voter_epsilon):
+    def with_voter_epsilon(self, voter_epsilon: ArrayLike) -> Self:
         """Return this profile with each voter's own, public epsilon.
 
         Parameters
@@ -238,7 +256,7 @@ class Profile(Statistics):
         profile.voter_epsilon = read_only(own.copy())
         return profile
 
-    def counted(self):
+    def counted(self) -> "Profile":
         """Return this profile without the ballots themselves, all counts computed."""
         return Profile(
             self.n_voters,
@@ -249,7 +267,7 @@ class Profile(Statistics):
             voter_epsilon=self.voter_epsilon,
         )
 
-    def __add__(self, other):
+    def __add__(self, other: "Profile") -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
         return self._sum([self, other])
@@ -258,7 +276,11 @@ class Profile(Statistics):
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
-def as_profile(X):
+#: What `fit` and `score` read.
+Ballots: TypeAlias = ArrayLike | Profile
+
+
+def as_profile(X: Ballots) -> Profile:
     """Return ballots as a Profile, and a Profile itself."""
     return X if isinstance(X, Profile) else Profile.from_rankings(X)
 
@@ -275,7 +297,7 @@ def _check_chunks(chunks):
         refuse_no_table(chunks, "chunks")
 
 
-def _names(X, item_names):
+def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
     """Return the names of the items, those given or those of the columns, or None."""
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 

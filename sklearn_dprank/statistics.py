@@ -3,6 +3,7 @@
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .counting import all_strict, any_preference, count_pairs, count_placements
 from .rankings import Positions
@@ -31,22 +32,22 @@ class Statistics:
                 self.__dict__[name] = read_only(count)  # a cached_property looks there first
 
     @cached_property
-    def pairwise_counts(self):
+    def pairwise_counts(self) -> NDArray[np.int64]:
         """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         return read_only(count_pairs(self.positions))
 
     @cached_property
-    def margins(self):
+    def margins(self) -> NDArray[np.int64]:
         """Pairwise counts minus their transpose; positive where i beats j."""
         return read_only(self.pairwise_counts - self.pairwise_counts.T)
 
     @cached_property
-    def net_wins(self):
+    def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
         return read_only(self.margins.sum(axis=1))
 
     @cached_property
-    def placements(self):
+    def placements(self) -> NDArray[np.int64]:
         """Where items stand, exactly: rows (item, first, last, voters), int64.
 
         Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
@@ -55,19 +56,19 @@ class Statistics:
         return read_only(count_placements(self.positions))
 
     @cached_property
-    def strict(self):
+    def strict(self) -> bool:
         """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
         return self.positions is not None and all_strict(self.positions)
 
     @cached_property
-    def silent(self):
+    def silent(self) -> bool:
         """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
         if self.positions is None or "pairwise_counts" in self.__dict__:
             return not self.pairwise_counts.any()
         return not any_preference(self.positions)
 
     @property
-    def position_counts(self):
+    def position_counts(self) -> NDArray[np.float64]:
         """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
         out = np.zeros((self.n_items, self.n_items))
         for item, first, last, voters in self.placements:

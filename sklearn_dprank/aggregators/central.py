@@ -1,10 +1,13 @@
 """Aggregators for a trusted curator that publish noisy statistics."""
 
+from typing import Literal
+
+from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Central
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from ..queries import AllMargins, Histogram
-from ..rules import RULE, KemenyRule, SortByScore, resolve_rule
+from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 
 _PURE_OR_GAUSSIAN = one_of("laplace", "gaussian")
 
@@ -26,8 +29,7 @@ class DPBorda(RankAggregator):
     calibration : {"exact", "published"}, default="exact"
         "published" takes Hay et al.'s Laplace scale; ``privacy_`` still states what it really gives.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source. Anything else is for simulation only: who
-        knows the seed can subtract the noise.
+        None draws from the operating system's secure source; anything else is for simulation only.
 
     Attributes
     ----------
@@ -36,7 +38,7 @@ class DPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -48,8 +50,7 @@ class DPBorda(RankAggregator):
 
     Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins by at most
     floor(m^2 / 2) in l1 and sqrt(m (m^2 - 1) / 3) in l2 under "add_remove", twice that under "replace".
-    May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters
-    (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and adds up.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -83,13 +84,13 @@ class DPBorda(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        noise="laplace",
-        neighboring="add_remove",
-        calibration="exact",
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: Literal["laplace", "gaussian", "knorm"] = "laplace",
+        neighboring: Neighboring = "add_remove",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -130,7 +131,7 @@ class DPPairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
@@ -144,9 +145,8 @@ class DPPairwise(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot moves each of the C(m, 2) margins by at most 1 under
-    "add_remove", 2 under "replace"; the rule is post-processing. May be published: ``consensus_``,
-    ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed,
-    timings, a traceback; a second fit is a second release and adds up.
+    "add_remove", 2 under "replace"; the rule is post-processing.
+    What may be published, and what not: :ref:`may-be-published`.
 
     References
     ----------
@@ -159,6 +159,8 @@ class DPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -168,7 +170,15 @@ class DPPairwise(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", rule=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        rule: RuleName | Rule | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -206,7 +216,10 @@ class DPHistogram(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -219,9 +232,8 @@ class DPHistogram(RankAggregator):
     Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
     "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that: every
     pair without an opinion is fair; where the rule asks for positional scores, unseen items go last. Complete
-    ballots cost the same work. May be published: ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the
-    number of voters (under "add_remove"), the seed, timings, a traceback; a second fit is a second release and
-    adds up.
+    ballots cost the same work.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -242,6 +254,8 @@ class DPHistogram(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -251,7 +265,15 @@ class DPHistogram(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, delta=0.0, noise="laplace", rule=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        rule: RuleName | Rule | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise

@@ -1,5 +1,8 @@
 """Aggregators for a trusted curator that compare or draw orders."""
 
+from typing import Literal
+
+from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..base import RankAggregator
 from ..channels import Central
 from ..checks import check_flag
@@ -43,7 +46,9 @@ class DPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises: the ceiling, whatever number of answers was used.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        Only if the answers ran out: what is certified of the Kemeny order of all noisy margins.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -54,9 +59,8 @@ class DPKwikSort(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. One ballot moves one margin by at most 1 under "add_remove", 2
-    under "replace"; adaptive answers compose. May be published: ``consensus_``, ``ranks_``,
-    ``privacy_``. Not: the score, the number of voters (under "add_remove"), the seed, timings, a
-    traceback; a second fit is a second release and adds up.
+    under "replace"; adaptive answers compose.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -74,6 +78,8 @@ class DPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -88,16 +94,16 @@ class DPKwikSort(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=0.0,
-        noise="laplace",
-        max_queries=None,
-        on_exhausted="kemeny",
-        strategy="quicksort",
-        neighboring="add_remove",
-        calibration="exact",
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        max_queries: int | None = None,
+        on_exhausted: Literal["coin", "kemeny"] = "kemeny",
+        strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
+        neighboring: Neighboring = "add_remove",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -142,7 +148,7 @@ class DPKemenySampler(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -157,9 +163,9 @@ class DPKemenySampler(RankAggregator):
     the time does not depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded
     time: on ballots with strong majority cycles it may never finish. It has no limit of tries and no time-out, because
     giving up is an output whose probability depends on the ballots. Stop it by hand and you reveal that the
-    ballots are of that kind, which no epsilon covers; so does the time it took. May be published:
-    ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the
-    seed, the time or number of tries, a traceback; a second fit is a second release and adds up.
+    ballots are of that kind, which no epsilon covers; so does the time it took, or the number
+    of tries.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -187,7 +193,14 @@ class DPKemenySampler(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, neighboring="add_remove", sampler="auto", verbose=False, random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        neighboring: Neighboring = "add_remove",
+        sampler: OrderSampler = "auto",
+        verbose: bool = False,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
         self.sampler = sampler
@@ -223,7 +236,7 @@ class DPPrudentOrder(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -236,9 +249,8 @@ class DPPrudentOrder(RankAggregator):
     Unit: one ballot. Trust: the curator. One ballot moves every margin, and so the largest overruled one, by
     at most 1 under "add_remove", 2 under "replace", whatever the number of items; probabilities are
     proportional to exp(-epsilon u / 2) or exp(-epsilon u / 4), with half of epsilon in each stage of the
-    two-stage form. The time depends a little on how many distinct margins there are. May be published:
-    ``consensus_``, ``ranks_``, ``privacy_``. Not: the score, the number of voters (under "add_remove"), the
-    seed, timings, a traceback; a second fit is a second release and adds up.
+    two-stage form. The time depends a little on how many distinct margins there are.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -270,7 +282,13 @@ class DPPrudentOrder(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, window=None, neighboring="add_remove", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        window: int | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.window = window
         self.neighboring = neighboring

@@ -1,5 +1,6 @@
 """The classic aggregators: exact answers, no privacy."""
 
+from .._types import RandomState, Scores
 from ..base import RankAggregator
 from ..channels import Exact
 from ..constraints import RANDOM_STATE
@@ -78,7 +79,7 @@ class PositionalRule(RankAggregator):
 
     parameter_checks: dict = {"scores": check_scores}
 
-    def __init__(self, scores="borda"):
+    def __init__(self, scores: Scores = "borda") -> None:
         self.scores = scores
 
     def _compose(self):
@@ -120,7 +121,7 @@ class KwikSort(RankAggregator):
 
     parameter_checks: dict = {**RANDOM_STATE}
 
-    def __init__(self, random_state=None):
+    def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
 
     def _compose(self):
@@ -170,9 +171,13 @@ class Kemeny(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+
     parameter_checks: dict = {**KemenyRule.parameter_checks}
 
-    def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
+    def __init__(
+        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
+    ) -> None:
         self.tolerance = tolerance
         self.work_limit = work_limit
         self.time_limit = time_limit
@@ -248,7 +253,7 @@ class BradleyTerry(RankAggregator):
 
     parameter_checks: dict = {**BradleyTerryRule.parameter_checks}
 
-    def __init__(self, ridge=0.01):
+    def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
     def _compose(self):

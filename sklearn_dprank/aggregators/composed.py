@@ -1,10 +1,11 @@
 """Aggregator: any channel with any rule, for what has no name of its own."""
 
+from .._types import RandomState, RuleName
 from ..base import RankAggregator
-from ..channels import Exact
+from ..channels import Channel, Exact
 from ..checks import check_made, shown
 from ..constraints import RANDOM_STATE
-from ..rules import RULE, SortByScore, resolve_rule
+from ..rules import RULE, Rule, SortByScore, resolve_rule
 
 
 def _check_channel(channel, name):
@@ -33,7 +34,16 @@ class Aggregator(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the channel promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
+    reports_accepted_ : int
+        How many reports, or answers, or shuffled messages, were counted.
+    reports_refused_ : dict of {str: int}
+        How many reports were left out, by reason; empty after `fit`.
+    local_epsilon_ : float
+        Local epsilon of one voter's messages together.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -44,6 +54,7 @@ class Aggregator(RankAggregator):
     .. rubric:: Privacy
 
     The channel's: see it.
+    What may be published, and what not: :ref:`may-be-published`.
 
     Examples
     --------
@@ -53,9 +64,16 @@ class Aggregator(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
     parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 
-    def __init__(self, channel=None, rule=None, random_state=None):
+    def __init__(
+        self, channel: Channel | None = None, rule: RuleName | Rule | None = None, random_state: RandomState = None
+    ) -> None:
         self.channel = channel
         self.rule = rule
         self.random_state = random_state

@@ -1,11 +1,14 @@
 """Aggregators that trust nobody and hear from each voter once."""
 
+from typing import Literal
+
+from .._types import Amount, Calibration, RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Local
 from ..checks import check_delta
 from ..constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
 from ..randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
-from ..rules import RULE, BradleyTerryRule, KwikSortRule, SortByScore, resolve_rule
+from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 
 
 def _pairwise_randomizer(name, n_queries, calibration, delta=None):
@@ -25,7 +28,7 @@ class LDPPairwise(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's whole report, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int or None, default=1
         Pairs that each voter answers, at epsilon / n_queries an answer; None is `LDPKwikSort`'s choice. Not
         read by randomizer="djw".
@@ -50,11 +53,14 @@ class LDPPairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -66,8 +72,8 @@ class LDPPairwise(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -86,6 +92,10 @@ class LDPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     parameter_checks: dict = {
         **EPSILON,
         "n_queries": COUNT_OR_NONE,
@@ -98,14 +108,14 @@ class LDPPairwise(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        n_queries=1,
-        randomizer="rr",
-        rule=None,
-        calibration="exact",
-        delta=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        n_queries: int | None = 1,
+        randomizer: Literal["rr", "laplace", "gaussian", "djw"] = "rr",
+        rule: RuleName | Rule | None = None,
+        calibration: Calibration = "exact",
+        delta: float | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
@@ -127,7 +137,7 @@ class LDPKwikSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's whole report, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int or None, default=None
         Pairs that each voter answers. None is the integer beside epsilon / 2 with the least published error.
     randomizer : {"rr", "laplace"}, default="rr"
@@ -144,7 +154,7 @@ class LDPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -160,8 +170,8 @@ class LDPKwikSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -179,6 +189,9 @@ class LDPKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     parameter_checks: dict = {
         **EPSILON,
         "n_queries": COUNT_OR_NONE,
@@ -187,7 +200,14 @@ class LDPKwikSort(RankAggregator):
         **RANDOM_STATE,
     }
 
-    def __init__(self, epsilon=1.0, n_queries=None, randomizer="rr", calibration="exact", random_state=None):
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        n_queries: int | None = None,
+        randomizer: Literal["rr", "laplace"] = "rr",
+        calibration: Calibration = "exact",
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
@@ -205,8 +225,7 @@ class LDPBorda(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of one voter's report, in nats. The best local mechanism from about 1.25 on; below,
-        `LDPPairwise`.
+        Privacy loss of all that one voter's device says, in nats.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -217,7 +236,7 @@ class LDPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each report promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -233,13 +252,14 @@ class LDPBorda(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
-    New here. Tied and partial ballots have shorter vectors; the device sends plus or minus the direction,
-    with probabilities that keep the sum unbiased, so every report is of a unit vector.
+    New here, and the best local mechanism from about epsilon = 1.25 on; below, `LDPPairwise`. Tied and partial ballots
+    have shorter vectors; the device sends plus or minus the direction, with probabilities that keep the sum unbiased,
+    so every report is of a unit vector.
 
     References
     ----------
@@ -252,9 +272,12 @@ class LDPBorda(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
 

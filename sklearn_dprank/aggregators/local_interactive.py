@@ -1,5 +1,6 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
+from .._types import Amount, RandomState
 from ..base import RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
 from ..constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
@@ -12,7 +13,7 @@ class LDPQuickSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all answers of one voter together, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_queries : int, default=1
         K: answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots of
         distinct voters, q = floor((m - 1) log2 m); beyond q comparisons, a coin.
@@ -26,7 +27,7 @@ class LDPQuickSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What all answers of one voter together promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -42,8 +43,8 @@ class LDPQuickSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     References
     ----------
@@ -56,9 +57,12 @@ class LDPQuickSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     parameter_checks: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, n_queries=1, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.random_state = random_state
@@ -73,7 +77,7 @@ class LDPGroupKwikSort(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all answers of one voter together, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -84,7 +88,7 @@ class LDPGroupKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What all answers of one voter together promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -102,8 +106,8 @@ class LDPGroupKwikSort(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -121,9 +125,13 @@ class LDPGroupKwikSort(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    optimal_gap_: float
+
     parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
 
@@ -137,9 +145,9 @@ class LDPAdaptivePairs(RankAggregator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of each voter's only answer, in nats.
+        Privacy loss of all that one voter's device says, in nats.
     n_rounds : int, default=4
-        Rounds; each asks its share of the voters.
+        Rounds; each asks its share of the voters, nobody twice.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -150,7 +158,7 @@ class LDPAdaptivePairs(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What each answer promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -166,8 +174,8 @@ class LDPAdaptivePairs(RankAggregator):
 
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator. Everything computed from reports may be
-    published; the score, computed from ballots, may not. A voter who reports again spends again.
+    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -180,9 +188,12 @@ class LDPAdaptivePairs(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+
     parameter_checks: dict = {**EPSILON, **taken_by(AdaptiveBradleyTerryRule, "n_rounds"), **RANDOM_STATE}
 
-    def __init__(self, epsilon=1.0, n_rounds=4, random_state=None):
+    def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.n_rounds = n_rounds
         self.random_state = random_state

@@ -1,10 +1,13 @@
 """Aggregators that trust a shuffler."""
 
+from typing import Literal
+
+from .._types import Amount, RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Shuffle
 from ..checks import check_epsilon
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
-from ..rules import RULE, BradleyTerryRule, HierarchicalRule, resolve_rule
+from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
 _LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
 
@@ -40,13 +43,16 @@ class ShufflePairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the shuffled release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
+    optimal_gap_ : float
+        With the Kemeny rule: certified bound on how much better another order could fit the noisy
+        margins, relative to the overruled ones; computed from the release alone.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -59,8 +65,8 @@ class ShufflePairwise(RankAggregator):
     Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of. Everything computed from shuffled messages may be
-    published; the score, computed from ballots, may not.
+    anybody, so keep `min_reports` to those you are sure of.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -78,6 +84,11 @@ class ShufflePairwise(RankAggregator):
     array([0, 1, 2])
     """
 
+    optimal_gap_: float
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -90,15 +101,15 @@ class ShufflePairwise(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
-        n_queries=1,
-        pairs="hidden",
-        rule=None,
-        local_epsilon=None,
-        min_reports=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_queries: int = 1,
+        pairs: Literal["hidden", "assigned"] = "hidden",
+        rule: RuleName | Rule | None = None,
+        local_epsilon: float | None = None,
+        min_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_queries = n_queries
@@ -138,7 +149,7 @@ class ShuffleHierarchical(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the shuffled release promises.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -157,8 +168,8 @@ class ShuffleHierarchical(RankAggregator):
     Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of. Everything computed from shuffled messages may be
-    published; the score, computed from ballots, may not.
+    anybody, so keep `min_reports` to those you are sure of.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: Remarks
 
@@ -178,6 +189,10 @@ class ShuffleHierarchical(RankAggregator):
     array([0, 1, 2])
     """
 
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -188,13 +203,13 @@ class ShuffleHierarchical(RankAggregator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
-        n_queries=1,
-        local_epsilon=None,
-        min_reports=None,
-        random_state=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_queries: int = 1,
+        local_epsilon: float | None = None,
+        min_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.n_queries = n_queries

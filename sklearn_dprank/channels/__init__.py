@@ -4,12 +4,13 @@ from .central import Central
 from .exact import Exact
 from .interactive import Interactive
 from .local import Local
-from .plan import Plan, Session
+from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .shuffle import Shuffle, balanced_design
 
 __all__ = [
     "Central",
+    "Channel",
     "Exact",
     "Groups",
     "Interactive",

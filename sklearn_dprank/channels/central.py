@@ -4,11 +4,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from sklearn.base import BaseEstimator
-
+from .._scikit_learn import BaseEstimator
+from .._types import Amount, Calibration, Neighboring, NoiseName
 from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
-from ..mechanisms import MECHANISMS, Calibrated
+from ..mechanisms import MECHANISMS, Calibrated, Mechanism
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
@@ -79,8 +79,14 @@ class Central(BaseEstimator):
     }
 
     def __init__(
-        self, epsilon=1.0, delta=0.0, noise="laplace", release=None, neighboring="add_remove", calibration="exact"
-    ):
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: NoiseName | Mechanism = "laplace",
+        release: Query | None = None,
+        neighboring: Neighboring = "add_remove",
+        calibration: Calibration = "exact",
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -88,7 +94,7 @@ class Central(BaseEstimator):
         self.neighboring = neighboring
         self.calibration = calibration
 
-    def plan(self, asks, n_items, n_voters=None):
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
         """Price the asks; the number of voters is not read, but where it is public ("replace") it may be warned of.
 
         Raises
@@ -103,7 +109,7 @@ class Central(BaseEstimator):
                 ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
         release = None
         if self.release is not None:
-            asks, release = self._released(asks, n_items)
+            asks, release = self._released(self.release, asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
         prices = {ask.query.kind: self._price(ask, epsilon * Fraction(ask.share), n_items) for ask in asks}
@@ -112,12 +118,12 @@ class Central(BaseEstimator):
         opening = partial(_CentralPoll, prices, release, self.neighboring)
         return Plan(guarantee, opening, needs=needs, prices=prices)
 
-    def _released(self, asks, n_items):
+    def _released(self, release, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
         for ask in asks:
-            if not ask.query.follows_from(self.release):
-                refuse(self, ask.query, f"release={self.release} does not determine it.")
-        release = self.release.covering([ask.query for ask in asks])
+            if not ask.query.follows_from(release):
+                refuse(self, ask.query, f"release={release} does not determine it.")
+        release = release.covering([ask.query for ask in asks])
         if len(asks) == 1:
             release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
         release.check(n_items)

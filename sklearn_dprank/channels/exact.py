@@ -2,9 +2,9 @@
 
 from warnings import warn
 
-from sklearn.base import BaseEstimator
-
+from .._scikit_learn import BaseEstimator
 from ..privacy.guarantee import PrivacyGuarantee
+from ..queries import Ask
 from .plan import Plan, Session, refuse
 
 
@@ -21,7 +21,7 @@ class Exact(BaseEstimator):
     not private
     """
 
-    def plan(self, asks, n_items, n_voters=None):
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
         """Return a plan that answers everything but a draw of an order.
 
         Raises

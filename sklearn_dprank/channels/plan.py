@@ -3,12 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks import check_number, check_whole
+from ..privacy.bits import Bits, BitSource
 from ..privacy.guarantee import PrivacyGuarantee
+from ..profile import Profile
+from ..queries import Ask, Publication, Query
+from ..rankings import Positions
 
 #: What devices that run here need of a Profile.
 POSITIONS = frozenset({"positions"})
@@ -27,14 +32,14 @@ class Session:
         Whether ties are broken by coins; by item index otherwise.
     """
 
-    def __init__(self, n_items, coins, *, fair_ties=True):
+    def __init__(self, n_items: int, coins: BitSource, *, fair_ties: bool = True) -> None:
         self.n_items = n_items
         self.coins = coins
         self._fair_ties = fair_ties
         #: What the channel publishes besides the consensus, by name.
         self.published: dict[str, Any] = {}
 
-    def answer(self, query):
+    def answer(self, query: Query) -> Any:
         """Return the answer to `query`.
 
         Raises
@@ -44,14 +49,14 @@ class Session:
         """
         raise NotImplementedError
 
-    def close(self):
+    def close(self) -> None:
         """Raise where what was heard carries no consensus; called when the rule has all its answers."""
 
-    def tie_break(self):
+    def tie_break(self) -> NDArray[np.intp]:
         """Return distinct priorities of the items, int, shape (n_items,); of tied items the smaller goes first."""
         return self.coins.permutation(self.n_items) if self._fair_ties else np.arange(self.n_items)
 
-    def tied_before(self, i, j):
+    def tied_before(self, i: int, j: int) -> bool:
         """Tell whether i goes before j when their margin is 0."""
         return bool(self.coins.integer(2)) if self._fair_ties else i < j
 
@@ -71,12 +76,12 @@ class PublishedSession(Session):
         What the channel publishes besides.
     """
 
-    def __init__(self, n_items, coins, publication, published):
+    def __init__(self, n_items: int, coins: BitSource, publication: Publication, published: dict[str, Any]) -> None:
         super().__init__(n_items, coins)
         self._publication = publication
         self.published = published
 
-    def answer(self, query):
+    def answer(self, query: Query) -> Any:
         return self._publication.derive(query)
 
 
@@ -87,7 +92,7 @@ class Poll(Protocol):
     is many. Polls can be pickled; what they keep for the next session, they forget then.
     """
 
-    def __call__(self, bits) -> Session: ...
+    def __call__(self, bits: Bits) -> Session: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,14 @@ class Plan:
     half: Any = None
 
 
-def check_asks(channel, asks):
+class Channel(Protocol):
+    """A trust model: it prices what a rule asks, from public inputs only."""
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
+        """Return the plan, or raise a `ValueError` that names both sides where rule and channel do not fit."""
+
+
+def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """Raise unless asks have whole numbers of answers and positive shares of at most the budget, one ask a kind.
 
     Raises
@@ -139,12 +151,12 @@ def check_asks(channel, asks):
             raise ValueError(f"the rule asks for {ask.query} twice; declare it once, for both.")
 
 
-def refuse(channel, query, remedy):
+def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
     """Raise the one error of a rule and a channel that do not fit, naming both sides."""
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
-def refuse_underived(channel, asks, released, remedy):
+def refuse_underived(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:
     """Raise unless everything asked follows from the one report of each voter."""
     for ask in asks:
         if not ask.query.follows_from(released):
@@ -153,7 +165,7 @@ def refuse_underived(channel, asks, released, remedy):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 
-def ballots_of(profile):
+def ballots_of(profile: Profile) -> Positions:
     """Return the ballots that simulated devices randomise.
 
     Raises

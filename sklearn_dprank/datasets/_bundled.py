@@ -2,10 +2,10 @@
 
 from importlib.resources import as_file, files
 
-from ._preflib import read_preflib
+from ._preflib import Bunch, read_preflib
 
 
-def load_hay_figure1():
+def load_hay_figure1() -> Bunch:
     """Load the example of Hay et al. (2017), Figure 1: 8 complete rankings of the items A to E.
 
     Returns

@@ -3,12 +3,16 @@
 from math import expm1, log
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._types import RandomState
 from ..checks import check_number, check_whole
 from ._random import as_generator
 
 
-def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
+def make_mallows(
+    n_voters: int, n_items: int, phi: float, *, center: ArrayLike | None = None, random_state: RandomState = None
+) -> NDArray[np.int64]:
     """Draw rankings from Mallows' model, by repeated insertion.
 
     A ranking at Kendall tau distance d from the centre has probability proportional to ``phi ** d``.
@@ -68,7 +72,7 @@ def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
     check_whole(n_items, "n_items")
     check_number(phi, "phi", least=0, most=1)
     rng = as_generator(random_state)
-    center = rng.permutation(n_items) if center is None else _check_center(center, n_items)
+    places = rng.permutation(n_items) if center is None else _check_center(center, n_items)
 
     # One row a place of the centre, one column a voter: every step is a few passes over short rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
@@ -76,7 +80,7 @@ def make_mallows(n_voters, n_items, phi, *, center=None, random_state=None):
         earlier = positions[:place]
         positions[place] = place - _overtaken(place, float(phi), n_voters, rng)
         earlier += earlier >= positions[place]
-    return positions[center].T.astype(np.int64, order="C")
+    return positions[places].T.astype(np.int64, order="C")
 
 
 def _overtaken(n_earlier, phi, size, rng):

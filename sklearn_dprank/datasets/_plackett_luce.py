@@ -1,12 +1,16 @@
 """The Plackett-Luce model: rankings drawn item by item, in proportion to weights."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._types import RandomState
 from ..checks import check_whole
 from ._random import as_generator
 
 
-def make_plackett_luce(n_voters, n_items, weights=None, *, random_state=None):
+def make_plackett_luce(
+    n_voters: int, n_items: int, weights: ArrayLike | None = None, *, random_state: RandomState = None
+) -> NDArray[np.int64]:
     """Draw rankings from the Plackett-Luce model, by Gumbel keys.
 
     A voter picks the best item with probability proportional to its weight, then the next one among

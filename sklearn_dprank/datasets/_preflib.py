@@ -4,18 +4,35 @@ import os
 import re
 from array import array
 from contextlib import closing
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import Bunch
+from numpy.typing import NDArray
 
+from .._scikit_learn import MYPY
 from ..checks import check_choice
 from ..profile import Profile
 from ._preflib_header import BALLOT, check_totals, item_names, kind_of_orders, number_of_items, numbered_lines, opened
 
+if MYPY:
+
+    class Bunch(dict[str, Any]):
+        """scikit-learn's, with the types of what it holds."""
+
+        data: NDArray[Any]
+        item_names: list[str]
+        counts: NDArray[np.int64]
+        profile: Profile
+
+else:
+    from sklearn.utils import Bunch
+
 _GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 
 
-def read_preflib(path, unranked=None):
+def read_preflib(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], unranked: Literal["no_opinion", "last"] | None = None
+) -> Bunch:
     r"""Read rankings from a PrefLib file (soc, soi, toc or toi).
 
     Parameters

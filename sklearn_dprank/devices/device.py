@@ -6,17 +6,23 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike
 
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import interactive, shuffled
 from .ballots import read_ballot
-from .halves import HALVES, checked, voter_half
+from .halves import HALVES, ReportHalf, checked, voter_half
 from .protocol import RefusedProtocol, digest, is_whole
+
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._types import RandomState
 
 
 class Device:
@@ -69,7 +75,14 @@ class Device:
     True
     """
 
-    def __init__(self, protocol, *, max_epsilon=None, random_state=None, half=None):
+    def __init__(
+        self,
+        protocol: dict[str, Any],
+        *,
+        max_epsilon: float | None = None,
+        random_state: "RandomState" = None,
+        half: ReportHalf | None = None,
+    ) -> None:
         limit = _limit(max_epsilon)
         self._protocol = checked(protocol, half)
         self._half = voter_half(self._protocol, half)
@@ -82,19 +95,19 @@ class Device:
                 "of this device's owner."
             )
         self._random_state = random_state
-        self._bits = None
-        self._ballot = None  # SHA-256 of what the ballot says
+        self._bits: Bits | None = None
+        self._ballot: str | None = None  # SHA-256 of what the ballot says
         # Replaced as a whole, so that a fork never sees half of it.
         self._said: Mapping[str, str] = MappingProxyType({})
-        self._home = os.getpid()
+        self._home: int | None = os.getpid()
         self._lock = threading.Lock()
 
     @property
-    def protocol(self):
+    def protocol(self) -> dict[str, Any]:
         """A copy of the protocol that this device follows."""
         return json.loads(json.dumps(self._protocol))
 
-    def report(self, ballot, pairs=None):
+    def report(self, ballot: ArrayLike, pairs: Sequence[Sequence[int]] | None = None) -> Any:
         """Randomise the ballot, once.
 
         Parameters
@@ -126,7 +139,7 @@ class Device:
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
         return self._say("report", ballot, self._reported)
 
-    def answer(self, question, ballot):
+    def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> dict[str, Any]:
         """Answer one question about this voter's ballot.
 
         Parameters
@@ -194,7 +207,7 @@ class Device:
             )
         return json.loads(self._said[what])
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Return the device as text, with what it has said: as secret as the ballot.
 
         Returns
@@ -208,7 +221,7 @@ class Device:
         return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
 
     @classmethod
-    def from_json(cls, text, *, half=None):
+    def from_json(cls, text: str, *, half: ReportHalf | None = None) -> Self:
         """Return the device that `to_json` was called on, to go on in its place.
 
         Parameters

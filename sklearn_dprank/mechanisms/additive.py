@@ -3,15 +3,19 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
+from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
+from ..privacy.bits import BitSource
 from ..privacy.calibration import gaussian_sigma
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
+from ..queries import Query, Sensitivity
+from .base import Sampler
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
@@ -25,7 +29,7 @@ class _Noisy:
     noise: Any
     vector: Any
 
-    def draw(self, bits):
+    def draw(self, bits: BitSource) -> NDArray[Any]:
         """Return the vector with fresh noise."""
         return self.noise.added(self.vector, bits)
 
@@ -33,7 +37,7 @@ class _Noisy:
 class _Noise:
     """Base of calibrated noises."""
 
-    def sampler(self, query, vector):
+    def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws noisy vectors."""
         return _Noisy(self, vector)
 
@@ -46,7 +50,7 @@ class LaplaceNoise(_Noise):
     arithmetic = "exact"
     how = "discrete Laplace noise"
 
-    def added(self, vector, bits):
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, drawn block by block."""
         if len(vector) <= _BLOCK:
             return vector + discrete_laplace(self.rate, len(vector), bits)
@@ -65,7 +69,7 @@ class GaussianNoise(_Noise):
     arithmetic = "exact"
     how = "rounded Gaussian noise"
 
-    def added(self, vector, bits):
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
         return rounded_gaussian(vector, self.sigma, bits)
 
@@ -83,7 +87,7 @@ class KNormNoise(_Noise):
     arithmetic = "double precision K-norm sampler; only the order is released"
     how = "K-norm noise"
 
-    def added(self, vector, bits):
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return net wins that have the noisy order and nothing else of the noisy values."""
         n_items = len(vector)
         # The sampler speaks centred Borda scores; net wins are twice as wide.
@@ -105,16 +109,24 @@ class Laplace(BaseEstimator):
     LaplaceNoise(rate=Fraction(1, 8))
     """
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
     has_published_scale = True
 
-    def refusal(self, query, n_items):
+    def refusal(self, query: Query, n_items: int) -> str:
         """Refuse nothing."""
         return ""
 
-    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+    def calibrated(
+        self,
+        query: Query | None,
+        sensitivity: Sensitivity,
+        n_items: int,
+        epsilon: Fraction,
+        delta: float,
+        times: int = 1,
+    ) -> LaplaceNoise:
         """Return the noise: rate epsilon / (times l1), rounded down to a ratio of small integers.
 
         Raises
@@ -138,16 +150,18 @@ class Gaussian(BaseEstimator):
     `times` answers are one answer of sqrt(times) the sensitivity.
     """
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = False
     adds_up = True
     has_published_scale = False
 
-    def refusal(self, query, n_items):
+    def refusal(self, query: Query, n_items: int) -> str:
         """Refuse nothing."""
         return ""
 
-    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+    def calibrated(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+    ) -> GaussianNoise:
         """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
         # Up by one ulp twice: the square root and the fraction's conversion each round.
         l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
@@ -157,17 +171,19 @@ class Gaussian(BaseEstimator):
 class KNorm(BaseEstimator):
     """K-norm noise, by the gauge of the permutohedron: for net wins, of which it releases the order only."""
 
-    answers_with = "vector"
+    answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
     has_published_scale = False
 
-    def refusal(self, query, n_items):
+    def refusal(self, query: Query, n_items: int) -> str:
         """Refuse what has no gauge."""
         if query.sensitivity(n_items, "add_remove").gauge is not None:
             return ""
         return "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'."
 
-    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+    def calibrated(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+    ) -> KNormNoise:
         """Return the noise: answers share epsilon evenly."""
-        return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))
+        return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused

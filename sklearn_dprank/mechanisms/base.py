@@ -1,12 +1,18 @@
 """What a curator's mechanism is: before it is calibrated, calibrated, and about to draw one answer."""
 
-from typing import Literal, Protocol
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+from numpy.typing import NDArray
+
+from ..privacy.bits import BitSource
+from ..queries import Query, Sensitivity
 
 
 class Sampler(Protocol):
     """Draws one private answer about one set of ballots, again and again if it is asked to."""
 
-    def draw(self, bits):
+    def draw(self, bits: BitSource) -> NDArray[Any]:
         """Return one answer."""
 
 
@@ -24,7 +30,7 @@ class Calibrated(Protocol):
     how: str
     arithmetic: str
 
-    def sampler(self, query, vector) -> Sampler:
+    def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws answers to a query from its exact vector."""
 
 
@@ -48,10 +54,12 @@ class Mechanism(Protocol):
     adds_up: bool
     has_published_scale: bool
 
-    def refusal(self, query, n_items) -> str:
+    def refusal(self, query: Query, n_items: int) -> str:
         """Return what to use instead where it cannot answer this query, or "" where it can; by public inputs only."""
 
-    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times) -> Calibrated:
+    def calibrated(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int
+    ) -> Calibrated:
         """Return the mechanism whose `times` adaptive answers are (epsilon, delta)-differentially private together.
 
         Parameters

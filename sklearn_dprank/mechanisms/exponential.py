@@ -4,11 +4,16 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Literal
 
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
+from .._scikit_learn import BaseEstimator
+from .._types import OrderSampler
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
+from ..queries import Sensitivity
+from .base import Sampler
 
 _MOST_VOTERS = 2**31  # for whom rounding is bounded
 
@@ -33,7 +38,7 @@ class ExponentialNoise:
     how = "exponential mechanism, exact sampler,"
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
-    def sampler(self, query, vector):
+    def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return what draws orders; a table, where there is one, is made here, once."""
         n_items = math.isqrt(len(vector))
         return query.sampler(vector.reshape(n_items, n_items), self.rate, self.choice, _clock if self.verbose else None)
@@ -60,20 +65,22 @@ class Exponential(BaseEstimator):
     epsilon = 2 (central, add_remove)
     """
 
-    answers_with = "order"
+    answers_with: Literal["vector", "order"] = "order"
     pure = True
     adds_up = False
     has_published_scale = False
 
-    def __init__(self, sampler="auto", verbose=False):
+    def __init__(self, sampler: OrderSampler = "auto", verbose: bool = False) -> None:
         self.sampler = sampler
         self.verbose = verbose
 
-    def refusal(self, query, n_items):
+    def refusal(self, query: Any, n_items: int) -> str:
         """Refuse a sampler that cannot draw by this query's cost."""
         return query.sampler_refusal(self.sampler, n_items)
 
-    def calibrated(self, query, sensitivity, n_items, epsilon, delta, times=1):
+    def calibrated(
+        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+    ) -> ExponentialNoise:
         """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
 
         Raises

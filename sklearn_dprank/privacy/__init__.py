@@ -23,16 +23,17 @@ __all__ = [
 ]
 
 # Loaded when first used: a voter's device imports `bits` and `ledger`, and has no need of SciPy.
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "BudgetExhausted": "ledger",
-        "Ledger": "ledger",
-        "PrivacyGuarantee": "guarantee",
-        "UnsoundAmplificationWarning": "amplification",
-        "gaussian_sigma": "calibration",
-        "guarantee_of": "owed",
-        "shuffle_amplification": "amplification",
-        "shuffle_local_epsilon": "amplification",
-    },
-)
+if not TYPE_CHECKING:  # a checker would take every name for one of the package's
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "BudgetExhausted": "ledger",
+            "Ledger": "ledger",
+            "PrivacyGuarantee": "guarantee",
+            "UnsoundAmplificationWarning": "amplification",
+            "gaussian_sigma": "calibration",
+            "guarantee_of": "owed",
+            "shuffle_amplification": "amplification",
+            "shuffle_local_epsilon": "amplification",
+        },
+    )

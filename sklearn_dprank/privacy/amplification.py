@@ -9,6 +9,7 @@ import warnings
 
 from scipy.optimize import brentq
 
+from .._types import ShuffleMethod
 from ..checks import check_choice, check_number, check_whole, probability
 from ._shuffle_bounds import (
     MAX_EXACT,
@@ -29,7 +30,9 @@ class UnsoundAmplificationWarning(UserWarning):
     """A published amplification claim is reproduced although it is false."""
 
 
-def shuffle_amplification(local_epsilon, n_messages, delta, method="blanket"):
+def shuffle_amplification(
+    local_epsilon: float, n_messages: int, delta: float, method: ShuffleMethod = "blanket"
+) -> float:
     """Return the central epsilon of one shuffle of locally private messages.
 
     Parameters
@@ -106,7 +109,7 @@ def shuffle_amplification(local_epsilon, n_messages, delta, method="blanket"):
     return smallest_epsilon(_CURVES[method](local_epsilon, n_messages), local_epsilon, delta)
 
 
-def shuffle_local_epsilon(epsilon, n_messages, delta, method="blanket"):
+def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method: ShuffleMethod = "blanket") -> float:
     """Return the largest local epsilon whose shuffle is (epsilon, delta)-private.
 
     The inverse of `shuffle_amplification`.

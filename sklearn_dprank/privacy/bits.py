@@ -2,9 +2,13 @@
 
 import os
 import weakref
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._types import RandomState
 
 from ..checks import check_random_state
 from .draws import BitSource
@@ -28,7 +32,7 @@ class SecureBits(BitSource):
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words
 
-    def _read(self, size):
+    def _read(self, size: int) -> NDArray[np.uint64]:
         return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
 
 
@@ -47,13 +51,13 @@ class SeededBits(BitSource):
         Which child of `seed` to read, as its ``spawn`` numbers them; None is `seed` itself.
     """
 
-    def __init__(self, seed, child=None):
+    def __init__(self, seed: "int | np.random.SeedSequence", child: int | None = None) -> None:
         super().__init__()
         self._seed = seed
         self._child = child
         self._bits: np.random.Philox | None = None
 
-    def _read(self, size):
+    def _read(self, size: int) -> NDArray[np.uint64]:
         if self._bits is None:  # opened when first read: most fits leave a stream unused, and opening is dear
             seed = self._seed
             if self._child is not None:
@@ -84,7 +88,7 @@ class Bits(NamedTuple):
     certified: bool
 
     @classmethod
-    def from_random_state(cls, random_state):
+    def from_random_state(cls, random_state: "RandomState") -> Self:
         """Open the streams of one fit.
 
         Parameters
@@ -103,7 +107,7 @@ class Bits(NamedTuple):
         return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=False)
 
 
-def seed_sequence(random_state):
+def seed_sequence(random_state: "RandomState") -> "np.random.SeedSequence":
     """Return the SeedSequence that `random_state` stands for; None takes fresh system entropy."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.Generator):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, ndtr
 
+from .._types import GaussianConstant
 from ..checks import check_choice, check_number, positive
 from ._search import smallest
 
@@ -17,7 +18,7 @@ _SLACK = 1e-10  # relative; far above the rounding errors of `gaussian_delta`
 _CLASSICAL = {"dwork_roth": 1.25, "dwork_2006": 0.8, "two": 2.0}
 
 
-def gaussian_delta(epsilon, sigma, sensitivity=1.0):
+def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the exact delta of Gaussian noise at `epsilon`.
 
     Parameters
@@ -67,7 +68,7 @@ def gaussian_delta(epsilon, sigma, sensitivity=1.0):
     return float(density * r / 2 * np.sum(_WEIGHTS * (1 - grid * _mills(grid))))
 
 
-def gaussian_sigma(epsilon, delta, sensitivity=1.0):
+def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest standard deviation that makes Gaussian noise (epsilon, delta)-private.
 
     Parameters
@@ -106,7 +107,7 @@ def gaussian_sigma(epsilon, delta, sensitivity=1.0):
     return enough * float(sensitivity) * (1 + 2.0**-50)
 
 
-def gaussian_epsilon(delta, sigma, sensitivity=1.0):
+def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the smallest epsilon of Gaussian noise at `delta`.
 
     It states what a published calibration really gives.
@@ -144,7 +145,12 @@ def gaussian_epsilon(delta, sigma, sensitivity=1.0):
     return 0.0 if private(0.0) else smallest(private)
 
 
-def classical_gaussian_sigma(epsilon, delta, sensitivity=1.0, constant="dwork_roth"):
+def classical_gaussian_sigma(
+    epsilon: float,
+    delta: float,
+    sensitivity: float = 1.0,
+    constant: GaussianConstant = "dwork_roth",
+) -> float:
     """Return the standard deviation that the papers print: sensitivity sqrt(2 ln(c / delta)) / epsilon.
 
     Parameters

@@ -1,8 +1,10 @@
 """What is drawn from a stream of uniform 64-bit words, wherever they come from: integers, coins, orders, doubles."""
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
 _ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
@@ -23,10 +25,10 @@ class BitSource:
         """Deal none of the words that are kept ready."""
         self._buffer, self._used = _EMPTY, 0  # the words, and how many of them have been dealt
 
-    def _read(self, size):
+    def _read(self, size: int) -> NDArray[np.uint64]:
         raise NotImplementedError
 
-    def words(self, size):
+    def words(self, size: int) -> NDArray[np.uint64]:
         """Return `size` independent uniform words, as an array of uint64."""
         if size > _BUFFER // 8:
             return self._read(size)
@@ -36,7 +38,7 @@ class BitSource:
         self._used += size
         return self._buffer[start : self._used]
 
-    def integers(self, bound, size):
+    def integers(self, bound: int | NDArray[Any], size: int) -> NDArray[np.int64]:
         """Return `size` integers exactly uniform on 0, ..., bound - 1, as int64.
 
         Parameters
@@ -73,7 +75,7 @@ class BitSource:
             retry = retry[again >= limit]
         return out.view(np.int64)
 
-    def integer(self, bound):
+    def integer(self, bound: int) -> int:
         """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
         if not 1 <= bound <= 2**64:
             raise ValueError(f"bound must lie between 1 and 2**64, got {bound}.")
@@ -88,16 +90,16 @@ class BitSource:
             if draw < bound:
                 return draw
 
-    def coins(self, size):
+    def coins(self, size: int) -> NDArray[np.bool_]:
         """Return `size` fair coins as booleans."""
         packed = self.words(-(-size // 64)).view(np.uint8)
         return np.unpackbits(packed, count=size).view(bool)
 
-    def uniform(self, size):
+    def uniform(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` doubles uniform on a grid of 2**52 points inside the open interval (0, 1)."""
         return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
 
-    def deep_uniform(self, size):
+    def deep_uniform(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` doubles uniform in (0, 1) with the relative precision of a double, however small.
 
         The grid of `uniform` ends at 2**-53, so that what has a smaller chance never comes. Here a small number
@@ -113,13 +115,13 @@ class BitSource:
             out[row] = max(digits / (1 << length), 2.0**-1000)
         return out
 
-    def longer(self, digits, length=63):
+    def longer(self, digits: int, length: int = 63) -> tuple[int, int]:
         """Return (digits, length) of a uniform number in (0, 1): its bits go on until 54 of them are significant."""
         while digits < 2**53 and length < _ENOUGH:
             digits, length = digits << 64 | self.integer(2**64), length + 64
         return max(digits, 1), length
 
-    def log_uniform(self, size):
+    def log_uniform(self, size: int) -> NDArray[np.floating[Any]]:
         """Return the logs of `size` numbers uniform in (0, 1): there is no least one."""
         leads = self.words(size) >> np.uint64(1)
         out = np.log(np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53))
@@ -127,7 +129,7 @@ class BitSource:
             out[row] = self._log(int(leads[row]))
         return out
 
-    def one_log_uniform(self):
+    def one_log_uniform(self) -> float:
         """Return what ``log_uniform(1)`` holds, as a float."""
         lead = self.integer(2**64) >> 1
         return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53)) if lead >= 2**53 else self._log(lead)
@@ -136,7 +138,7 @@ class BitSource:
         digits, length = self.longer(lead)
         return math.log(digits) - length * math.log(2)
 
-    def normal(self, size):
+    def normal(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` standard normal doubles, by inversion from either tail."""
         from scipy.special import ndtri  # here, so that a voter's device, which has no need of it, loads no SciPy
 
@@ -144,15 +146,15 @@ class BitSource:
         lower = ndtri(self._deep(words >> np.uint64(1)) / 2)
         return np.where(words & np.uint64(1), -lower, lower)
 
-    def exponential(self, size):
+    def exponential(self, size: int) -> NDArray[np.floating[Any]]:
         """Return `size` standard exponential doubles, by inversion."""
         return -np.log(self.deep_uniform(size))
 
-    def bernoulli(self, probability, size):
+    def bernoulli(self, probability: float, size: int) -> NDArray[np.bool_]:
         """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
         return self.uniform(size) < probability
 
-    def permutation(self, n):
+    def permutation(self, n: int) -> NDArray[np.intp]:
         """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
         while True:
             keys = self.words(n)
@@ -160,7 +162,7 @@ class BitSource:
             if np.all(keys[order[1:]] != keys[order[:-1]]):
                 return order
 
-    def permutations(self, rows, n):
+    def permutations(self, rows: int, n: int) -> NDArray[Any]:
         """Return `rows` independent, exactly uniform permutations, shape (rows, n), in the smallest unsigned dtype.
 
         How many words that takes is a matter of chance, and of nothing else.

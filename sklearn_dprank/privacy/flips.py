@@ -16,7 +16,7 @@ _GRID = 2.0**52  # `BitSource.bernoulli` draws multiples of 1 / _GRID exactly
 _ULPS = 2.0**-50  # covers the rounding of a few elementary functions
 
 
-def flip_probability(epsilon):
+def flip_probability(epsilon: float) -> float:
     """Return the flip probability of binary randomized response, 1 / (1 + e^epsilon).
 
     Parameters
@@ -44,7 +44,7 @@ def flip_probability(epsilon):
     return _on_grid(expit(-epsilon))
 
 
-def flip_epsilon(flip):
+def flip_epsilon(flip: float) -> float:
     """Return the exact epsilon of binary randomized response, ln((1 - flip) / flip).
 
     Parameters
@@ -71,7 +71,7 @@ def flip_epsilon(flip):
     return 2 * math.atanh(1 - 2 * flip) * (1 + _ULPS) if flip > 0.1 else math.log((1 - flip) / flip) * (1 + _ULPS)
 
 
-def thresholded_gaussian_flip(sigma):
+def thresholded_gaussian_flip(sigma: float) -> float:
     """Return the flip probability of 1[bit + N(0, sigma^2) > 1/2], which is Phi(-1 / (2 sigma)).
 
     Parameters
@@ -99,7 +99,7 @@ def thresholded_gaussian_flip(sigma):
     return _on_grid(ndtr(-0.5 / sigma))
 
 
-def thresholded_gaussian_epsilon(sigma):
+def thresholded_gaussian_epsilon(sigma: float) -> float:
     """Return the exact, pure epsilon of 1[bit + N(0, sigma^2) > 1/2].
 
     Parameters
@@ -136,7 +136,7 @@ def thresholded_gaussian_epsilon(sigma):
     return logit * (1 + _ULPS)
 
 
-def thresholded_gaussian_sigma(epsilon):
+def thresholded_gaussian_sigma(epsilon: float) -> float:
     """Return the sigma at which 1[bit + N(0, sigma^2) > 1/2] has exactly this pure epsilon.
 
     Parameters
@@ -164,7 +164,7 @@ def thresholded_gaussian_sigma(epsilon):
     return smallest(lambda sigma: thresholded_gaussian_epsilon(sigma) <= epsilon, -0.5 / float(ndtri(expit(-epsilon))))
 
 
-def thresholded_laplace_flip(scale):
+def thresholded_laplace_flip(scale: float) -> float:
     """Return the flip probability of 1[bit + Laplace(scale) > 1/2], which is e^(-1 / (2 scale)) / 2.
 
     Parameters
@@ -192,7 +192,7 @@ def thresholded_laplace_flip(scale):
     return _on_grid(math.exp(-0.5 / scale) / 2)
 
 
-def thresholded_laplace_epsilon(scale):
+def thresholded_laplace_epsilon(scale: float) -> float:
     """Return the exact epsilon of 1[bit + Laplace(scale) > 1/2].
 
     Parameters
@@ -227,7 +227,7 @@ def thresholded_laplace_epsilon(scale):
     return logit * (1 + _ULPS)
 
 
-def thresholded_laplace_scale(epsilon):
+def thresholded_laplace_scale(epsilon: float) -> float:
     """Return the scale at which 1[bit + Laplace(scale) > 1/2] has exactly this epsilon.
 
     Parameters

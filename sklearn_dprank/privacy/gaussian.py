@@ -11,16 +11,18 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from ..checks import positive
+from .bits import BitSource
 
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
 _FINE = 30  # bits of a standard deviation in units of the grid, at most
 _TRUST = 2.0**-44  # relative error of `ndtri` and of the products here, with some bits to spare
 
 
-def rounded_gaussian(values, sigma, bits):
+def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArray[np.int64]:
     """Return round(N(values, sigma**2)), independently for each value, exactly.
 
     Rounding post-processes the Gaussian mechanism, so the analytic calibration holds as it is

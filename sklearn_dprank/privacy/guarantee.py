@@ -1,9 +1,10 @@
 """What a release promises, as frozen data."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..checks import check_neighboring, check_number
 from .rounding import rounded_up, sum_up
@@ -100,7 +101,7 @@ class PrivacyGuarantee:
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
 
     @property
-    def parties(self):
+    def parties(self) -> tuple[str, ...]:
         """Who must be trusted, as a tuple of str; empty where it is nobody.
 
         Examples
@@ -114,12 +115,12 @@ class PrivacyGuarantee:
         return tuple(party for name in self.trust.split(_AND) for party in TRUST[name].parties)
 
     @classmethod
-    def nothing(cls, how="exact statistics"):
+    def nothing(cls, how: str = "exact statistics") -> Self:
         """Return the guarantee of a release that protects nobody."""
         return cls(math.inf, 0.0, "none", "add_remove", how)
 
     @classmethod
-    def compose(cls, guarantees):
+    def compose(cls, guarantees: Iterable["PrivacyGuarantee"]) -> Self:
         """Return what holds if everything in `guarantees` is released (basic composition).
 
         Parameters
@@ -165,11 +166,11 @@ class PrivacyGuarantee:
             unit=units.pop(),
         )
 
-    def simulated(self, certified):
+    def simulated(self, certified: bool) -> Self:
         """Return the same promise, uncertified unless `certified`."""
         return replace(self, certified=self.certified and certified)
 
-    def under_replace(self):
+    def under_replace(self) -> Self:
         """Return what holds when one ballot is replaced: it is removed, and another is added.
 
         Group privacy for two steps: 2 epsilon, and delta times 1 + e^epsilon, both rounded up.
@@ -188,7 +189,7 @@ class PrivacyGuarantee:
             delta = min(1.0, rounded_up(Fraction(self.delta) * (1 + Fraction(growth))))
         return replace(self, epsilon=2 * self.epsilon, delta=delta, neighboring="replace")
 
-    def __str__(self):
+    def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return "not private"
         delta = f", delta = {self.delta:g}" if self.delta else ""

@@ -1,5 +1,6 @@
 """The budget of one release, in exact fractions."""
 
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
 
@@ -26,16 +27,16 @@ class Ledger:
     sklearn_dprank.privacy.ledger.BudgetExhausted: all 2 answers planned for 'margin' are given.
     """
 
-    def __init__(self, allowance):
+    def __init__(self, allowance: Mapping[Hashable, tuple[int, Fraction]]) -> None:
         self._allowance = dict(allowance)
         self._given = dict.fromkeys(self._allowance, 0)
 
     @property
-    def spent(self):
+    def spent(self) -> Fraction:
         """What the answers given so far cost, as a Fraction."""
         return sum((self._given[kind] * Fraction(price) for kind, (_, price) in self._allowance.items()), Fraction(0))
 
-    def charge(self, kind):
+    def charge(self, kind: Hashable) -> None:
         """Pay for one answer of `kind`, before it is computed.
 
         Raises

@@ -9,8 +9,10 @@ from fractions import Fraction
 from math import factorial, inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks import positive
+from .bits import BitSource
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1
@@ -20,7 +22,7 @@ _STEPS = _LADDER.tolist()
 _SCALAR = 8  # below this many draws a plain loop beats the arrays
 
 
-def round_down(x, limit=2**31):
+def round_down(x: float | Fraction, limit: int = 2**31) -> Fraction:
     """Return the largest fraction p/q <= x with p and q below `limit`.
 
     A privacy parameter must become a ratio of small integers before an exact sampler can use it,
@@ -85,7 +87,7 @@ def _steps(start, stride, limit):
     return min((limit - 1 - a) // b if b else inf for a, b in zip(start, stride, strict=True))
 
 
-def discrete_laplace(rate, size, bits):
+def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     """Draw integers x with probability proportional to exp(-rate |x|), exactly.
 
     Added to an integer statistic that one voter moves by at most `sensitivity` in the L1 norm, it

@@ -14,7 +14,7 @@ _SEARCH = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
 _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
 
 
-def guarantee_of(estimator, *, declared=True):
+def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     """Return what a fitted estimator, pipeline or search promises the voters whose ballots its `fit` was given.
 
     Parameters

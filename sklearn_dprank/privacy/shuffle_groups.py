@@ -6,12 +6,15 @@ theirs privately, among all. Sizes are public and fixed before anyone randomises
 
 import math
 
+from .._types import ShuffleMethod
 from ..checks import at_least_two, check_whole
 from ._shuffle_bounds import blanket_curve
 from .amplification import check_local, check_shuffle, shuffle_amplification, shuffle_local_epsilon, smallest_epsilon
 
 
-def composed_shuffle_epsilon(local_epsilon, n_messages, delta, n_shuffles, method="blanket"):
+def composed_shuffle_epsilon(
+    local_epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
+) -> float:
     """Return the central epsilon of a voter's answers in several shuffles.
 
     K answers are K messages in K shuffles of `n_messages` each; every shuffle is taken at
@@ -51,7 +54,9 @@ def composed_shuffle_epsilon(local_epsilon, n_messages, delta, n_shuffles, metho
     return each if n_shuffles == 1 else n_shuffles * each * (1 + 2.0**-52)
 
 
-def composed_local_epsilon(epsilon, n_messages, delta, n_shuffles, method="blanket"):
+def composed_local_epsilon(
+    epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
+) -> float:
     """Return the largest epsilon of each message for a total, the inverse of `composed_shuffle_epsilon`.
 
     Parameters
@@ -82,7 +87,7 @@ def composed_local_epsilon(epsilon, n_messages, delta, n_shuffles, method="blank
     return shuffle_local_epsilon(each, n_messages, delta / n_shuffles, method)
 
 
-def balanced_group_size(n_voters, n_items, n_queries=1):
+def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:
     """Return how many voters answer each pair in a balanced design.
 
     Parameters
@@ -116,7 +121,7 @@ def balanced_group_size(n_voters, n_items, n_queries=1):
     return n_voters * n_queries // math.comb(n_items, 2)
 
 
-def random_group_epsilon(local_epsilon, n_voters, n_items, delta):
+def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delta: float) -> float:
     """Return the central epsilon when each voter is assigned one pair at random, unbalanced.
 
     The size of a voter's group is 1 + Bin(n - 1, 1 / C(m, 2)) and delta is its mean over the

@@ -1,8 +1,13 @@
 """What a query is: what it asks, how far one ballot moves the answer, and what it follows from."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from numpy.typing import NDArray
+
+from .._types import Neighboring
 
 
 class Sensitivity(NamedTuple):
@@ -22,7 +27,7 @@ class Sensitivity(NamedTuple):
     l2_squared: Fraction
     gauge: int | None = None
 
-    def within(self, other):
+    def within(self, other: "Sensitivity") -> bool:
         """Tell whether noise for a statistic of sensitivity `other` covers one of this sensitivity.
 
         Examples
@@ -72,7 +77,7 @@ class Query:
         return ()
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         """Return a few queries of this class that differ in what matters to the sensitivity.
 
         Every query that states a sensitivity has them: it is proved by brute force on each example, over all weak and
@@ -89,7 +94,7 @@ class Query:
         """
         raise NotImplementedError(f"{cls.__name__} needs examples for the proof of its sensitivity.")
 
-    def check(self, n_items):
+    def check(self, n_items: int) -> None:
         """Refuse what cannot be computed, by looking at public parameters only.
 
         Raises
@@ -98,7 +103,7 @@ class Query:
             If there are too many items.
         """
 
-    def warn_of_few(self, n_items, said):
+    def warn_of_few(self, n_items: int, said: float) -> None:
         """Warn where too few voters make the answer useless; for where their number is public.
 
         Parameters
@@ -109,7 +114,7 @@ class Query:
             Number of voters times the epsilon of the answers.
         """
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         """Return the exact integer statistic, int64, shape (k,).
 
         Parameters
@@ -122,7 +127,7 @@ class Query:
         raise NotImplementedError
 
     @property
-    def kind(self):
+    def kind(self) -> Any:
         """What a rule declares when it asks for this query, hashable: the query itself, or its type.
 
         It is the type where a rule cannot know beforehand which of them it will ask. A query is then answered at
@@ -131,46 +136,46 @@ class Query:
         return self
 
     @property
-    def meaning(self):
+    def meaning(self) -> "Query":
         """The query that this one answers, where it is another way to the same answer."""
         return self
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         """Shape a (possibly noisy) vector into the answer that rules read."""
         return vector
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         """Return the `Sensitivity` under "add_remove" or "replace"."""
         raise NotImplementedError
 
-    def published_l1(self, n_items):
+    def published_l1(self, n_items: int) -> int | None:
         """Return the l1 sensitivity that the paper prints, or None; for ``calibration="published"``."""
         return None
 
-    def step(self, source, answer):
+    def step(self, source: "Query", answer: Any) -> Any:
         """Return this query's answer from the answer to one of its ``steps``."""
         raise NotImplementedError
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Iterable[tuple[int, int]] | None:
         """Return the pairs (i, j) that voters are asked about who answer for themselves; None where they cannot be.
 
         Each is asked about one of them. `counted` is the answer to what they say.
         """
         return None
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         """Return the answer from a tuple of `Tallies` of voters who were asked what this query is `about`."""
         raise NotImplementedError
 
-    def follows_from(self, released):
+    def follows_from(self, released: "Query") -> bool:
         """Tell whether the answer follows from the answer to `released` (public; types only)."""
         return self == released or any(step.follows_from(released) for step in self.steps)
 
-    def covering(self, queries):
+    def covering(self, queries: Iterable["Query"]) -> "Query":
         """Return this query as it is best published once for all of `queries`, which follow from it."""
         return self
 
-    def shortcut(self, released, noise, n_items):
+    def shortcut(self, released: "Query", noise: Any, n_items: int) -> "Query | None":
         """Return what has the same law as this query derived from `released` with such noise, or None.
 
         Parameters
@@ -188,7 +193,7 @@ class Query:
         return type(self).__name__
 
 
-def n_pairs(n_items):
+def n_pairs(n_items: int) -> int:
     """Return C(n_items, 2)."""
     return n_items * (n_items - 1) // 2
 

@@ -1,12 +1,15 @@
 """The histogram: how many voters gave each complete ranking."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._types import Neighboring
 from ..orders.permutations import indexed_permutations, permutation_index
 from ..rankings import completed
 from .base import Query, Sensitivity, moves
@@ -34,28 +37,28 @@ class Histogram(Query):
     needs = "positions"
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(unseen_last=True)]
 
-    def check(self, n_items):
+    def check(self, n_items: int) -> None:
         if n_items > self.largest:
             raise ValueError(
                 f"a histogram of all {n_items}! rankings is explicit up to {self.largest} items only; beyond, use "
                 "noise='gaussian' with the Borda or a positional rule (an equivalent shortcut), or DPBorda."
             )
 
-    def covering(self, queries):
+    def covering(self, queries: Iterable[Query]) -> Query:
         return Histogram(unseen_last=True) if all(query.unseen_last for query in queries) else self
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         index = permutation_index(completed_ballots(profile, coins, self.unseen_last))
         return np.bincount(index, minlength=factorial(profile.n_items))
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = moves(neighboring)
         return Sensitivity(change, Fraction(change))
 
-    def published_l1(self, n_items):
+    def published_l1(self, n_items: int) -> int | None:
         return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
 
     def __str__(self):

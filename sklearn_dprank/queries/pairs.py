@@ -1,13 +1,16 @@
 """Queries about pairs of items: their margins, and the answers of voters who were asked about them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._types import Neighboring
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, cells, items_of
 
@@ -56,32 +59,32 @@ class PairTallies(Query):
     round: int = 0
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
     asks_anew = True
 
     @property
-    def kind(self):
+    def kind(self) -> Any:
         return PairTallies
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Iterable[tuple[int, int]]:
         return every_pair(n_items) if self.pairs is None else self.pairs
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return tallies
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return (Tallies(0.0, np.array(vector).reshape(n_items, n_items)),)
 
-    def step(self, source, answer):
+    def step(self, source: Query, answer: Any) -> Any:
         if self.pairs is None:
             return answer
         return tuple(Tallies(tally.flip, self._asked(tally.wins)) for tally in answer)
@@ -93,7 +96,7 @@ class PairTallies(Query):
         asked[rows, columns] = asked[columns, rows] = True
         return np.where(asked, wins, 0)
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         pairs = n_pairs(n_items) if self.pairs is None else len(self.pairs)
         return Sensitivity(pairs * moves(neighboring), Fraction(pairs * moves(neighboring)))
 
@@ -103,32 +106,32 @@ class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row beats the column."""
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Iterable[tuple[int, int]]:
         return every_pair(n_items)
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return estimated_margins(tallies)
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[_upper(profile.n_items)]
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         out = np.zeros((n_items, n_items), dtype=vector.dtype)
         out[_upper(n_items)] = vector
         return out - out.T
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = moves(neighboring)
         return Sensitivity(change * n_pairs(n_items), Fraction(change**2 * n_pairs(n_items)))
 
-    def step(self, source, answer):
+    def step(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
         n_items = items_of(answer)
@@ -148,41 +151,41 @@ class PairMargin(Query):
     j: int = 1
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls(i, j) for i, j in combinations(range(n_items), 2)]
 
     @property
-    def kind(self):
+    def kind(self) -> Any:
         return PairMargin
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Iterable[tuple[int, int]]:
         return ((self.i, self.j),)
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins[self.i, self.j : self.j + 1]
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[0]
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = moves(neighboring)
         return Sensitivity(change, Fraction(change**2))
 
-    def published_l1(self, n_items):
+    def published_l1(self, n_items: int) -> int | None:
         return 1  # Hay et al. 2017, P-SORT: Lap(1/epsilon') on a margin, right under add/remove only
 
-    def step(self, source, answer):
+    def step(self, source: Query, answer: Any) -> Any:
         return answer[self.i, self.j]
 
 
-def estimated_margins(tallies):
+def estimated_margins(tallies: Iterable[Tallies]) -> NDArray[np.float64]:
     """Return each pair's mean margin as estimated from randomised answers.
 
     An answer flipped with probability f estimates the margin without bias after division by 1 - 2f;

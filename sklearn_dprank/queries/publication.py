@@ -1,5 +1,9 @@
 """One published answer, and everything that follows from it for free."""
 
+from typing import Any
+
+from .base import Query
+
 
 class Publication:
     """One published answer, and what follows from it: free, and derived once.
@@ -19,11 +23,11 @@ class Publication:
     array([ 3, -3])
     """
 
-    def __init__(self, query, answer):
+    def __init__(self, query: Query, answer: Any) -> None:
         self._query = query
         self._answers = {query: answer}
 
-    def derive(self, query):
+    def derive(self, query: Query) -> Any:
         """Return the answer to `query`.
 
         Raises

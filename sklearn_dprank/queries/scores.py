@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import factorial, isqrt
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._types import Neighboring
 from .base import Query, Sensitivity, moves
 from .histogram import Histogram, cells, completed_ballots
 from .pairs import AllMargins
@@ -28,32 +30,32 @@ class NetWins(Query):
     """
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def shortcut(self, released, noise, n_items):
+    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         return _by_histogram(self, released, noise, n_items)
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
 
-    def scores_by_place(self, n_items):
+    def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position, best first."""
         return np.arange(n_items - 1, -n_items, -2)
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = moves(neighboring)
         l2_squared = Fraction(n_items * (n_items**2 - 1), 3)
         return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
 
-    def published_l1(self, n_items):
+    def published_l1(self, n_items: int) -> int | None:
         return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, half as wide
 
-    def step(self, source, answer):
+    def step(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
 
 
@@ -76,7 +78,7 @@ class PositionalScores(Query):
     unseen_last = True
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         places = range(n_items)
         borda, plurality = [float(n_items - 1 - k) for k in places], [float(k == 0) for k in places]
         veto, thirds = [float(k < n_items - 1) for k in places], [1 / (k + 3) for k in places]
@@ -84,10 +86,10 @@ class PositionalScores(Query):
         return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[Query, ...]:
         return Histogram(unseen_last=True), Histogram()
 
-    def shortcut(self, released, noise, n_items):
+    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         return _by_histogram(self, released, noise, n_items)
 
     @cached_property
@@ -99,7 +101,7 @@ class PositionalScores(Query):
         grid = np.rint(scores / unit).astype(np.int64)
         return grid - int(np.sort(grid)[len(grid) // 2]), unit
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         grid, _ = self._grid
         sums = np.concatenate([[0], np.cumsum(grid)])
         item, first, last, voters = profile.placements.T
@@ -112,14 +114,14 @@ class PositionalScores(Query):
             np.add.at(half, item, part * voters)
         return _joined(*halves)
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
 
-    def scores_by_place(self, n_items):
+    def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position on the grid, best first."""
         return self._grid[0]
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = sorted(int(s) for s in self._grid[0])
         if neighboring == "replace":  # the best order against the worst
             change = [a - b for a, b in zip(change, reversed(change), strict=True)]
@@ -129,7 +131,7 @@ class PositionalScores(Query):
         l2_squared = squares + 2 * (isqrt(squares * n_items) + 1) + n_items
         return Sensitivity(sum(map(abs, change)) + n_items, Fraction(l2_squared))
 
-    def step(self, source, answer):
+    def step(self, source: Query, answer: Any) -> Any:
         scores, unit = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # no 64-bit integer holds the totals
@@ -169,10 +171,11 @@ class ScoresByHistogram(Query):
     needs = "positions"
 
     @classmethod
-    def examples(cls, n_items):
-        return [cls(scores) for scores in (NetWins(), *PositionalScores.examples(n_items))]
+    def examples(cls, n_items: int) -> list[Self]:
+        examples: list[NetWins | PositionalScores] = [NetWins(), *PositionalScores.examples(n_items)]
+        return [cls(scores) for scores in examples]
 
-    def check(self, n_items):
+    def check(self, n_items: int) -> None:
         if n_items > self.largest:
             raise ValueError(
                 f"the noise of a histogram of all {n_items}! rankings drowns every signal; at most {self.largest} "
@@ -186,14 +189,14 @@ class ScoresByHistogram(Query):
             )
 
     @property
-    def meaning(self):
+    def meaning(self) -> Query:
         return self.scores
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         scores, _ = self._whole(profile.n_items)
         return scores[completed_ballots(profile, coins, self.scores.unseen_last)].sum(axis=1)
 
-    def read(self, vector, n_items):
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)
 
     def _whole(self, n_items):
@@ -202,7 +205,7 @@ class ScoresByHistogram(Query):
         factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
         return scores // factor, factor
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         s = self._whole(n_items)[0].tolist()
         spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
         l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread

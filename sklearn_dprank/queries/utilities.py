@@ -2,14 +2,17 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._types import Neighboring
 from ..checks import check_whole
 from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.insertion import InsertionSampler
@@ -43,7 +46,7 @@ class OrderUtility(Query):
     decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
 
-    def cost(self, margins, order):
+    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         """Return the cost of one order, by definition; all orders may be shifted alike.
 
         It is what samplers are tested against, which never list the orders.
@@ -62,10 +65,16 @@ class OrderUtility(Query):
         """
         raise NotImplementedError
 
-    def vector(self, profile, coins):
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins.ravel()
 
-    def sampler(self, margins, rate, choice, clock=None):
+    def sampler(
+        self,
+        margins: NDArray[Any],
+        rate: float,
+        choice: str,
+        clock: Callable[[], Callable[[float], None]] | None = None,
+    ) -> Any:
         """Return what draws orders, with ``draw(bits)``.
 
         Parameters
@@ -81,12 +90,12 @@ class OrderUtility(Query):
         """
         raise NotImplementedError
 
-    def sampler_refusal(self, choice, n_items):
+    def sampler_refusal(self, choice: str, n_items: int) -> str:
         """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
         ways = ("auto", *self.samplers)
         return "" if choice in ways else f"sampler must be one of {sorted(ways)}, got {choice!r}."
 
-    def options(self, n_items):
+    def options(self, n_items: int) -> int:
         """Return among how many options one choice of the sampler is, at most."""
         return n_items
 
@@ -102,20 +111,26 @@ class KemenyUtility(OrderUtility):
     samplers = ("table", "insertion", "blocks", "pair_by_pair")
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
 
-    def cost(self, margins, order):
+    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
-    def sampler(self, margins, rate, choice, clock=None):
+    def sampler(
+        self,
+        margins: NDArray[Any],
+        rate: float,
+        choice: str,
+        clock: Callable[[], Callable[[float], None]] | None = None,
+    ) -> Any:
         if choice in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), rate)
         if choice == "pair_by_pair":
             return PairByPairSampler(margins, rate)
         return (InsertionSampler if choice == "insertion" else BlockInsertionSampler)(margins, rate, clock=clock)
 
-    def sampler_refusal(self, choice, n_items):
+    def sampler_refusal(self, choice: str, n_items: int) -> str:
         if choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
             return (
                 f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
@@ -125,7 +140,7 @@ class KemenyUtility(OrderUtility):
             )
         return super().sampler_refusal(choice, n_items)
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         loss = moves(neighboring) * n_pairs(n_items)
         return Sensitivity(loss, Fraction(loss**2))
 
@@ -149,11 +164,11 @@ class MaxViolatedMargin(OrderUtility):
     window: int | None = None
 
     @classmethod
-    def examples(cls, n_items):
+    def examples(cls, n_items: int) -> list[Self]:
         other = (1, 0, *range(2, n_items))[::-1]
         return [cls(), cls(tuple(range(n_items)), 2), cls(other, 2), cls(other, 3)]
 
-    def cost(self, margins, order):
+    def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         if self.window is None:
             return max(margins[i, j] for j, i in combinations(order, 2))
         place = {item: k for k, item in enumerate(self.anchor or ())}
@@ -163,15 +178,21 @@ class MaxViolatedMargin(OrderUtility):
         return max(margins[i, j] for i, j in overruled if abs(place[i] - place[j]) < self.window)
 
     @property
-    def kind(self):
+    def kind(self) -> Any:
         return MaxViolatedMargin
 
-    def sampler(self, margins, rate, choice, clock=None):
+    def sampler(
+        self,
+        margins: NDArray[Any],
+        rate: float,
+        choice: str,
+        clock: Callable[[], Callable[[float], None]] | None = None,
+    ) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
 
-    def check(self, n_items):
+    def check(self, n_items: int) -> None:
         if self.window is None and n_items > 16:
             raise ValueError(
                 f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7."
@@ -183,11 +204,11 @@ class MaxViolatedMargin(OrderUtility):
             if sorted(self.anchor) != list(range(n_items)):
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
 
-    def options(self, n_items):
+    def options(self, n_items: int) -> int:
         near = n_items if self.window is None else min(int(self.window), n_items)
         return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
 
-    def warn_of_few(self, n_items, said):
+    def warn_of_few(self, n_items: int, said: float) -> None:
         least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
         if said / 2 < least:
             warnings.warn(
@@ -197,7 +218,7 @@ class MaxViolatedMargin(OrderUtility):
                 stacklevel=2,
             )
 
-    def sensitivity(self, n_items, neighboring):
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         loss = 2 * moves(neighboring)
         return Sensitivity(loss, Fraction(loss**2))
 

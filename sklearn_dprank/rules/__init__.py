@@ -1,5 +1,6 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from .._types import RuleName
 from ..checks import Check, check_made, shown
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
@@ -42,7 +43,7 @@ _ESTIMATORS = {
 }
 
 
-def resolve_rule(rule, default):
+def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
     """Return the rule that a `rule` parameter stands for.
 
     Parameters
@@ -73,7 +74,7 @@ def resolve_rule(rule, default):
 
 
 def _check_rule(rule, name):
-    resolve_rule(rule, None)
+    resolve_rule(rule, SortByScore())
 
 
 #: What the `rule` of an aggregator must be.

@@ -1,5 +1,7 @@
 """Bradley-Terry in rounds: after the first, voters are asked about pairs that stand close in the order so far."""
 
+from typing import Any
+
 import numpy as np
 
 from ..checks import Check, check_parameters
@@ -28,15 +30,15 @@ class AdaptiveBradleyTerryRule(Rule):
 
     parameter_checks: dict[str, Check] = {"n_rounds": COUNT, **taken_by(BradleyTerryRule, "ridge")}
 
-    def __init__(self, n_rounds=4, ridge=0.01):
+    def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:
         self.n_rounds = n_rounds
         self.ridge = ridge
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         return [Ask(PairTallies(), times=int(self.n_rounds))]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         reach = max(2, session.n_items // 6)
         pairs: tuple[tuple[int, int], ...] | None = None
         heard: tuple[Tallies, ...] = ()

@@ -1,11 +1,13 @@
 """What a rule is: it declares what it asks, and decides the consensus from the answers."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
 from ..checks import Check
+from ..queries import Ask
 
 
 class Consensus(NamedTuple):
@@ -29,15 +31,15 @@ class Rule(BaseEstimator):
     #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
     parameter_checks: dict[str, Check] = {}
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
         raise NotImplementedError
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         """Return the `Consensus` that follows from the session's answers."""
         raise NotImplementedError
 
-    def aggregate_each(self, sessions):
+    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
         """Yield the `Consensus` of one session after another; for rules that can decide several at once to share work.
 
         Parameters
@@ -48,7 +50,7 @@ class Rule(BaseEstimator):
         return map(self.aggregate, sessions)
 
 
-def descending(scores, session):
+def descending(scores: Any, session: Any) -> Any:
     """Return the items by falling score; the session breaks ties, if there are any."""
     falling = -np.asarray(scores)
     order = falling.argsort(kind="stable")

@@ -1,6 +1,7 @@
 """The Bradley-Terry rule: sort by the strengths that explain randomised answers about pairs best."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -44,14 +45,14 @@ class BradleyTerryRule(Rule):
 
     parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
 
-    def __init__(self, ridge=0.01):
+    def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         return [Ask(PairTallies())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         strengths = bradley_terry_strengths(session.answer(PairTallies()), self.ridge)
         return Consensus(descending(strengths.round(_DECIMALS), session))
 

@@ -1,9 +1,10 @@
 """The order that answers a query is the consensus: drawn by a mechanism, or read off noisy numbers."""
 
 from fractions import Fraction
+from typing import Any
 
 from ..checks import Check, check_parameters, shown
-from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins
+from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, Query
 from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending
 
@@ -35,14 +36,14 @@ class Choose(Rule):
 
     parameter_checks: dict[str, Check] = {"query": _check_query}
 
-    def __init__(self, query=None):
+    def __init__(self, query: Query | None = None) -> None:
         self.query = query
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         return [Ask(self._query())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         return Consensus(session.answer(self._query()))
 
     def _query(self):
@@ -66,14 +67,14 @@ class ChooseNearAnchor(Rule):
 
     parameter_checks: dict[str, Check] = {"window": check_window}
 
-    def __init__(self, window=7):
+    def __init__(self, window: int = 7) -> None:
         self.window = window
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         half = Fraction(1, 2)
         return [Ask(NetWins(), share=half), Ask(MaxViolatedMargin(window=self.window), share=half)]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         anchor = tuple(int(item) for item in descending(session.answer(NetWins()), session))
         return Consensus(session.answer(MaxViolatedMargin(anchor, self.window)))

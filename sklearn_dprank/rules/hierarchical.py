@@ -1,5 +1,7 @@
 """Hierarchical rank aggregation (HRA): split items into levels by opponents beaten, and each level again."""
 
+from typing import Any
+
 import numpy as np
 
 from ..queries import AllMargins, Ask
@@ -29,10 +31,10 @@ class HierarchicalRule(Rule):
     AllMargins()
     """
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         return [Ask(AllMargins())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         priority = session.tie_break()
         return Consensus(np.array(_levels(np.arange(session.n_items), session.answer(AllMargins()), priority)))
 

@@ -1,6 +1,7 @@
 """The Kemeny rule: the order with the fewest disagreements, of exact or of noisy margins."""
 
 import math
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -54,21 +55,23 @@ class KemenyRule(Rule):
         "time_limit": partial(check_number, above=0, optional=True),
     }
 
-    def __init__(self, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None):
+    def __init__(
+        self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
+    ) -> None:
         self.tolerance = tolerance
         self.work_limit = work_limit
         self.time_limit = time_limit
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         return [Ask(AllMargins())]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         margins = session.answer(AllMargins())
         order = majority_order(margins)
         return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
 
-    def aggregate_each(self, sessions):
+    def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
         """Yield the consensus of each session, the same as one by one; a few items are solved side by side."""
         waiting = iter(sessions)
         while block := list(islice(waiting, _SIDE_BY_SIDE)):

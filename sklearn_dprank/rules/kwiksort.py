@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 
@@ -47,18 +48,23 @@ class KwikSortRule(Rule):
         "strategy": one_of("quicksort", "binary_insertion"),
     }
 
-    def __init__(self, max_queries=None, on_exhausted=None, strategy="quicksort"):
+    def __init__(
+        self,
+        max_queries: int | None = None,
+        on_exhausted: Literal["coin", "kemeny"] | None = None,
+        strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
+    ) -> None:
         self.max_queries = max_queries
         self.on_exhausted = on_exhausted
         self.strategy = strategy
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         times = self._queries(n_items)
         if self.on_exhausted != "kemeny" or times >= self._worst_case(n_items):
             return [Ask(PairMargin(), times)]
         return [Ask(PairMargin(), times, Fraction(1, 2)), Ask(AllMargins(), 1, Fraction(1, 2))]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
         try:
             # In random order, so that which pairs the budget leaves unasked has nothing to do with columns.

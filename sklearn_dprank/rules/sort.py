@@ -1,7 +1,10 @@
 """Positional rules: sort the items by one score each, Borda by default."""
 
+from typing import Any
+
 import numpy as np
 
+from .._types import Scores
 from ..checks import Check, check_parameters, shown
 from ..constraints import or_none
 from ..queries import Ask, NetWins, PositionalScores
@@ -34,14 +37,14 @@ class SortByScore(Rule):
 
     parameter_checks: dict[str, Check] = {"scores": or_none(check_scores)}
 
-    def __init__(self, scores=None):
+    def __init__(self, scores: Scores | None = None) -> None:
         self.scores = scores
 
-    def asks(self, n_items):
+    def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         return [Ask(self._query(n_items))]
 
-    def aggregate(self, session):
+    def aggregate(self, session: Any) -> Consensus:
         return Consensus(descending(session.answer(self._query(session.n_items)), session))
 
     def _query(self, n_items):

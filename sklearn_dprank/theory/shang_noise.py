@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from .._types import GaussianConstant
 from ..checks import at_least_two, check_choice, check_number
 from ..privacy.calibration import classical_gaussian_sigma
 
-_CONSTANTS = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
+_CONSTANTS: dict[str, GaussianConstant] = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
 
 
 def published_sigma(epsilon, delta, *, form="2/delta"):

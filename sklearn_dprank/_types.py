@@ -1,0 +1,30 @@
+"""Types that public signatures share."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .names import ItemNames
+
+#: An epsilon or a delta; fractions are taken as they are, without rounding.
+Amount: TypeAlias = float | Fraction
+RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+
+Neighboring: TypeAlias = Literal["add_remove", "replace"]
+Calibration: TypeAlias = Literal["exact", "published"]
+LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]
+OrderSampler: TypeAlias = Literal["auto", "table", "insertion", "blocks", "pair_by_pair"]
+GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
+ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]
+NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential"]
+RuleName: TypeAlias = Literal["borda", "kemeny", "kwiksort", "hierarchical", "bradley_terry"]
+#: One score a position, best first; no plain array-like, which text would be too.
+Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]
+
+#: Names of the items, or how many there are.
+Items: TypeAlias = ItemNames | int
+#: A report of the field: a JSON object, parsed or not.
+Message: TypeAlias = Mapping[str, Any] | str | bytes

@@ -1,0 +1,175 @@
+"""Code of a user who runs ``mypy --strict``: what it must accept, and what it must refuse.
+
+A line that must be refused says ``type: ignore``, and fails as an unused one when it is refused no longer. Functions
+whose names begin with ``accepted`` are run too: what the types promise, the values keep.
+"""
+
+import json
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sklearn_dprank as dp
+from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank.channels import Central, Channel, Exact
+from sklearn_dprank.datasets import load_hay_figure1, make_mallows, make_plackett_luce, read_preflib
+from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.mechanisms import Gaussian
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kendall_tau_distance, pairwise_error_rate
+from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
+from sklearn_dprank.privacy import (
+    PrivacyGuarantee,
+    gaussian_sigma,
+    guarantee_of,
+    shuffle_amplification,
+    shuffle_local_epsilon,
+)
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, Sensitivity
+from sklearn_dprank.rules import Consensus, KemenyRule, Rule, SortByScore
+
+BALLOTS = [[0, 1, 2], [0, 2, 1], [2, 0, 1]] * 100
+
+
+def accepted_fit() -> None:
+    borda = DPBorda(epsilon=1.0, delta=1e-6, noise="gaussian", neighboring="replace", random_state=0)
+    assert_type(borda.fit(BALLOTS), DPBorda)
+    assert_type(borda.score(BALLOTS), float)
+    assert_type(borda.consensus_, NDArray[Any])
+    assert_type(borda.ranks_, NDArray[np.int64])
+    assert_type(borda.privacy_, PrivacyGuarantee)
+    assert_type(borda.privacy_.epsilon, float)
+    assert_type(borda.n_features_in_, int)
+    exact = Kemeny(tolerance=0.1, work_limit=None).fit(np.array(BALLOTS))
+    assert_type(exact.optimal_gap_, float)
+    DPBorda(epsilon=Fraction(1, 3), random_state=np.random.default_rng(0)).fit(Profile.from_rankings(BALLOTS))
+
+
+def accepted_parts() -> None:
+    by_name = DPPairwise(rule="kemeny", random_state=0).fit(BALLOTS)
+    by_object = DPPairwise(rule=KemenyRule(tolerance=0.5), random_state=0).fit(BALLOTS)
+    assert_type(by_name.optimal_gap_ + by_object.optimal_gap_, float)
+    channels: list[Channel | None] = [None, Exact(), Central(epsilon=2.0, noise="laplace")]
+    for channel in channels:
+        assert_type(Aggregator(channel, rule=SortByScore(scores=[3, 1, 0])).fit(BALLOTS), Aggregator)
+    released = Central(epsilon=2.0, delta=1e-6, noise=Gaussian(), release=AllMargins())
+    assert_type(Aggregator(released, rule="hierarchical").fit(BALLOTS).privacy_, PrivacyGuarantee)
+
+
+def accepted_field() -> None:
+    estimator = LDPPairwise(epsilon=2.0, n_queries=None, randomizer="rr")
+    protocol = assert_type(estimator.protocol(["tea", "coffee", "water"]), dict[str, Any])
+    device = assert_type(estimator.client(["tea", "coffee", "water"], max_epsilon=2.0), Device)
+    other = assert_type(Device.from_json(Device(json.loads(json.dumps(protocol))).to_json()), Device)
+    reports = [device.report([0, 1, 2]), other.report([2, 1, 0])]
+    fitted = assert_type(estimator.fit_reports(reports, items=["tea", "coffee", "water"]), LDPPairwise)
+    assert_type(fitted.reports_accepted_, int)
+    assert_type(fitted.reports_refused_, dict[str, int])
+    estimator.fit_reports(map(json.dumps, reports), items=["tea", "coffee", "water"])
+    try:
+        Device(protocol, max_epsilon=0.1)
+    except RefusedProtocol as refused:
+        assert_type(refused.args, tuple[Any, ...])
+
+
+def accepted_questions() -> None:
+    estimator = LDPAdaptivePairs(epsilon=4.0, n_rounds=2)
+    devices = [estimator.client(3) for _ in range(4)]
+
+    def ask(question: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        return [devices[voter].answer(question, [0, 1, 2]) for voter in question["voters"]]
+
+    assert_type(estimator.fit_interactive(ask, items=3, n_voters=4), LDPAdaptivePairs)
+
+
+def accepted_ballots() -> None:
+    X = assert_type(make_mallows(50, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0), NDArray[np.int64])
+    assert_type(make_plackett_luce(50, 4, weights=(1, 4, 2, 2)), NDArray[np.int64])
+    profile = assert_type(Profile.from_chunks([X, X], keep="positions"), Profile)
+    assert_type(profile + profile, Profile)
+    assert_type(profile.pairwise_counts, NDArray[np.int64])
+    assert_type(profile.n_voters, int)
+    ballots = load_hay_figure1()
+    assert_type(ballots.profile, Profile)
+    assert_type(ballots.item_names, list[str])
+    assert_type(orders_to_positions([["tea"], ["milk", "tea"]], item_names=["milk", "tea"]), NDArray[Any])
+    assert_type(RatingsToRankings(higher_is_better=False).fit(X), RatingsToRankings)
+    assert_type(kendall_tau_distance([0, 1, 2], [2, 1, 0]), float)
+    assert_type(average_kendall_tau(X[0], profile), float)
+    assert_type(excess_kendall_tau(X[0], X, optimum=X[1], normalize=False), float)
+    assert_type(pairwise_error_rate((0, 1, 2, 3), X), float)
+
+
+def accepted_privacy() -> None:
+    one = PrivacyGuarantee(0.5, 0.0, "central", "add_remove", "discrete Laplace noise")
+    assert_type(PrivacyGuarantee.compose(guarantee for guarantee in (one, one)), PrivacyGuarantee)
+    assert_type(one.parties, tuple[str, ...])
+    assert_type(guarantee_of(DPBorda().fit(BALLOTS)), PrivacyGuarantee)
+    assert_type(gaussian_sigma(1.0, 1e-6), float)
+    assert_type(shuffle_amplification(1.0, 1000, 1e-6, method="clones"), float)
+    assert_type(shuffle_local_epsilon(0.15, 1000, 1e-6), float)
+
+
+class Copeland(Rule):
+    """A rule of the user's own: sort by the number of opponents beaten."""
+
+    def asks(self, n_items: int) -> list[Ask]:
+        return [Ask(AllMargins())]
+
+    def aggregate(self, session: Any) -> Consensus:
+        return Consensus(np.argsort(-(session.answer(AllMargins()) > 0).sum(axis=1)))
+
+
+def accepted_extension() -> None:
+    assert_type(DPPairwise(rule=Copeland(), random_state=0).fit(BALLOTS).privacy_, PrivacyGuarantee)
+    assert_type(NetWins().sensitivity(4, "replace"), Sensitivity)
+
+
+def refused_parameters() -> None:
+    DPBorda(noise="typo")  # type: ignore[arg-type]
+    DPBorda(epsilon="1.0")  # type: ignore[arg-type]
+    DPBorda(neighboring="remove")  # type: ignore[arg-type]
+    DPBorda(calibration="as printed")  # type: ignore[arg-type]
+    DPBorda(random_state="0")  # type: ignore[arg-type]
+    DPBorda(epsilons=1.0)  # type: ignore[call-arg]
+    DPPairwise(noise="knorm")  # type: ignore[arg-type]
+    DPPairwise(rule="copeland")  # type: ignore[arg-type]
+    DPPairwise(rule=Kemeny())  # type: ignore[arg-type]
+    DPPairwise(rule=KemenyRule)  # type: ignore[arg-type]
+    Central(noise="typo")  # type: ignore[arg-type]
+    Central(release=AllMargins)  # type: ignore[arg-type]
+    KemenyRule(tolerance="0")  # type: ignore[arg-type]
+    DPKwikSort(on_exhausted="give up")  # type: ignore[arg-type]
+    DPKwikSort(strategy="bubble")  # type: ignore[arg-type]
+    DPKwikSort(max_queries=3.5)  # type: ignore[arg-type]
+    LDPPairwise(randomizer="privunit")  # type: ignore[arg-type]
+    Aggregator(channel=Central)  # type: ignore[arg-type]
+    dp.Borda(1)  # type: ignore[call-arg]
+    dp.DPKemenySampler(sampler="gibbs")  # type: ignore[arg-type]
+    dp.PositionalRule("approval")  # type: ignore[arg-type]
+    dp.ShufflePairwise(pairs="secret")  # type: ignore[arg-type]
+    dp.ShuffleHierarchical(randomizer="laplace")  # type: ignore[arg-type]
+    dp.DPTypo()  # type: ignore[attr-defined]
+
+
+def refused_calls(borda: DPBorda, local: LDPPairwise, profile: Profile) -> None:
+    borda.fit()  # type: ignore[call-arg]
+    borda.fit(BALLOTS, voter_epsilons=[1.0])  # type: ignore[call-arg]
+    print(borda.typo_)  # type: ignore[attr-defined]
+    borda.score(None)  # type: ignore[arg-type]
+    borda.report([0, 1, 2])  # type: ignore[attr-defined]
+    wrong: str = borda.consensus_  # type: ignore[assignment]
+    local.fit_reports(7, items=3)  # type: ignore[arg-type]
+    local.fit_reports([], items=3.0)  # type: ignore[arg-type]
+    local.client(3).report(None)  # type: ignore[arg-type]
+    Profile.from_rankings(BALLOTS, keep="everything")  # type: ignore[arg-type]
+    read_preflib(Path("votes.toi"), unranked="first")  # type: ignore[arg-type]
+    make_mallows(10, 3, phi=0.5, random_state="0")  # type: ignore[arg-type]
+    kendall_tau_distance([0, 1, 2])  # type: ignore[call-arg]
+    shuffle_amplification(1.0, 1000, 1e-6, method="hope")  # type: ignore[arg-type]
+    PrivacyGuarantee.compose(1.0)  # type: ignore[arg-type]
+    print(profile + 1, wrong)  # type: ignore[operator]
