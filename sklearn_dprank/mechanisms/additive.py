@@ -120,7 +120,7 @@ class Laplace(BaseEstimator):
 
     def calibrated(
         self,
-        query: Query | None,
+        query: Query,
         sensitivity: Sensitivity,
         n_items: int,
         epsilon: Fraction,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._types import RandomState
 
+
 from ..checks import check_random_state
 from .draws import BitSource
 
