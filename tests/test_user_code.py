@@ -22,6 +22,7 @@ from sklearn_dprank.rules import Rule, SortByScore, resolve_rule
 USER_CODE = Path(user_code.__file__)
 ROOM_NAMES = (
     "sklearn_dprank",
+    "sklearn_dprank.channels",
     "sklearn_dprank.datasets",
     "sklearn_dprank.devices",
     "sklearn_dprank.mechanisms",
@@ -30,6 +31,7 @@ ROOM_NAMES = (
     "sklearn_dprank.privacy",
     "sklearn_dprank.profile",
     "sklearn_dprank.queries",
+    "sklearn_dprank.randomizers",
     "sklearn_dprank.rules",
 )
 ROOMS = [import_module(name) for name in ROOM_NAMES]

@@ -152,7 +152,6 @@ def refused_parameters() -> None:
     dp.DPKemenySampler(sampler="gibbs")  # type: ignore[arg-type]
     dp.PositionalRule("approval")  # type: ignore[arg-type]
     dp.ShufflePairwise(pairs="secret")  # type: ignore[arg-type]
-    dp.ShuffleHierarchical(randomizer="laplace")  # type: ignore[arg-type]
     dp.DPTypo()  # type: ignore[attr-defined]
 
 
