@@ -124,7 +124,7 @@ class RankAggregator(BaseEstimator):
         return self._planned(profile)
 
     @classmethod
-    def follows_plan(cls):
+    def follows_plan(cls) -> bool:
         """Tell whether `fit` and `score` are those of all aggregators, so that `plan_for` and `refits` replace them.
 
         Returns

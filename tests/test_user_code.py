@@ -22,14 +22,18 @@ from sklearn_dprank.rules import Rule, SortByScore, resolve_rule
 USER_CODE = Path(user_code.__file__)
 ROOM_NAMES = (
     "sklearn_dprank",
+    "sklearn_dprank.channels",
     "sklearn_dprank.datasets",
     "sklearn_dprank.devices",
     "sklearn_dprank.mechanisms",
     "sklearn_dprank.metrics",
+    "sklearn_dprank.model_selection",
+    "sklearn_dprank.plotting",
     "sklearn_dprank.preprocessing",
     "sklearn_dprank.privacy",
     "sklearn_dprank.profile",
     "sklearn_dprank.queries",
+    "sklearn_dprank.randomizers",
     "sklearn_dprank.rules",
 )
 ROOMS = [import_module(name) for name in ROOM_NAMES]

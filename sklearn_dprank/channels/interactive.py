@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
+from .._types import Amount, Items
 from ..checks import Check, check_made, check_parameters
 from ..constraints import EPSILON
 from ..devices.interactive import flips_spent
@@ -14,14 +15,14 @@ from ..devices.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
-from ..queries import Tallies
+from ..queries import Ask, Tallies
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways
 from ..randomizers.choice import check_randomizer, resolve_flips
-from ..randomizers.response import counted_wins
+from ..randomizers.response import PairFlips, counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
-from .schedules import Slots
+from .schedules import Schedule, Slots
 
 
 class Interactive(BaseEstimator):
@@ -53,12 +54,14 @@ class Interactive(BaseEstimator):
     }
     asks_questions = True
 
-    def __init__(self, epsilon=1.0, schedule=None, randomizer=None):
+    def __init__(
+        self, epsilon: Amount = 1.0, schedule: Schedule | None = None, randomizer: PairFlips | None = None
+    ) -> None:
         self.epsilon = epsilon
         self.schedule = schedule
         self.randomizer = randomizer
 
-    def plan(self, asks, n_items, n_voters=None, items=None):
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: Items | None = None) -> Plan:
         """Agree on who answers how often; the number of voters is public here.
 
         Raises

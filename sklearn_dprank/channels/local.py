@@ -1,17 +1,19 @@
 """Nobody is trusted: each voter's device randomises the ballot, once."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
+from .._scikit_learn import BaseEstimator
+from .._types import Amount, Items
 from ..checks import Check, check_epsilon, check_parameters
 from ..constraints import EPSILON
 from ..devices.halves import HALVES
 from ..devices.protocol import digest
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
-from ..queries import Publication
+from ..queries import Ask, Publication
+from ..randomizers import Randomizer
 from ..randomizers.base import Heard, joined, simulated
 from ..randomizers.choice import check_randomizer, resolve_randomizer
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
@@ -42,11 +44,18 @@ class Local(BaseEstimator):
     collects_reports = True
     personal_budgets = True
 
-    def __init__(self, epsilon=1.0, randomizer=None):
+    def __init__(self, epsilon: Amount = 1.0, randomizer: Randomizer | None = None) -> None:
         self.epsilon = epsilon
         self.randomizer = randomizer
 
-    def plan(self, asks, n_items, n_voters=None, voter_epsilon=None, items=None):
+    def plan(
+        self,
+        asks: list[Ask],
+        n_items: int,
+        n_voters: int | None = None,
+        voter_epsilon: Sequence[float] | None = None,
+        items: Items | None = None,
+    ) -> Plan:
         """Check that the reports determine all the asks.
 
         Parameters
@@ -69,7 +78,7 @@ class Local(BaseEstimator):
         """
         check_parameters(self)
         personal = voter_epsilon is not None
-        grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
+        grid = [float(self.epsilon)] if voter_epsilon is None else [float(e) for e in voter_epsilon]
         for value in grid:
             check_epsilon(value, "voter_epsilon")
         if not 1 <= len(grid) <= _LARGEST_GRID:

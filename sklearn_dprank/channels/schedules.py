@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from .._scikit_learn import BaseEstimator
 from ..checks import Check, check_parameters
 from ..constraints import COUNT
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..privacy.questions import group_load
-from ..queries import AllMargins, PairMargin, PairTallies
+from ..queries import AllMargins, Ask, PairMargin, PairTallies
 
 
 class Terms(NamedTuple):
@@ -34,6 +34,16 @@ class Terms(NamedTuple):
     reserve: float
     how: str
     start: Callable[..., Any]
+
+
+class Schedule(Protocol):
+    """Who is asked next; `terms` says so from public inputs, for the kinds of questions that it is for."""
+
+    question: Any
+    last_resort: Any
+
+    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
+        """Return the `Terms`."""
 
 
 class Slots(BaseEstimator):
@@ -61,10 +71,10 @@ class Slots(BaseEstimator):
     question = PairMargin().kind
     last_resort = None
 
-    def __init__(self, n_queries=1):
+    def __init__(self, n_queries: int = 1) -> None:
         self.n_queries = n_queries
 
-    def terms(self, epsilon, asks, n_items, n_voters):
+    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
         """Return the `Terms`.
 
         Raises
@@ -126,7 +136,7 @@ class Groups(BaseEstimator):
     question = PairMargin().kind
     last_resort = AllMargins().kind
 
-    def terms(self, epsilon, asks, n_items, n_voters):
+    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
         """Return the `Terms`."""
         questions = asks[0].times
         load = min(group_load(quicksort_query_bound(n_items), n_items), questions)
@@ -165,7 +175,7 @@ class Rounds(BaseEstimator):
     question = PairTallies().kind
     last_resort = None
 
-    def terms(self, epsilon, asks, n_items, n_voters):
+    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
         """Return the `Terms`."""
         rounds = asks[0].times
         return Terms(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_Shares, rounds))

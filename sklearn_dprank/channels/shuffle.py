@@ -2,20 +2,23 @@
 
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
+from .._scikit_learn import BaseEstimator
+from .._types import Amount, Items
 from ..checks import Check, check_epsilon, check_parameters, check_whole
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
+from ..privacy.bits import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
-from ..queries import PairTallies, Publication, Tallies, n_pairs
+from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, cost_as_text
 from ..randomizers.choice import check_randomizer, resolve_flips
@@ -29,7 +32,7 @@ from ..randomizers.reports import (
     require_answer,
     require_pair,
 )
-from ..randomizers.response import counted_wins
+from ..randomizers.response import PairFlips, counted_wins
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
@@ -100,14 +103,14 @@ class Shuffle(BaseEstimator):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
-        local_epsilon=None,
-        n_queries=1,
-        pairs="hidden",
-        min_reports=None,
-        randomizer=None,
-    ):
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        local_epsilon: float | None = None,
+        n_queries: int = 1,
+        pairs: Literal["hidden", "assigned"] = "hidden",
+        min_reports: int | None = None,
+        randomizer: PairFlips | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.local_epsilon = local_epsilon
@@ -116,7 +119,7 @@ class Shuffle(BaseEstimator):
         self.min_reports = min_reports
         self.randomizer = randomizer
 
-    def plan(self, asks, n_items, n_voters=None, items=None):
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: Items | None = None) -> Plan:
         """Find the local epsilon; the number of voters is public here.
 
         Raises
@@ -179,7 +182,7 @@ class Shuffle(BaseEstimator):
         return int(self.min_reports)
 
 
-def balanced_design(n_voters, n_items, n_queries, bits):
+def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
     """Assign `n_queries` distinct pairs to each voter, every pair to equally many voters or to one more.
 
     Parameters

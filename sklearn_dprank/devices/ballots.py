@@ -1,7 +1,11 @@
 """What a device reads from its voter's ballot: net wins, and opinions on pairs."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..privacy.bits import BitSource
 from ..rankings import ballot_key, compact_positions, unmasked
 
 
@@ -37,7 +41,7 @@ def read_ballot(ballot, n_items):
     return positions, ballot_key(positions)
 
 
-def net_wins(table, sentinel):
+def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     """Return each voter's net wins: items placed behind minus items placed before.
 
     Parameters
@@ -68,7 +72,7 @@ def net_wins(table, sentinel):
     return out
 
 
-def opinions(table, sentinel, coins):
+def opinions(table: NDArray[Any], sentinel: int, coins: BitSource) -> NDArray[np.bool_]:
     """Return each voter's preference on every pair; a fair coin where the voter has none.
 
     Parameters

@@ -34,7 +34,7 @@ def digest(protocol):
     return hashlib.sha256(canonical(protocol)).hexdigest()[:16]
 
 
-def refuse_unless(valid, name, rule):
+def refuse_unless(valid: object, name: str, rule: object) -> None:
     """Raise `RefusedProtocol` unless a field is valid; the message names the field, not what it holds."""
     if not valid:
         raise RefusedProtocol(f"this device does not follow the protocol: {name} must be {rule}.")
@@ -94,7 +94,7 @@ def is_flip(flip):
     return is_whole(flip, 1, FLIP_GRID // 2)
 
 
-def flips_cost(flip, times=1):
+def flips_cost(flip: int, times: int = 1) -> Decimal:
     """Return the epsilon of `times` answers, each flipped with probability flip / 2^52, as a Decimal."""
     return log_ratio(FLIP_GRID - flip, flip, times)
 

@@ -1,11 +1,14 @@
 """The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
+from .._scikit_learn import BaseEstimator
+from .._types import Items
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
 from ..queries import Query
@@ -56,7 +59,7 @@ class Randomizer(BaseEstimator):
     releases: Query
     arithmetic: str = "exact"
 
-    def protocol(self, epsilon, items):
+    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
         """Return what a device must know, as JSON-able data, made by `drafted`.
 
         Parameters
@@ -74,7 +77,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def read(report, protocol):
+    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
         """Return what the device drew, from the report that it sent: the inverse of the half's ``message``.
 
         Parameters
@@ -92,7 +95,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def counts(drawn, protocol):
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return the sum, over the voters, of what the estimate follows from: integers, int64.
 
         Parameters
@@ -105,7 +108,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def estimate(counts, n_reports, protocol):
+    def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         """Return the answer to ``releases`` that the counts of some reports amount to, unbiased.
 
         Parameters
@@ -120,7 +123,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def variance(protocol):
+    def variance(protocol: dict[str, Any]) -> float:
         """Return the mean square of what one report estimates the voter's own statistic to be, over its coordinates.
 
         Less the mean square of the statistic itself (for a complete ranking, 1 of a margin and (m^2 - 1) / 3 of net
@@ -137,7 +140,7 @@ class Randomizer(BaseEstimator):
         """
         raise NotImplementedError
 
-    def combined(self, groups):
+    def combined(self, groups: Sequence[Heard]) -> Any:
         """Return one answer from voters with epsilons of their own: estimates by the inverse of their variance.
 
         Parameters
@@ -152,7 +155,7 @@ class Randomizer(BaseEstimator):
         total = sum(weights)
         return sum(weight / total * estimate for weight, estimate in zip(weights, estimates, strict=True))
 
-    def spent(self, epsilon, items):
+    def spent(self, epsilon: float, items: Items) -> float:
         """Return the true, pure epsilon of one whole report.
 
         Parameters
@@ -169,7 +172,7 @@ class Randomizer(BaseEstimator):
         """
         return float(self.protocol(epsilon, items)["epsilon"])
 
-    def drafted(self, items, epsilon, **fields):
+    def drafted(self, items: Items, epsilon: float | str, **fields: Any) -> dict[str, Any]:
         """Return a protocol that devices follow: the voter's half has checked it.
 
         Parameters

@@ -24,7 +24,7 @@ def both_ways(epsilon):
     return min(Decimal(epsilon), Decimal(float(epsilon)))
 
 
-def flip_within(epsilon, times=1):
+def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
 
     Parameters

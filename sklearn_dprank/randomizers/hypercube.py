@@ -1,10 +1,14 @@
 """One sign for every pair, all drawn together: the curator's half of Duchi, Jordan and Wainwright's randomizer."""
 
 import math
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
 
+from .._types import Items
 from ..checks import Check, check_parameters
 from ..constraints import one_of
 from ..devices import hypercube as voters_half
@@ -57,10 +61,10 @@ class HypercubeSampling(Randomizer):
     half = voters_half
     releases = AllMargins()
 
-    def __init__(self, variant="best_cap"):
+    def __init__(self, variant: Literal["best_cap", "binomial_cap"] = "best_cap") -> None:
         self.variant = variant
 
-    def protocol(self, epsilon, items):
+    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
         check_parameters(self)
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
@@ -68,7 +72,7 @@ class HypercubeSampling(Randomizer):
         return self.drafted(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @staticmethod
-    def read(report, protocol):
+    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
         (signs,) = fields(report, "signs")
         d = n_pairs(len(protocol["items"]))
         if not isinstance(signs, str) or len(signs) != 2 * -(-d // 8) or not set(signs) <= set("0123456789abcdef"):
@@ -79,18 +83,18 @@ class HypercubeSampling(Randomizer):
         return every[None, :d].astype(bool)
 
     @staticmethod
-    def counts(drawn, protocol):
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         return np.count_nonzero(drawn, axis=0)
 
     @staticmethod
-    def estimate(counts, n_reports, protocol):
+    def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         m = len(protocol["items"])
         out = np.zeros((m, m))
         out[np.triu_indices(m, 1)] = _scale(protocol) * (2 * counts - n_reports) / n_reports
         return out - out.T
 
     @staticmethod
-    def variance(protocol):
+    def variance(protocol: dict[str, Any]) -> float:
         return _scale(protocol) ** 2
 
 

@@ -1,9 +1,13 @@
 """A whole ranking as a report, Mallows' model around the voter's own: the curator's half."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._types import Items
 from ..checks import check_epsilon
 from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
@@ -54,7 +58,7 @@ class MallowsRandomizer(Randomizer):
     half = voters_half
     releases = NetWins()
 
-    def protocol(self, epsilon, items):
+    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
         check_epsilon(epsilon)
         names = listed(items)
         theta = epsilon / n_pairs(len(names))
@@ -63,7 +67,7 @@ class MallowsRandomizer(Randomizer):
         return self.drafted(names, epsilon, weights=[max(1, weight) for weight in weights])
 
     @staticmethod
-    def read(report, protocol):
+    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
         (positions,) = fields(report, "positions")
         m = len(protocol["items"])
         if not isinstance(positions, list) or len(positions) != m:
@@ -73,17 +77,17 @@ class MallowsRandomizer(Randomizer):
         return np.array([positions])
 
     @staticmethod
-    def counts(drawn, protocol):
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return how often each item is reported at each place, shape (n_items, n_items)."""
         m = len(protocol["items"])
         return np.bincount((np.arange(m) * m + drawn).ravel(), minlength=m**2).reshape(m, m)
 
     @staticmethod
-    def estimate(counts, n_reports, protocol):
+    def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         return counts @ _scores(protocol) / n_reports
 
     @staticmethod
-    def variance(protocol):
+    def variance(protocol: dict[str, Any]) -> float:
         return float(np.mean(_scores(protocol) ** 2))
 
 

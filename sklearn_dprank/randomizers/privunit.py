@@ -1,11 +1,15 @@
 """A noisy direction, the Gaussian form of PrivUnit on centred net wins: the curator's half."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from .._types import Items
 from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
@@ -54,7 +58,7 @@ class PrivUnitG(Randomizer):
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
-    def protocol(self, epsilon, items):
+    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
@@ -67,7 +71,7 @@ class PrivUnitG(Randomizer):
         )
 
     @staticmethod
-    def read(report, protocol):
+    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
         (vector,) = fields(report, "vector")
         largest = _largest(protocol)
         if not isinstance(vector, list) or len(vector) != len(protocol["items"]) - 1:
@@ -77,18 +81,18 @@ class PrivUnitG(Randomizer):
         return np.array([[*vector, -sum(vector)]])
 
     @staticmethod
-    def counts(drawn, protocol):
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return the sum of the reports, clipped at the public norm, in integers: their order does not matter."""
         return np.rint(shortened(drawn, _largest(protocol))).astype(np.int64).sum(axis=0)
 
     @staticmethod
-    def estimate(counts, n_reports, protocol):
+    def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         m = len(protocol["items"])
         scale = math.sqrt(m * (m**2 - 1) / 3) / float(_lean(*_shape(protocol)))
         return scale * counts / (protocol["points_per_unit"] * n_reports)
 
     @staticmethod
-    def variance(protocol):
+    def variance(protocol: dict[str, Any]) -> float:
         m = len(protocol["items"])
         gamma, epsilon = _shape(protocol)
         return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))

@@ -20,7 +20,7 @@ _FROM_FILE = (
 class RefusedReport(ValueError):
     """A report that does not follow the protocol; `reason` echoes nothing of it."""
 
-    def __init__(self, reason):
+    def __init__(self, reason: str) -> None:
         super().__init__(f"report refused: {reason}")
         self.reason = reason
 

@@ -1,14 +1,20 @@
 """Randomised response on a few pairs that each voter draws: the curator's half."""
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Items
 from ..checks import Check, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
-from .base import Randomizer, listed
+from .base import Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, fields, require_answer, require_pair
 
@@ -36,15 +42,15 @@ class PairFlips(Randomizer):
     called: str
     _published_as = "rr"
 
-    def __init__(self, n_queries=1):
+    def __init__(self, n_queries: int | None = 1) -> None:
         self.n_queries = n_queries
 
     @property
-    def spends_all(self):
+    def spends_all(self) -> bool:
         """Whether the answers spend all of epsilon, or what a paper's noise happens to spend."""
         return True
 
-    def flip(self, budget, n_answers):
+    def flip(self, budget: str | Decimal, n_answers: int) -> int:
         """Return the flip of each of `n_answers` answers that share a budget: the numerator of a probability over 2^52.
 
         Parameters
@@ -56,11 +62,11 @@ class PairFlips(Randomizer):
         """
         return flip_within(budget, n_answers)
 
-    def stated(self, epsilon, spent):
+    def stated(self, epsilon: float, spent: Decimal) -> str:
         """Return the epsilon that a protocol states, as text: what was asked for if all of it is spent."""
         return as_text(epsilon) if self.spends_all else cost_as_text(spent)
 
-    def protocol(self, epsilon, items):
+    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:
@@ -71,7 +77,7 @@ class PairFlips(Randomizer):
         return self.drafted(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @staticmethod
-    def read(report, protocol):
+    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
         pairs, answers = fields(report, "pairs", "answers")
         m, k = len(protocol["items"]), protocol["n_queries"]
         if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
@@ -86,21 +92,21 @@ class PairFlips(Randomizer):
         return first, second, np.array([answers], dtype=bool)
 
     @staticmethod
-    def counts(drawn, protocol):
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         first, second, answers = drawn
         return counted_wins(first, second, answers, len(protocol["items"]))
 
     @staticmethod
-    def estimate(counts, n_reports, protocol):
+    def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         flip, grid = protocol["flip"]
         return (Tallies(flip / grid, counts),)
 
-    def combined(self, groups):
+    def combined(self, groups: Sequence[Heard]) -> Any:
         """Return the tallies of all protocols side by side: what reads them knows how much to make of each flip."""
         return tuple(tally for said in groups for tally in self.estimate(said.counts, said.n_reports, said.protocol))
 
     @staticmethod
-    def variance(protocol):
+    def variance(protocol: dict[str, Any]) -> float:
         """Return the mean square of the margins that one report estimates: B / (K (1 - 2 f)^2) for B pairs."""
         flip, grid = protocol["flip"]
         return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)

@@ -1,5 +1,8 @@
 """Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
 
+from decimal import Decimal
+
+from .._types import Calibration
 from ..checks import check_delta, check_parameters
 from ..constraints import CALIBRATION, or_none
 from ..devices.protocol import FLIP_GRID
@@ -12,11 +15,13 @@ from .response import PairFlips
 class _Thresholded(PairFlips):
     """Base of the two noises: exact ones spend all of epsilon, published ones what the paper's noise spends."""
 
+    calibration: Calibration
+
     @property
-    def spends_all(self):
+    def spends_all(self) -> bool:
         return self.calibration == "exact"
 
-    def flip(self, budget, n_answers):
+    def flip(self, budget: str | Decimal, n_answers: int) -> int:
         check_parameters(self)
         if self.spends_all:
             return flip_within(budget, n_answers)
@@ -63,7 +68,7 @@ class ThresholdedLaplace(_Thresholded):
     called = "thresholded Laplace noise"
     _published_as = "laplace"
 
-    def __init__(self, n_queries=1, calibration="exact"):
+    def __init__(self, n_queries: int | None = 1, calibration: Calibration = "exact") -> None:
         super().__init__(n_queries)
         self.calibration = calibration
 
@@ -106,12 +111,14 @@ class ThresholdedGaussian(_Thresholded):
     name = "gaussian"
     called = "thresholded Gaussian noise"
 
-    def __init__(self, n_queries=1, delta=None, calibration="exact"):
+    def __init__(
+        self, n_queries: int | None = 1, delta: float | None = None, calibration: Calibration = "exact"
+    ) -> None:
         super().__init__(n_queries)
         self.delta = delta
         self.calibration = calibration
 
-    def flip(self, budget, n_answers):
+    def flip(self, budget: str | Decimal, n_answers: int) -> int:
         check_parameters(self)
         if self.spends_all and self.delta:
             raise ValueError(f"calibration='exact' is pure: delta must be None or 0, got {self.delta!r}.")
@@ -120,4 +127,5 @@ class ThresholdedGaussian(_Thresholded):
         return super().flip(budget, n_answers)
 
     def _published_flip(self, epsilon, n_answers):
-        return thresholded_gaussian_flip(n_answers * classical_gaussian_sigma(epsilon, self.delta))
+        sigma = classical_gaussian_sigma(epsilon, self.delta)  # type: ignore[arg-type]  # None is refused by `flip`
+        return thresholded_gaussian_flip(n_answers * sigma)
