@@ -8,29 +8,13 @@ from typing import TYPE_CHECKING
 from ._lazy import lazily
 
 if TYPE_CHECKING:
-    from .aggregators import (
-        Aggregator,
-        Borda,
-        BradleyTerry,
-        DPBorda,
-        DPHistogram,
-        DPKemenySampler,
-        DPKwikSort,
-        DPPairwise,
-        DPPrudentOrder,
-        HierarchicalAggregation,
-        Kemeny,
-        KwikSort,
-        LDPAdaptivePairs,
-        LDPBorda,
-        LDPGroupKwikSort,
-        LDPKwikSort,
-        LDPPairwise,
-        LDPQuickSort,
-        PositionalRule,
-        ShuffleHierarchical,
-        ShufflePairwise,
-    )
+    from .aggregators.central import DPBorda, DPHistogram, DPPairwise
+    from .aggregators.central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
+    from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
+    from .aggregators.composed import Aggregator
+    from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
+    from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+    from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
 
 __version__ = "0.1.0"
 

@@ -1,24 +1,23 @@
-"""RankAggregator: the one `fit`, `score`, `client` and `fit_reports` of every estimator.
+"""RankAggregator: the one `fit` and `score` of every estimator, and what a sweep asks of it.
 
 It and `_scikit_learn` are the only modules that use private names of scikit-learn.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import tee
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._scikit_learn import BaseEstimator, _fit_context, available_if
-from ._types import Items, Message, RandomState
-from .checks import Check, check_parameters, check_whole
-from .devices import Device
+from ._scikit_learn import BaseEstimator, _fit_context
+from ._types import RandomState
+from .checks import Check, check_parameters
+from .field import Field
 from .fitted import clear_fitted
 from .metrics import average_kendall_tau
-from .names import checked_names, column_names, names_differ, names_of
+from .names import column_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
@@ -29,20 +28,7 @@ from .rules import Rule
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
 
-def _channel_can(*abilities):
-    """Return a check that the estimator's channel has one of these abilities."""
-
-    def check(estimator):
-        try:
-            channel, _ = estimator._compose()
-        except (TypeError, ValueError):
-            return False
-        return any(getattr(channel, ability, False) for ability in abilities)
-
-    return check
-
-
-class RankAggregator(BaseEstimator):
+class RankAggregator(Field, BaseEstimator):
     """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
 
     consensus_: NDArray[Any]
@@ -154,16 +140,16 @@ class RankAggregator(BaseEstimator):
             The same object again and again: copy what is to be kept.
         """
         self.read_ballots(profile, reset=True)
-        for seed, fitted in zip(seeds, self._releases(profile, profile.item_names, rule, plan, seeds), strict=True):
+        for seed, fitted in zip(seeds, self._fits(profile, profile.item_names, rule, plan, seeds), strict=True):
             if hasattr(self, "random_state"):
                 self.random_state = seed
             yield fitted
 
     def _release(self, voters, names, rule, plan):
         """Return this aggregator, fitted once, with its own ``random_state``."""
-        return next(self._releases(voters, names, rule, plan, [getattr(self, "random_state", None)]))
+        return next(self._fits(voters, names, rule, plan, [getattr(self, "random_state", None)]))
 
-    def _releases(self, voters, names, rule, plan, random_states):
+    def _fits(self, voters, names, rule, plan, random_states):
         """Open one poll and a session on it for each random state; keep only what may be published."""
         poll = plan.open(voters)
         sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
@@ -217,124 +203,6 @@ class RankAggregator(BaseEstimator):
         """Return what this fit promises, for `privacy.guarantee_of`."""
         return self.privacy_
 
-    @available_if(_channel_can("collects_reports", "asks_questions"))
-    def client(
-        self,
-        items: Items,
-        random_state: RandomState = None,
-        *,
-        epsilon: float | None = None,
-        max_epsilon: float | None = None,
-    ) -> Device:
-        """Return one voter's device; it reads the public protocol only.
-
-        Parameters
-        ----------
-        items : sequence of str or of int, or int
-            Names of the items in the order of a ballot's columns, or how many there are.
-        random_state : None, int, Generator or RandomState, default=None
-            The voter's own randomness; anything but None is for simulation only.
-        epsilon : float or None, default=None
-            This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
-        max_epsilon : float or None, default=None
-            The most that the voter spends; see `~sklearn_dprank.devices.Device`.
-
-        Returns
-        -------
-        Device
-            ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
-            asks. Elsewhere, ``Device(protocol)`` is the same.
-        """
-        plan = self._plan_of_devices(items, epsilon)
-        return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
-
-    @available_if(_channel_can("collects_reports", "asks_questions"))
-    def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
-        """Return what devices must know, as JSON-able data.
-
-        Parameters
-        ----------
-        items : sequence of str or of int, or int
-            Names of the items, or how many there are.
-        epsilon : float or None, default=None
-            Of voters with this epsilon of their own; None is the estimator's.
-
-        Returns
-        -------
-        dict
-            With the names of the items in order, and the local epsilon of everything that one device says.
-        """
-        return self._plan_of_devices(items, epsilon).protocol
-
-    def _plan_of_devices(self, items, epsilon):
-        self._validate_params()
-        names, n_items = _named(items)
-        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
-
-    @available_if(_channel_can("collects_reports"))
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
-        """Aggregate reports from the field.
-
-        Parameters
-        ----------
-        reports : iterable of dict, str or bytes
-            One report a voter: a JSON object, parsed or not; an open file has one a line. Read once, as a
-            stream. Those that do not follow this estimator's protocol for these items are left out and counted in
-            ``reports_refused_``.
-        items : sequence of str or of int, or int
-            Names of the items in the order that devices used, or how many there are.
-        epsilons : sequence of float or None, default=None
-            The public grid of epsilons, where voters have their own; None is the estimator's for all.
-
-        Returns
-        -------
-        self : object
-            The fitted aggregator.
-
-        Raises
-        ------
-        ValueError
-            If no report can be used, or fewer than were promised to hide each other.
-        """
-        names, n_items = _named(items)
-        self._set_items(names, n_items)
-        return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
-
-    @available_if(_channel_can("asks_questions"))
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_interactive(
-        self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
-    ) -> Self:
-        """Aggregate answers from the field, asking as the rule goes.
-
-        Parameters
-        ----------
-        ask : callable
-            ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
-            - 1) and returns an iterable of their reports, in any order.
-        items : sequence of str or of int, or int
-            Names of the items in the order that devices use, or how many there are.
-        n_voters : int
-            How many voters take part; public.
-
-        Returns
-        -------
-        self : object
-            The fitted aggregator.
-
-        Raises
-        ------
-        ValueError
-            If n_voters is no positive integer, or no answer can be used.
-        """
-        check_whole(n_voters, "n_voters")
-        if not callable(ask):
-            raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
-        names, n_items = _named(items)
-        self._set_items(names, n_items)
-        return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
-
     def read_ballots(self, X: Ballots, reset: bool = False) -> Profile:
         """Return ballots as a profile that knows the names of its items.
 
@@ -387,12 +255,3 @@ class RankAggregator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _named(items):
-    """Return (names or None, number of items)."""
-    names = None if isinstance(items, Integral) else checked_names(items, "items")
-    n_items = int(items) if names is None else len(names)
-    if n_items < 2:
-        raise ValueError(f"items must name at least two items, got {n_items}.")
-    return names, n_items

@@ -133,6 +133,12 @@ def at_least_two(**values: Any) -> None:
         check_whole(value, name, 2)
 
 
+def check_square(matrix: np.ndarray, name: str) -> None:
+    """Raise unless `matrix` has as many rows as columns."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}.")
+
+
 def check_flag(value: Any, name: str) -> None:
     """Raise unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):

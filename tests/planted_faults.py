@@ -587,12 +587,12 @@ FIELD = [
         "every answer at the whole epsilon",
         "return flip_within(budget, n_answers)",
         "return flip_within(budget)",
-        REPORTS,
+        "tests/randomizers/test_response.py::test_exact_privacy_and_its_use",
     ),
     faults("randomizers/response.py")(
-        "published noise states one answer of several",
-        "self.stated(epsilon, flips_cost(flip, int(k)))",
-        "self.stated(epsilon, flips_cost(flip))",
+        "published noise states half of what it spends",
+        "else cost_as_text(spent)",
+        "else cost_as_text(spent / 2)",
         REPORTS,
     ),
     faults("devices/hypercube.py")(

@@ -105,7 +105,38 @@ class DPBorda(RankAggregator):
         return channel, SortByScore()
 
 
-class DPPairwise(RankAggregator):
+class _PublishedOnce(RankAggregator):
+    """Base of those that publish one thing with noise and apply any rule to it."""
+
+    optimal_gap_: float
+
+    parameter_checks: dict = {
+        **EPSILON,
+        **DELTA,
+        "noise": _PURE_OR_GAUSSIAN,
+        **RULE,
+        **NEIGHBORING,
+        **RANDOM_STATE,
+    }
+
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
+        noise: LaplaceOrGaussian = "laplace",
+        rule: RuleName | Rule | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.rule = rule
+        self.neighboring = neighboring
+        self.random_state = random_state
+
+
+class DPPairwise(_PublishedOnce):
     """Reduction I (Alabi et al.): publish all margins with noise, then apply any rule to them.
 
     Parameters
@@ -159,39 +190,12 @@ class DPPairwise(RankAggregator):
     array([0, 1, 2])
     """
 
-    optimal_gap_: float
-
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        **RULE,
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: LaplaceOrGaussian = "laplace",
-        rule: RuleName | Rule | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.rule = rule
-        self.neighboring = neighboring
-        self.random_state = random_state
-
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, AllMargins(), self.neighboring)
         return channel, resolve_rule(self.rule, KemenyRule())
 
 
-class DPHistogram(RankAggregator):
+class DPHistogram(_PublishedOnce):
     """P-BORDA-HIST (Hay et al.), Shang et al.: noise on the count of every possible ranking, then any rule.
 
     Parameters
@@ -253,33 +257,6 @@ class DPHistogram(RankAggregator):
     >>> DPHistogram(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
-
-    optimal_gap_: float
-
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        **RULE,
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: LaplaceOrGaussian = "laplace",
-        rule: RuleName | Rule | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.rule = rule
-        self.neighboring = neighboring
-        self.random_state = random_state
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..checks import check_whole
 from .choice import draw_each
 from .insertion import gap_costs, insertion_order, least_gap_costs
 from .partition import PartitionTable
@@ -132,10 +133,8 @@ class BlockInsertionSampler(RejectionSampler):
     def __init__(self, margins, scale, order="borda", core=16, block=7, clock=None):
         super().__init__(clock)
         margins = checked_margins(margins, scale, antisymmetric=True)
-        if core < 1:
-            raise ValueError(f"core must be at least 1, got {core!r}.")
-        if not 1 <= block <= 10:
-            raise ValueError(f"block must be from 1 to 10, got {block!r}.")
+        check_whole(core, "core")
+        check_whole(block, "block", 1, 10)
         self._order = insertion_order(margins, scale, order)
         self.n_items = len(margins)
         self._margins, self._scale = margins[np.ix_(self._order, self._order)], scale

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..checks import check_number, check_square
 from .components import majority_components
 from .few_items import FEW, best_of_few
 from .linear_ordering import LinearOrdering
@@ -99,8 +100,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     >>> found.order, found.value, found.optimal
     (array([0, 1, 2]), 9, True)
     """
-    if not 0 <= tolerance < math.inf:
-        raise ValueError(f"tolerance must be non-negative and finite, got {tolerance!r}.")
+    check_number(tolerance, "tolerance", least=0)
     cost, unit = _integers(cost)
     work = Work(work_limit, time_limit)
     max_dp = max(max_dp, 2)  # no circle to cut below three items
@@ -204,8 +204,7 @@ def _first_optimum(cost, work):
 def _integers(cost):
     """Return (cost as int64 with a zero diagonal, what a unit of it is worth)."""
     cost = np.array(cost)
-    if cost.ndim != 2 or cost.shape[0] != cost.shape[1]:
-        raise ValueError(f"cost must be a square matrix, got shape {cost.shape}.")
+    check_square(cost, "cost")
     if cost.dtype.kind not in "iuf":
         raise ValueError(f"cost must hold integers or floats, got dtype {cost.dtype}.")
     np.fill_diagonal(cost, 0)

@@ -16,6 +16,7 @@ from math import comb
 import numpy as np
 from scipy.sparse import csr_array
 
+from ..checks import check_square
 from .choice import Choice, CountedChoice
 from .sampler import OrderSampler, checked_margins
 from .subsets import OneByOne, over_subsets, subsets_of
@@ -81,8 +82,7 @@ class _Counts:
 
 def _checked_relation(before):
     before = np.asarray(before, dtype=bool)
-    if before.ndim != 2 or before.shape[0] != before.shape[1]:
-        raise ValueError(f"before must be a square matrix, got shape {before.shape}.")
+    check_square(before, "before")
     _check_size(len(before))
     return (before & ~np.eye(len(before), dtype=bool)).astype(np.int64)
 

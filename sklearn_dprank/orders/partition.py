@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..checks import check_number
 from .choice import Choice, draw_each
 from .sampler import OrderSampler
 from .subset_dp import Sweep, reduced_gain
@@ -64,8 +65,7 @@ class PartitionTable(OrderSampler):
     _ROWS = 2**12  # samples drawn together
 
     def __init__(self, cost, scale):
-        if not 0 <= scale < math.inf:
-            raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
+        check_number(scale, "scale", least=0)
         gain, constant = reduced_gain(cost)
         self._scale = float(scale)
         self._sweep = Sweep(gain.astype(np.float64))  # integers below 2**53 stay exact

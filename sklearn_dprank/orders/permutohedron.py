@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..checks import check_whole, positive
+
 
 @lru_cache(maxsize=32)
 def _pairs(n_items):
@@ -82,8 +84,7 @@ def sample_ball(n_items, bits, size=None):
     >>> points.shape, bool(np.all(gauge(points) <= 1 + 1e-12))
     ((100, 5), True)
     """
-    if n_items < 1:
-        raise ValueError(f"n_items must be at least 1, got {n_items!r}.")
+    check_whole(n_items, "n_items")
     draw = _one_point if n_items > 1 else lambda n, bits: np.zeros(n)
     if size is None:
         return draw(n_items, bits)
@@ -153,7 +154,6 @@ def knorm_noise(n_items, scale, bits):
     >>> noise.shape, bool(abs(noise.sum()) < 1e-12)
     ((4,), True)
     """
-    if not scale > 0:
-        raise ValueError(f"scale must be positive, got {scale!r}.")
+    positive(scale=scale)
     radius = scale * bits.exponential(n_items).sum()
     return radius * sample_ball(n_items, bits)

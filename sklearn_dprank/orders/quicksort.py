@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from ..checks import check_choice
+
 
 def binary_insertion_bound(n_items):
     """Return the most comparisons that binary insertion makes: the sum of ceil(log2 k) for k = 2..m.
@@ -49,8 +51,7 @@ def p_sort_max_queries(n_items, log="log2"):
     >>> p_sort_max_queries(10), p_sort_max_queries(10, log="ln")
     (29, 20)
     """
-    if log not in ("log2", "ln"):
-        raise ValueError(f"log must be 'log2' or 'ln', got {log!r}.")
+    check_choice(log, "log", ("log2", "ln"))
     return math.floor((n_items - 1) * (math.log2(n_items) if log == "log2" else math.log(n_items)))
 
 

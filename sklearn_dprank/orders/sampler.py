@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 
+from ..checks import check_number, check_square
+
 
 class OrderSampler:
     """A law of orders to draw from, with all the work done that is the same for every draw.
@@ -111,12 +113,12 @@ def checked_margins(margins, scale, antisymmetric=False):
         If margins are empty, not square, not finite or not antisymmetric, or scale is negative or not finite.
     """
     margins = np.asarray(margins)
-    if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) == 0:
-        raise ValueError(f"margins must be a non-empty square matrix, got shape {margins.shape}.")
+    check_square(margins, "margins")
+    if len(margins) == 0:
+        raise ValueError("margins must be those of at least one item, got none.")
     if not np.all(np.isfinite(margins)):
         raise ValueError("margins must be finite.")
     if antisymmetric and not np.array_equal(margins, -margins.T):
         raise ValueError("margins must be antisymmetric: counts - counts.T, not counts.")
-    if not 0 <= scale < np.inf:
-        raise ValueError(f"scale must be non-negative and finite, got {scale!r}.")
+    check_number(scale, "scale", least=0)
     return margins

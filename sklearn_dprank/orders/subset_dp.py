@@ -13,6 +13,7 @@ subsets of one size are blocks of one matrix and no mask is handled in the sweep
 
 import numpy as np
 
+from ..checks import check_square
 from .few_items import FEW, best_of_few
 from .subsets import subsets_of, taken_side_by_side
 
@@ -83,8 +84,7 @@ class Sweep:
 def reduced_gain(cost):
     """Return (minus the cost over the cheaper order of each pair, the sum of the cheaper costs)."""
     cost = np.array(cost)
-    if cost.ndim != 2 or cost.shape[0] != cost.shape[1]:
-        raise ValueError(f"cost must be a square matrix, got shape {cost.shape}.")
+    check_square(cost, "cost")
     if cost.dtype.kind not in "iuf":
         raise ValueError(f"cost must hold integers or floats, got dtype {cost.dtype}.")
     if cost.dtype.kind == "u" and cost.max(initial=0) > np.iinfo(np.int64).max:

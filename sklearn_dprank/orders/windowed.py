@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
+from ..checks import check_whole
 from .choice import Choice
 from .linear_extensions import level_log_weights
 from .sampler import OrderSampler, checked_margins
@@ -116,8 +117,7 @@ class WindowedSampler(OrderSampler):
         self._anchor = np.asarray(anchor)
         if self._anchor.shape != (n_items,) or not np.array_equal(np.sort(self._anchor), np.arange(n_items)):
             raise ValueError(f"anchor must be a permutation of the {n_items} items.")
-        if not 1 <= window <= MAX_WINDOW:
-            raise ValueError(f"window must be from 1 to {MAX_WINDOW}, got {window!r}.")
+        check_whole(window, "window", 1, MAX_WINDOW)
         self._window = window = min(window, n_items)
 
         margins = margins[np.ix_(self._anchor, self._anchor)]

@@ -104,7 +104,7 @@ def test_progress_and_errors():
     assert BlockInsertionSampler([[0]], 1.0).draw(seeded(0)).tolist() == [0]
     with pytest.raises(ValueError, match="antisymmetric"):
         BlockInsertionSampler([[0, 3], [2, 0]], 1.0)
-    with pytest.raises(ValueError, match="core must be at least 1"):
+    with pytest.raises(ValueError, match="core must be a positive integer"):
         BlockInsertionSampler(np.zeros((2, 2)), 1.0, core=0)
-    with pytest.raises(ValueError, match="block must be from 1 to 10"):
+    with pytest.raises(ValueError, match="block must be an integer from 1 to 10"):
         BlockInsertionSampler(np.zeros((2, 2)), 1.0, block=11)

@@ -133,7 +133,7 @@ def test_small_and_wrong_input():
             sampler([[0, 3], [2, 0]], 1.0)
         with pytest.raises(ValueError, match="margins must be finite"):
             sampler([[0, np.inf], [-np.inf, 0]], 1.0)
-        with pytest.raises(ValueError, match="scale must be non-negative"):
+        with pytest.raises(ValueError, match="scale must be a finite number of at least 0"):
             sampler(CYCLE, np.nan)
     with pytest.raises(ValueError, match="order must be"):
         InsertionSampler(CYCLE, 1.0, order="random")

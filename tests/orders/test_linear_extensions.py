@@ -120,7 +120,7 @@ def test_small_and_wrong_input():
         LinearExtensions(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="cycle"):
         LinearExtensions(CYCLE > 0).draw(seeded(0))
-    with pytest.raises(ValueError, match="scale must be non-negative"):
+    with pytest.raises(ValueError, match="scale must be a finite number of at least 0"):
         MinimaxMarginSampler(CYCLE, -1.0)
     with pytest.raises(ValueError, match="finite"):
         MinimaxMarginSampler([[0, np.nan], [0, 0]], 1.0)

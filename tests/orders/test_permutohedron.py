@@ -89,7 +89,7 @@ def test_knorm_radius_and_small_sizes():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="n_items must be at least 1"):
+    with pytest.raises(ValueError, match="n_items must be a positive integer"):
         sample_ball(0, seeded(0))
-    with pytest.raises(ValueError, match="scale must be positive"):
+    with pytest.raises(ValueError, match="scale must be a finite number above 0"):
         knorm_noise(3, 0.0, seeded(0))

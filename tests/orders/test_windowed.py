@@ -132,7 +132,7 @@ def test_many_items_do_not_underflow():
 def test_errors():
     with pytest.raises(ValueError, match="permutation of the 3 items"):
         WindowedSampler(np.zeros((3, 3)), [0, 1, 1], 1.0)
-    with pytest.raises(ValueError, match="window must be from 1 to 12"):
+    with pytest.raises(ValueError, match="window must be an integer from 1 to 12"):
         WindowedSampler(np.zeros((3, 3)), [0, 1, 2], 1.0, window=13)
     with pytest.raises(ValueError, match="scale"):
         WindowedSampler(np.zeros((3, 3)), [0, 1, 2], np.inf)

@@ -1,0 +1,161 @@
+"""What every aggregator does with voters in the field: a protocol for their devices, and fits on what they send."""
+
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
+from typing import Any, Self
+
+from ._scikit_learn import available_if
+from ._types import Items, Message, RandomState
+from .checks import check_whole
+from .devices import Device
+from .names import checked_names
+from .profile import Shape
+
+
+def _channel_can(*abilities):
+    """Return a check that the estimator's channel has one of these abilities."""
+
+    def check(estimator):
+        try:
+            channel, _ = estimator._compose()
+        except (TypeError, ValueError):
+            return False
+        return any(getattr(channel, ability, False) for ability in abilities)
+
+    return check
+
+
+class Field:
+    """The part of an aggregator that works without ballots; each method is there if the channel has voters answer."""
+
+    _validate_params: Callable[[], None]
+    _planned: Callable[..., Any]
+    _set_items: Callable[..., None]
+    _release: Callable[..., Self]
+
+    @available_if(_channel_can("collects_reports", "asks_questions"))
+    def client(
+        self,
+        items: Items,
+        random_state: RandomState = None,
+        *,
+        epsilon: float | None = None,
+        max_epsilon: float | None = None,
+    ) -> Device:
+        """Return one voter's device; it reads the public protocol only.
+
+        Parameters
+        ----------
+        items : sequence of str or of int, or int
+            Names of the items in the order of a ballot's columns, or how many there are.
+        random_state : None, int, Generator or RandomState, default=None
+            The voter's own randomness; anything but None is for simulation only.
+        epsilon : float or None, default=None
+            This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
+        max_epsilon : float or None, default=None
+            The most that the voter spends; see `~sklearn_dprank.devices.Device`.
+
+        Returns
+        -------
+        Device
+            ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
+            asks. Elsewhere, ``Device(protocol)`` is the same.
+        """
+        plan = self._plan_of_devices(items, epsilon)
+        return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
+
+    @available_if(_channel_can("collects_reports", "asks_questions"))
+    def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
+        """Return what devices must know, as JSON-able data.
+
+        Parameters
+        ----------
+        items : sequence of str or of int, or int
+            Names of the items, or how many there are.
+        epsilon : float or None, default=None
+            Of voters with this epsilon of their own; None is the estimator's.
+
+        Returns
+        -------
+        dict
+            With the names of the items in order, and the local epsilon of everything that one device says.
+        """
+        return self._plan_of_devices(items, epsilon).protocol
+
+    def _plan_of_devices(self, items, epsilon):
+        self._validate_params()
+        names, n_items = _named(items)
+        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
+
+    @available_if(_channel_can("collects_reports"))
+    def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
+        """Aggregate reports from the field.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes
+            One report a voter: a JSON object, parsed or not; an open file has one a line. Read once, as a
+            stream. Those that do not follow this estimator's protocol for these items are left out and counted in
+            ``reports_refused_``.
+        items : sequence of str or of int, or int
+            Names of the items in the order that devices used, or how many there are.
+        epsilons : sequence of float or None, default=None
+            The public grid of epsilons, where voters have their own; None is the estimator's for all.
+
+        Returns
+        -------
+        self : object
+            The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If no report can be used, or fewer than were promised to hide each other.
+        """
+        self._validate_params()
+        names, n_items = _named(items)
+        self._set_items(names, n_items)
+        return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
+
+    @available_if(_channel_can("asks_questions"))
+    def fit_interactive(
+        self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
+    ) -> Self:
+        """Aggregate answers from the field, asking as the rule goes.
+
+        Parameters
+        ----------
+        ask : callable
+            ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
+            - 1) and returns an iterable of their reports, in any order.
+        items : sequence of str or of int, or int
+            Names of the items in the order that devices use, or how many there are.
+        n_voters : int
+            How many voters take part; public.
+
+        Returns
+        -------
+        self : object
+            The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If n_voters is no positive integer, or no answer can be used.
+        """
+        self._validate_params()
+        check_whole(n_voters, "n_voters")
+        if not callable(ask):
+            raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
+        names, n_items = _named(items)
+        self._set_items(names, n_items)
+        return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
+
+
+def _named(items):
+    """Return (names or None, number of items)."""
+    names = None if isinstance(items, Integral) else checked_names(items, "items")
+    n_items = int(items) if names is None else len(names)
+    if n_items < 2:
+        raise ValueError(f"items must name at least two items, got {n_items}.")
+    return names, n_items
