@@ -1,5 +1,6 @@
 """Nobody is trusted: each voter's device randomises the ballot, once."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -78,7 +79,7 @@ class Local(BaseEstimator):
         """
         check_parameters(self)
         personal = voter_epsilon is not None
-        grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
+        grid = [float(self.epsilon)] if voter_epsilon is None else [float(e) for e in voter_epsilon]
         for value in grid:
             check_epsilon(value, "voter_epsilon")
         if not 1 <= len(grid) <= _LARGEST_GRID:

@@ -72,10 +72,10 @@ class PairTallies(Query):
     def steps(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Any:
         return every_pair(n_items) if self.pairs is None else self.pairs
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return tallies
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
@@ -113,10 +113,10 @@ class AllMargins(Query):
     def steps(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Any:
         return every_pair(n_items)
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return estimated_margins(tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
@@ -162,10 +162,10 @@ class PairMargin(Query):
     def steps(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def about(self, n_items):
+    def about(self, n_items: int) -> Any:
         return ((self.i, self.j),)
 
-    def counted(self, tallies):
+    def counted(self, tallies: Any) -> Any:
         return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
