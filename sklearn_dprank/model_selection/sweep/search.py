@@ -125,7 +125,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the least that does.
 
-    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and goes on.
+    An interrupt (Ctrl-C) is raised again and leaves ``cv_results_`` of the trials that finished, NaN for the others.
 
     Examples
     --------
