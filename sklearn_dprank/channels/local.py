@@ -1,6 +1,5 @@
 """Nobody is trusted: each voter's device randomises the ballot, once."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 

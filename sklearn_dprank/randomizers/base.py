@@ -1,6 +1,5 @@
 """The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
 
-from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
