@@ -18,7 +18,7 @@ from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import interactive, shuffled
 from .ballots import read_ballot
-from .halves import HALVES, checked, voter_half
+from .halves import HALVES, ReportHalf, checked, voter_half
 from .protocol import RefusedProtocol, digest, is_whole
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
@@ -81,7 +81,7 @@ class Device:
         *,
         max_epsilon: float | None = None,
         random_state: "RandomState" = None,
-        half=None,
+        half: ReportHalf | None = None,
     ) -> None:
         limit = _limit(max_epsilon)
         self._protocol = checked(protocol, half)
@@ -221,7 +221,7 @@ class Device:
         return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
 
     @classmethod
-    def from_json(cls, text: str, *, half=None) -> Self:
+    def from_json(cls, text: str, *, half: ReportHalf | None = None) -> Self:
         """Return the device that `to_json` was called on, to go on in its place.
 
         Parameters
