@@ -27,6 +27,8 @@ ROOM_NAMES = (
     "sklearn_dprank.devices",
     "sklearn_dprank.mechanisms",
     "sklearn_dprank.metrics",
+    "sklearn_dprank.model_selection",
+    "sklearn_dprank.plotting",
     "sklearn_dprank.preprocessing",
     "sklearn_dprank.privacy",
     "sklearn_dprank.profile",

@@ -78,7 +78,7 @@ class Local(BaseEstimator):
         """
         check_parameters(self)
         personal = voter_epsilon is not None
-        grid = [float(e) for e in voter_epsilon] if personal else [float(self.epsilon)]
+        grid = [float(self.epsilon)] if voter_epsilon is None else [float(e) for e in voter_epsilon]
         for value in grid:
             check_epsilon(value, "voter_epsilon")
         if not 1 <= len(grid) <= _LARGEST_GRID:

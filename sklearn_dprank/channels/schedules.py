@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,16 @@ class Terms(NamedTuple):
     reserve: float
     how: str
     start: Callable[..., Any]
+
+
+class Schedule(Protocol):
+    """Who is asked next; `terms` says so from public inputs, for the kinds of questions that it is for."""
+
+    question: Any
+    last_resort: Any
+
+    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
+        """Return the `Terms`."""
 
 
 class Slots(BaseEstimator):

@@ -1,7 +1,15 @@
 """Parameters by name, of estimators and of their parts: grids of them, and estimators that have them."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+
+#: What a metric makes of a fitted estimator and ballots; larger is better.
+Metric: TypeAlias = Callable[..., Any]
+Metrics: TypeAlias = Metric | Mapping[str, Metric | None] | None
+Grid: TypeAlias = Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Iterable[Any]]]
 
 
 def is_called(name, parameter):

@@ -1,9 +1,14 @@
 """Seeds: a different one for every fit, set on every part of an estimator."""
 
+from typing import TypeVar
+
 import numpy as np
 
+from .._scikit_learn import BaseEstimator
 from ..privacy.bits import seed_sequence
 from .parameters import is_called, parameters_of
+
+_Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def child_seeds(random_state, shape):
@@ -36,7 +41,7 @@ def is_seed(name):
     return is_called(name, "random_state")
 
 
-def with_seed(estimator, seed):
+def with_seed(estimator: _Estimator, seed: int | None) -> _Estimator:
     """Set `seed` on every ``random_state`` parameter, nested ones too, and return the estimator."""
     return estimator.set_params(**dict.fromkeys(filter(is_seed, estimator.get_params()), seed))
 

@@ -1,10 +1,13 @@
 """`ConsensusDisplay`: two consensuses side by side."""
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .._scikit_learn import BaseEstimator
 from ._ranked import ranked
 from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
 
@@ -63,7 +66,15 @@ class ConsensusDisplay:
     2
     """
 
-    def __init__(self, left, right, item_names=None, *, names=("left", "right"), marks=(_NOT_PRIVATE, _NOT_PRIVATE)):
+    def __init__(
+        self,
+        left: ArrayLike,
+        right: ArrayLike,
+        item_names: Iterable[Any] | None = None,
+        *,
+        names: tuple[str, str] = ("left", "right"),
+        marks: tuple[str, str] = (_NOT_PRIVATE, _NOT_PRIVATE),
+    ) -> None:
         self.left = read_positions(left, "left")
         self.right = read_positions(right, "right", len(self.left))
         self.item_names = names_of_items(item_names, len(self.left))
@@ -71,17 +82,19 @@ class ConsensusDisplay:
         self.marks = _two(marks, "marks")
 
     @property
-    def n_crossings(self):
+    def n_crossings(self) -> int:
         """Pairs of items in opposite orders."""
         return int(_opposite(self.left, self.right).sum()) // 2
 
     @property
-    def places(self):
+    def places(self) -> NDArray[np.int64]:
         """Where lines end, 0 is on top; tied items follow the other side."""
         return np.array([_places(self.left, self.right), _places(self.right, self.left)])
 
     @classmethod
-    def from_estimators(cls, left, right, *, names=None):
+    def from_estimators(
+        cls, left: BaseEstimator, right: BaseEstimator, *, names: tuple[str, str] | None = None
+    ) -> Self:
         """Compare two fitted estimators.
 
         Parameters
@@ -105,25 +118,31 @@ class ConsensusDisplay:
         ValueError
             If one has no ``ranks_``, or the items differ.
         """
-        left, right = ranked(left, "left"), ranked(right, "right")
-        if len(left.positions) != len(right.positions):
+        one, two = ranked(left, "left"), ranked(right, "right")
+        if len(one.positions) != len(two.positions):
             raise ValueError(
-                f"left and right must rank the same items, got {len(left.positions)} and {len(right.positions)} items."
+                f"left and right must rank the same items, got {len(one.positions)} and {len(two.positions)} items."
             )
-        own, other, moved = left.item_names, right.item_names, right.positions
+        own, other, moved = one.item_names, two.item_names, two.positions
         if own is not None and other is not None:
             column = {name: k for k, name in enumerate(other)}
             if set(column) != set(own):
                 raise ValueError("left and right must rank the same items, got different names of items.")
             moved = moved[[column[name] for name in own]]
-        names = (left.text, right.text) if names is None else names
-        marks = (_mark(left.guarantee), _mark(right.guarantee))
-        return cls(left.positions, moved, other if own is None else own, names=names, marks=marks)
+        names = (one.text, two.text) if names is None else names
+        marks = (_mark(one.guarantee), _mark(two.guarantee))
+        return cls(one.positions, moved, other if own is None else own, names=names, marks=marks)
 
     @classmethod
     def from_positions(
-        cls, left, right, *, item_names=None, names=("left", "right"), marks=(_NOT_PRIVATE, _NOT_PRIVATE)
-    ):
+        cls,
+        left: ArrayLike,
+        right: ArrayLike,
+        *,
+        item_names: Iterable[Any] | None = None,
+        names: tuple[str, str] = ("left", "right"),
+        marks: tuple[str, str] = (_NOT_PRIVATE, _NOT_PRIVATE),
+    ) -> Self:
         """Compare two rankings given by positions.
 
         Parameters
@@ -149,7 +168,7 @@ class ConsensusDisplay:
         """
         return cls(left, right, item_names, names=names, marks=marks)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the two columns and the lines between them.
 
         Parameters

@@ -1,13 +1,16 @@
 """`results_frame`: a search as a table."""
 
+from typing import Any
+
 import numpy as np
 
+from ..model_selection import GridSearchCV
 from ._search import metrics_of, trials_of
 
 _MISSING = float("nan")
 
 
-def results_frame(search):
+def results_frame(search: GridSearchCV) -> Any:
     """Return every trial of a fitted search as one row of a DataFrame.
 
     Parameters

@@ -1,9 +1,14 @@
 """`PairwiseMarginDisplay`: pairwise margins as a heat map."""
 
-import numpy as np
+from collections.abc import Iterable
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._scikit_learn import BaseEstimator
 from ..privacy.owed import last_step
-from ..profile import as_profile
+from ..profile import Ballots, as_profile
 from ._optimum import best_known
 from ._ranked import ranked
 from ._style import axes, fitting, names_of_items, read_positions, shortened
@@ -64,7 +69,15 @@ class PairwiseMarginDisplay:
     array([1, 2, 0])
     """
 
-    def __init__(self, margins, positions=None, item_names=None, *, ordered_by=None, private=False):
+    def __init__(
+        self,
+        margins: ArrayLike,
+        positions: ArrayLike | None = None,
+        item_names: Iterable[Any] | None = None,
+        *,
+        ordered_by: str | None = None,
+        private: bool = False,
+    ) -> None:
         self.margins = _read_margins(margins)
         n_items = len(self.margins)
         self.positions = np.arange(n_items) if positions is None else read_positions(positions, "positions", n_items)
@@ -73,18 +86,20 @@ class PairwiseMarginDisplay:
         self.private = private
 
     @property
-    def order(self):
+    def order(self) -> NDArray[np.intp]:
         """Column indices of the items as drawn, best first."""
         return np.argsort(self.positions, kind="stable")
 
     @property
-    def opposed(self):
+    def opposed(self) -> NDArray[np.intp]:
         """Pairs (i, j), i before j in the order, of which a majority prefers j."""
         above = self.positions[:, None] < self.positions[None, :]
         return np.argwhere(above & (np.nan_to_num(self.margins) < 0))
 
     @classmethod
-    def from_profile(cls, X, positions=None, *, item_names=None):
+    def from_profile(
+        cls, X: Ballots, positions: ArrayLike | None = None, *, item_names: Iterable[Any] | None = None
+    ) -> Self:
         """Count the margins of ballots.
 
         Parameters
@@ -116,7 +131,7 @@ class PairwiseMarginDisplay:
         return cls(profile.margins / profile.n_voters, positions, names, ordered_by=ordered_by)
 
     @classmethod
-    def from_estimator(cls, estimator, X):
+    def from_estimator(cls, estimator: BaseEstimator, X: Ballots) -> Self:
         """Count the margins of ballots, and order the items as a fitted estimator does.
 
         Parameters
@@ -151,7 +166,7 @@ class PairwiseMarginDisplay:
         display.ordered_by = shown.text
         return display
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the heat map.
 
         Parameters

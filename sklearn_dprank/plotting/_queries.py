@@ -1,8 +1,16 @@
 """`QueryCountDisplay`: error against the number of queries a voter."""
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
-from ._errors import ErrorDisplay, number_ticks
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._scikit_learn import BaseEstimator
+from .._types import RandomState
+from ..model_selection import GridSearchCV
+from ..profile import Ballots
+from ._errors import ErrorDisplay, Floor, number_ticks
 from ._style import shortened
 
 _GAP = 0.035  # least distance of two labels, as a share of the axis
@@ -66,23 +74,23 @@ class QueryCountDisplay(ErrorDisplay):
 
     def __init__(
         self,
-        n_queries,
-        errors,
-        floor=None,
-        ceiling=0.5,
-        measure="average Kendall tau distance",
+        n_queries: Any,
+        errors: Mapping[str, ArrayLike],
+        floor: float | None = None,
+        ceiling: float | None = 0.5,
+        measure: str = "average Kendall tau distance",
         *,
-        floor_name="given floor",
-    ):
+        floor_name: str = "given floor",
+    ) -> None:
         super().__init__(n_queries, errors, floor, ceiling, measure, floor_name=floor_name)
 
     @property
-    def n_queries(self):
+    def n_queries(self) -> Any:
         """Queries a voter: an array, or one for each mechanism."""
         return self._values
 
     @property
-    def best(self):
+    def best(self) -> dict[str, int]:
         """The K with the least mean error by mechanism, the smallest of several. Not private."""
         return {name: int(counts[_least(errors)]) for name, counts, errors in self._dependent()}
 
@@ -93,7 +101,17 @@ class QueryCountDisplay(ErrorDisplay):
                 yield name, counts, errors
 
     @classmethod
-    def from_estimators(cls, estimators, X, *, n_queries, n_trials=10, random_state=None, n_jobs=None, floor="kemeny"):
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, BaseEstimator],
+        X: Ballots,
+        *,
+        n_queries: ArrayLike,
+        n_trials: int = 10,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        floor: Floor = "kemeny",
+    ) -> Self:
         """Fit every estimator at every number of queries, `n_trials` times.
 
         Parameters
@@ -124,7 +142,15 @@ class QueryCountDisplay(ErrorDisplay):
         return cls._sweep(estimators, X, n_queries, floor=floor, **settings)
 
     @classmethod
-    def from_search(cls, search, X=None, *, n_queries=None, metric=None, floor="kemeny"):
+    def from_search(
+        cls,
+        search: GridSearchCV,
+        X: Ballots | None = None,
+        *,
+        n_queries: str | Sequence[str] | None = None,
+        metric: str | None = None,
+        floor: Floor = "kemeny",
+    ) -> Self:
         """Take errors from a fitted search: one line for each combination of the other parameters.
 
         Parameters
@@ -153,7 +179,7 @@ class QueryCountDisplay(ErrorDisplay):
         """
         return cls._searched(search, X, n_queries, metric, floor)
 
-    def plot(self, ax=None, *, excess=False):
+    def plot(self, ax: Any = None, *, excess: bool = False) -> Self:
         """Draw the means, with bands from the smallest to the largest trial and a ring at the best K of each line.
 
         Parameters

@@ -1,6 +1,15 @@
 """`PrivacyUtilityDisplay`: error against epsilon."""
 
-from ._errors import ErrorDisplay
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from .._scikit_learn import BaseEstimator
+from .._types import RandomState
+from ..model_selection import GridSearchCV
+from ..profile import Ballots
+from ._errors import ErrorDisplay, Floor
 from ._search import may_mix
 
 
@@ -56,23 +65,33 @@ class PrivacyUtilityDisplay(ErrorDisplay):
 
     def __init__(
         self,
-        epsilons,
-        errors,
-        floor=None,
-        ceiling=0.5,
-        measure="average Kendall tau distance",
+        epsilons: Any,
+        errors: Mapping[str, ArrayLike],
+        floor: float | None = None,
+        ceiling: float | None = 0.5,
+        measure: str = "average Kendall tau distance",
         *,
-        floor_name="given floor",
-    ):
+        floor_name: str = "given floor",
+    ) -> None:
         super().__init__(epsilons, errors, floor, ceiling, measure, floor_name=floor_name)
 
     @property
-    def epsilons(self):
+    def epsilons(self) -> Any:
         """Privacy losses: an array, or one for each mechanism."""
         return self._values
 
     @classmethod
-    def from_estimators(cls, estimators, X, *, epsilons, n_trials=10, random_state=None, n_jobs=None, floor="kemeny"):
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, BaseEstimator],
+        X: Ballots,
+        *,
+        epsilons: ArrayLike,
+        n_trials: int = 10,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        floor: Floor = "kemeny",
+    ) -> Self:
         """Fit every estimator at every epsilon, `n_trials` times.
 
         Parameters
@@ -103,7 +122,15 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         return cls._sweep(estimators, X, epsilons, floor=floor, **settings)
 
     @classmethod
-    def from_search(cls, search, X=None, *, epsilon=None, metric=None, floor="kemeny"):
+    def from_search(
+        cls,
+        search: GridSearchCV,
+        X: Ballots | None = None,
+        *,
+        epsilon: str | Sequence[str] | None = None,
+        metric: str | None = None,
+        floor: Floor = "kemeny",
+    ) -> Self:
         """Take errors from a fitted search: one line for each combination of the other parameters.
 
         Parameters
@@ -140,7 +167,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
         return display
 
-    def plot(self, ax=None, *, excess=False):
+    def plot(self, ax: Any = None, *, excess: bool = False) -> Self:
         """Draw the means, with bands from the smallest to the largest trial.
 
         Parameters

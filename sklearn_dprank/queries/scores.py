@@ -43,7 +43,7 @@ class NetWins(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
 
-    def scores_by_place(self, n_items):
+    def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position, best first."""
         return np.arange(n_items - 1, -n_items, -2)
 
@@ -117,7 +117,7 @@ class PositionalScores(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
 
-    def scores_by_place(self, n_items):
+    def scores_by_place(self, n_items: int) -> NDArray[Any]:
         """Return the integer score of each position on the grid, best first."""
         return self._grid[0]
 

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
+from ..._types import Neighboring
 from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_whole
 from ...profile import Shape
 from ..parameters import in_words
@@ -42,7 +43,14 @@ class Recommendation:
     reference: str = "Mallows votes that contradict their centre on 35 % of the pairs on average"
 
 
-def recommend(n_items, n_voters, epsilon, delta=0.0, trust="central", neighboring=None):
+def recommend(
+    n_items: int,
+    n_voters: float,
+    epsilon: float,
+    delta: float = 0.0,
+    trust: Literal["central", "local", "shuffle"] = "central",
+    neighboring: Neighboring | None = None,
+) -> Recommendation:
     """Advise which estimator to use with which parameters, and say what error to expect.
 
     Parameters

@@ -1,15 +1,17 @@
 """`PrivateKendallTau`: how far ballots agree with a fitted order, plus noise."""
 
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..._scikit_learn import BaseEstimator
+from ..._types import Amount, Neighboring, RandomState
 from ...checks import check_epsilon, check_neighboring
 from ...mechanisms import Laplace
 from ...privacy.bits import Bits
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.noise import round_down
 from ...privacy.owed import mixing_step
+from ...profile import Ballots
 from ..parameters import is_aggregator
 from .agreement import NetAgreement
 
@@ -39,7 +41,7 @@ class PrivateKendallTau(BaseEstimator):
     it ties the items or has no opinion, 0; together something from -C(m, 2) (the reversed order) to +C(m, 2)
     (the order itself). One ballot more or less thus moves it by at most C(m, 2), and one ballot replaced by
     at most 2 C(m, 2). It gets exact discrete Laplace noise of that scale over epsilon. A row of X is a ballot: a voter
-    who stands in k rows has k times epsilon. May be published: the score. What it scores is a release with a price of
+    who stands in k rows has k times epsilon. The score may be published. What it scores is a release with a price of
     its own: the guarantees add up, or see `PrivateSelection`.
 
     .. rubric:: Remarks
@@ -64,13 +66,15 @@ class PrivateKendallTau(BaseEstimator):
     epsilon = 0.5 (central, add_remove; simulation only: a seed was given)
     """
 
-    def __init__(self, epsilon=1.0, neighboring="add_remove", random_state=None):
+    def __init__(
+        self, epsilon: Amount = 1.0, neighboring: Neighboring = "add_remove", random_state: RandomState = None
+    ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
         self.random_state = random_state
 
     @property
-    def guarantee(self):
+    def guarantee(self) -> PrivacyGuarantee:
         """What one call promises: a `PrivacyGuarantee`, from the parameters alone."""
         check_epsilon(self.epsilon)
         check_neighboring(self.neighboring)
@@ -78,7 +82,7 @@ class PrivateKendallTau(BaseEstimator):
             float(self.epsilon), 0.0, "central", self.neighboring, "discrete Laplace noise on the net agreement"
         ).simulated(self.random_state is None)
 
-    def __call__(self, estimator, X, y=None):
+    def __call__(self, estimator: BaseEstimator, X: Ballots, y: None = None) -> int:
         """Return the noisy net agreement of the estimator's order with the ballots.
 
         Parameters

@@ -1,16 +1,22 @@
 """`PrivateSelection`: the best of a secret, random number of private draws, with one total guarantee."""
 
+from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
+from ..._types import Amount, RandomState
 from ...checks import check_epsilon
 from ...fitted import clear_fitted
+from ...privacy import PrivacyGuarantee
 from ...privacy.bits import SecureBits, SeededBits, seed_sequence
-from ..parameters import is_aggregator
+from ...profile import Ballots
+from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
 from .draw_count import draw_count, eta_of, gamma_of
@@ -40,7 +46,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     mean_draws : float, default=10
         Expected number of draws; at least 1. The cost does not depend on it.
     random_state : None, int, Generator or RandomState, default=None
-        None draws everything from the operating system's secure source. Anything else is for simulation only.
+        None draws from the operating system's secure source; anything else is for simulation only.
 
     Attributes
     ----------
@@ -69,11 +75,11 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     Unit: one ballot. Trust: the curator who runs `fit`. With candidates of at most epsilon_c each, all under one
     neighbouring relation, and eta as above, the total is (2 + eta) (epsilon_c + score_epsilon): 3 (epsilon_c +
     score_epsilon) for "geometric", 2 (epsilon_c + score_epsilon) for "logarithmic". It is stated before any
-    ballot is read (`guarantee`) and counts the largest epsilon_c, so give all candidates the same. May be published:
-    the fitted attributes, all together. Not: how long the fit took or what verbose candidates print, for they
-    reveal the number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known
-    number costs more); the losing draws (they are not kept); `score`; the seed; a traceback; a second fit is a
-    second release and adds up.
+    ballot is read (`guarantee`) and counts the largest epsilon_c, so give all candidates the same. The
+    guarantee is of all fitted attributes together. How long the fit took and what verbose candidates print reveal the
+    number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known number
+    costs more); losing draws are not kept.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: When to use it
 
@@ -114,16 +120,25 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     array([0, 1, 2, 3, 4])
     """
 
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    best_score_: int
+    consensus_: NDArray[Any]
+    ranks_: NDArray[np.int64]
+    privacy_: PrivacyGuarantee
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
     def __init__(
         self,
-        estimator,
-        param_grid=None,
+        estimator: BaseEstimator | Sequence[BaseEstimator],
+        param_grid: Grid | None = None,
         *,
-        score_epsilon=1.0,
-        distribution="geometric",
-        mean_draws=10,
-        random_state=None,
-    ):
+        score_epsilon: Amount = 1.0,
+        distribution: Literal["geometric", "logarithmic"] | float = "geometric",
+        mean_draws: float = 10,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.score_epsilon = score_epsilon
@@ -131,7 +146,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         self.mean_draws = mean_draws
         self.random_state = random_state
 
-    def guarantee(self, n_items, n_voters=None):
+    def guarantee(self, n_items: int, n_voters: int | None = None) -> PrivacyGuarantee:
         """Return the total guarantee, from public inputs only.
 
         Parameters
@@ -154,7 +169,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         """
         return self._total(candidates_of(self.estimator, self.param_grid), n_items, n_voters)
 
-    def fit(self, X, y=None):
+    def fit(self, X: Ballots, y: None = None) -> Self:
         """Draw candidates, keep the best draw.
 
         Parameters
@@ -194,7 +209,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         self._publish(privacy, *best)
         return self
 
-    def score(self, X, y=None):
+    def score(self, X: Ballots, y: None = None) -> float:
         """Return the score of the selected estimator; an exact function of X, so **not** private.
 
         Parameters

@@ -1,10 +1,20 @@
 """Which candidate a search takes: by a metric, by a function of the results, or the smallest epsilon near the best."""
 
-import numpy as np
-from sklearn.base import BaseEstimator
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from ..._scikit_learn import BaseEstimator
 from ...checks import check_number
 from ..parameters import is_called
+
+
+def has_refit(search):
+    """Tell whether a search fits the best candidate; an AttributeError says why not."""
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
 
 
 def check_refit(refit, names, several):
@@ -96,12 +106,12 @@ class smallest_within(BaseEstimator):
     {'epsilon': 1.0}
     """
 
-    def __init__(self, tolerance, *, parameter=None, metric=None):
+    def __init__(self, tolerance: float, *, parameter: str | None = None, metric: str | None = None) -> None:
         self.tolerance = tolerance
         self.parameter = parameter
         self.metric = metric
 
-    def __call__(self, cv_results):
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the index of the candidate.
 
         Parameters
@@ -135,7 +145,7 @@ class smallest_within(BaseEstimator):
             )
         return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
 
-    def check(self, names):
+    def check(self, names: Sequence[str]) -> None:
         """Refuse, before any fit, a tolerance or a metric that cannot decide.
 
         Parameters

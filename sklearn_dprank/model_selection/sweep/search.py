@@ -1,29 +1,27 @@
 """`GridSearchCV`: many candidates, many trials of each, and the best of them fitted once more."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils.metaestimators import available_if
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin, available_if
+from ..._types import RandomState
 from ...checks import check_whole
 from ...fitted import clear_fitted
-from ..parameters import configured, grid_of
+from ...privacy import PrivacyGuarantee
+from ...profile import Ballots
+from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import child_seeds
 from .accounting import costs_of, declared_public, promise_of, warn_reader
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
-from .refit import best_row, check_refit, deciding
+from .refit import best_row, check_refit, deciding, has_refit
 from .results import Results
 from .scoring import metrics_of, refuse_mixed, scoring_of
 from .splits import Splits
 from .trials import jobs_of, refuse_seeds, run
-
-
-def _refitted(search):
-    if search.refit is False:
-        raise AttributeError("this search has no best_estimator_ because refit=False.")
-    return True
 
 
 class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
@@ -125,11 +123,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     .. rubric:: Remarks
 
-    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
-    is good enough.
+    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the least that does.
 
-    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
-    again.
+    An interrupt (Ctrl-C) is raised again and leaves ``cv_results_`` of the trials that finished, NaN for the others.
 
     Examples
     --------
@@ -145,20 +141,33 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     inf
     """
 
+    cv_results_: dict[str, Any]
+    best_index_: int
+    best_params_: dict[str, Any]
+    best_score_: float
+    best_estimator_: Any
+    refit_time_: float
+    n_splits_: int
+    multimetric_: bool
+    scorer_: dict[str, Metric | None]
+    privacy_: PrivacyGuarantee
+    results_cost_: PrivacyGuarantee
+    fits_cost_: PrivacyGuarantee
+
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: BaseEstimator,
+        param_grid: Grid,
         *,
-        n_trials=10,
-        cv="all",
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        random_state=None,
-        public_ballots=False,
-        progress=True,
-    ):
+        n_trials: int = 10,
+        cv: Any = "all",
+        scoring: Metrics = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[[dict[str, Any]], int] = True,
+        random_state: RandomState = None,
+        public_ballots: bool = False,
+        progress: bool = True,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.n_trials = n_trials
@@ -170,7 +179,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.public_ballots = public_ballots
         self.progress = progress
 
-    def fit(self, X, y=None):
+    def fit(self, X: Ballots, y: None = None) -> Self:
         """Run all trials of all candidates, and fit the best one.
 
         Parameters
@@ -246,8 +255,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Return what publishing the results promises, for `privacy.guarantee_of`."""
         return self.privacy_ if declared else self.results_cost_
 
-    @available_if(_refitted)
-    def score(self, X, y=None):
+    @available_if(has_refit)
+    def score(self, X: Ballots, y: None = None) -> float:
         """Score the best estimator by the metric that decides; not private.
 
         Parameters
@@ -270,13 +279,13 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of items."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.n_features_in_
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> NDArray[Any]:
         """Names of the items, where the ballots had them."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.feature_names_in_

@@ -1,8 +1,15 @@
 """`cross_validate`: one estimator, many trials."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._scikit_learn import BaseEstimator
+from ..._types import RandomState
 from ...checks import check_whole
+from ...profile import Ballots
+from ..parameters import Metrics
 from ..seeds import child_seeds
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
 from .scoring import metrics_of
@@ -10,7 +17,17 @@ from .splits import Splits
 from .trials import jobs_of, run
 
 
-def cross_validate(estimator, X, *, n_trials=10, cv="all", scoring=None, random_state=None, n_jobs=None, progress=True):
+def cross_validate(
+    estimator: BaseEstimator,
+    X: Ballots,
+    *,
+    n_trials: int = 10,
+    cv: Any = "all",
+    scoring: Metrics = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> dict[str, NDArray[Any]]:
     """Fit an estimator again and again with fresh noise, and score every fit.
 
     Parameters
