@@ -1,6 +1,6 @@
 """What a query is: what it asks, how far one ballot moves the answer, and what it follows from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -156,7 +156,7 @@ class Query:
         """Return this query's answer from the answer to one of its ``steps``."""
         raise NotImplementedError
 
-    def about(self, n_items: int) -> Any:
+    def about(self, n_items: int) -> Sequence[tuple[int, int]] | None:
         """Return the pairs (i, j) that voters are asked about who answer for themselves; None where they cannot be.
 
         Each is asked about one of them. `counted` is the answer to what they say.

@@ -1,6 +1,6 @@
 """Queries about pairs of items: their margins, and the answers of voters who were asked about them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,7 +21,7 @@ def _upper(n_items):
     return np.triu_indices(n_items, 1)
 
 
-def every_pair(n_items):
+def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
     """Return all pairs (i, j), i < j, in row-major order."""
     return tuple(combinations(range(n_items), 2))
 
@@ -72,7 +72,7 @@ class PairTallies(Query):
     def steps(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
-    def about(self, n_items: int) -> Any:
+    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items) if self.pairs is None else self.pairs
 
     def counted(self, tallies: Any) -> Any:
@@ -113,7 +113,7 @@ class AllMargins(Query):
     def steps(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
 
-    def about(self, n_items: int) -> Any:
+    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items)
 
     def counted(self, tallies: Any) -> Any:
@@ -162,7 +162,7 @@ class PairMargin(Query):
     def steps(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def about(self, n_items: int) -> Any:
+    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)
 
     def counted(self, tallies: Any) -> Any:
