@@ -15,11 +15,21 @@ from numpy.typing import NDArray
 
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
-from sklearn_dprank.channels import Central, Channel, Exact
+from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Shuffle
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Gaussian
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kendall_tau_distance, pairwise_error_rate
+from sklearn_dprank.model_selection import (
+    GridSearchCV,
+    PrivateKendallTau,
+    PrivateSelection,
+    Recommendation,
+    cross_validate,
+    recommend,
+    smallest_within,
+    with_seed,
+)
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import (
     PrivacyGuarantee,
@@ -30,7 +40,8 @@ from sklearn_dprank.privacy import (
 )
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Sensitivity
-from sklearn_dprank.rules import Consensus, KemenyRule, Rule, SortByScore
+from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
 
 BALLOTS = [[0, 1, 2], [0, 2, 1], [2, 0, 1]] * 100
 
@@ -104,6 +115,31 @@ def accepted_ballots() -> None:
     assert_type(pairwise_error_rate((0, 1, 2, 3), X), float)
 
 
+def accepted_search() -> None:
+    grid = {"epsilon": [0.1, 10.0]}
+    search = GridSearchCV(DPBorda(), grid, n_trials=2, refit=smallest_within(0.01), random_state=0, progress=False)
+    assert_type(search.fit(BALLOTS), GridSearchCV)
+    assert_type(search.best_params_, dict[str, Any])
+    assert_type(search.best_score_, float)
+    assert_type(search.privacy_, PrivacyGuarantee)
+    assert_type(cross_validate(DPBorda(), BALLOTS, n_trials=2, scoring=PrivateKendallTau()), dict[str, NDArray[Any]])
+    private = PrivateSelection([DPBorda(epsilon=0.5), DPPairwise(epsilon=0.5)], random_state=0)
+    assert_type(private.guarantee(n_items=3), PrivacyGuarantee)
+    assert_type(private.fit(BALLOTS).ranks_, NDArray[np.int64])
+    assert_type(recommend(10, 1e4, 1.0, trust="local"), Recommendation)
+    assert_type(with_seed(DPBorda(), 7), DPBorda)
+
+
+def accepted_channels() -> None:
+    local = Local(epsilon=2.0, randomizer=ThresholdedGaussian(delta=1e-6, calibration="published"))
+    interactive = Interactive(epsilon=2.0, schedule=Rounds(), randomizer=RandomizedResponse())
+    shuffle = Shuffle(delta=1e-8, pairs="assigned", min_reports=200)
+    assert_type(local.plan([Ask(NetWins())], n_items=3).guarantee, PrivacyGuarantee)
+    assert_type(shuffle.plan([Ask(NetWins())], n_items=3).protocol, dict[str, Any] | None)
+    asks = AdaptiveBradleyTerryRule(n_rounds=2).asks(3)
+    assert_type(interactive.plan(asks, n_items=3, n_voters=100), Plan)
+
+
 def accepted_privacy() -> None:
     one = PrivacyGuarantee(0.5, 0.0, "central", "add_remove", "discrete Laplace noise")
     assert_type(PrivacyGuarantee.compose(guarantee for guarantee in (one, one)), PrivacyGuarantee)
@@ -140,6 +176,15 @@ def refused_parameters() -> None:
     DPPairwise(rule="copeland")  # type: ignore[arg-type]
     DPPairwise(rule=Kemeny())  # type: ignore[arg-type]
     DPPairwise(rule=KemenyRule)  # type: ignore[arg-type]
+    Interactive(schedule="rounds")  # type: ignore[arg-type]
+    Interactive(randomizer=PrivUnitG())  # type: ignore[arg-type]
+    Shuffle(pairs="secret")  # type: ignore[arg-type]
+    Local(randomizer="rr")  # type: ignore[arg-type]
+    ThresholdedLaplace(calibration="paper")  # type: ignore[arg-type]
+    GridSearchCV("DPBorda", {})  # type: ignore[arg-type]
+    GridSearchCV(DPBorda(), grid={})  # type: ignore[call-arg]
+    PrivateSelection(DPBorda(), distribution="normal")  # type: ignore[arg-type]
+    recommend(10, 1000, 1.0, trust="curator")  # type: ignore[arg-type]
     Central(noise="typo")  # type: ignore[arg-type]
     Central(release=AllMargins)  # type: ignore[arg-type]
     KemenyRule(tolerance="0")  # type: ignore[arg-type]

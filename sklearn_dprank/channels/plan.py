@@ -117,9 +117,9 @@ class Plan:
 
     guarantee: PrivacyGuarantee
     open: Callable[[Any], Poll]
-    protocol: dict | None = None
+    protocol: dict[str, Any] | None = None
     needs: frozenset[str] = frozenset()
-    prices: dict = field(default_factory=dict)
+    prices: dict[Any, Any] = field(default_factory=dict)
     half: Any = None
 
 

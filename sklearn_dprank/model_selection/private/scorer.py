@@ -41,7 +41,7 @@ class PrivateKendallTau(BaseEstimator):
     it ties the items or has no opinion, 0; together something from -C(m, 2) (the reversed order) to +C(m, 2)
     (the order itself). One ballot more or less thus moves it by at most C(m, 2), and one ballot replaced by
     at most 2 C(m, 2). It gets exact discrete Laplace noise of that scale over epsilon. A row of X is a ballot: a voter
-    who stands in k rows has k times epsilon. May be published: the score. What it scores is a release with a price of
+    who stands in k rows has k times epsilon. The score may be published. What it scores is a release with a price of
     its own: the guarantees add up, or see `PrivateSelection`.
 
     .. rubric:: Remarks

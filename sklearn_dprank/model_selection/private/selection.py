@@ -46,7 +46,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     mean_draws : float, default=10
         Expected number of draws; at least 1. The cost does not depend on it.
     random_state : None, int, Generator or RandomState, default=None
-        None draws everything from the operating system's secure source. Anything else is for simulation only.
+        None draws from the operating system's secure source; anything else is for simulation only.
 
     Attributes
     ----------
@@ -75,11 +75,11 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     Unit: one ballot. Trust: the curator who runs `fit`. With candidates of at most epsilon_c each, all under one
     neighbouring relation, and eta as above, the total is (2 + eta) (epsilon_c + score_epsilon): 3 (epsilon_c +
     score_epsilon) for "geometric", 2 (epsilon_c + score_epsilon) for "logarithmic". It is stated before any
-    ballot is read (`guarantee`) and counts the largest epsilon_c, so give all candidates the same. May be published:
-    the fitted attributes, all together. Not: how long the fit took or what verbose candidates print, for they
-    reveal the number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known
-    number costs more); the losing draws (they are not kept); `score`; the seed; a traceback; a second fit is a
-    second release and adds up.
+    ballot is read (`guarantee`) and counts the largest epsilon_c, so give all candidates the same. The
+    guarantee is of all fitted attributes together. How long the fit took and what verbose candidates print reveal the
+    number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known number
+    costs more); losing draws are not kept.
+    What may be published, and what not: :ref:`may-be-published`.
 
     .. rubric:: When to use it
 
