@@ -124,7 +124,8 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
     The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
     is good enough.
 
-    An interrupt (Ctrl-C) is raised again and leaves ``cv_results_`` of the trials that finished, NaN for the others.
+    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
+    again.
 
     Examples
     --------
