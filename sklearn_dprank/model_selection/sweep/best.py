@@ -8,7 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..._scikit_learn import available_if
 from ...profile import Ballots
 from ..parameters import Metric
-from .refit import deciding, has_refit
+from .refit import deciding
+
+
+def _refitted(search):
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
 
 
 class BestEstimator:
@@ -18,7 +24,7 @@ class BestEstimator:
     scorer_: dict[str, Metric | None]
     best_estimator_: Any
 
-    @available_if(has_refit)
+    @available_if(_refitted)
     def score(self, X: Ballots, y: None = None) -> float:
         """Score the best estimator by the metric that decides; not private.
 
