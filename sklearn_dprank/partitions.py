@@ -4,11 +4,13 @@ Dask is imported only where a dask collection is given, so nothing here needs it
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 _FAN_IN = 8  # parts that one task merges
 
 
-def is_lazy(chunks):
+def is_lazy(chunks: Any) -> bool:
     """Tell a dask collection, or a list of them, from ballots in memory.
 
     Parameters
@@ -37,7 +39,7 @@ def _is_collection(thing):
     return hasattr(type(thing), "__dask_graph__")
 
 
-def partitions(chunks):
+def partitions(chunks: Any) -> list[Any]:
     """Return the parts of a dask collection, in order.
 
     Parameters
@@ -74,7 +76,7 @@ def partitions(chunks):
     return parts.ravel().tolist() if hasattr(parts, "ravel") else list(parts)
 
 
-def reduce_partitions(chunks, read, merge):
+def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[list[Any]], Any]) -> Any:
     """Read every partition of a dask collection in a task of its own, and merge the results.
 
     Parameters

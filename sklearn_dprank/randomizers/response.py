@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Items
+from .._types import Items, PairNoise
 from ..checks import Check, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
@@ -40,7 +40,7 @@ class PairFlips(Randomizer):
     half = voters_half
     releases = PairTallies()
     called: str
-    _published_as = "rr"
+    _published_as: PairNoise = "rr"
 
     def __init__(self, n_queries: int | None = 1) -> None:
         self.n_queries = n_queries

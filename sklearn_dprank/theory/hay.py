@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from .._types import Neighboring, Variant
 from ..checks import at_least_two, is_published, positive, probability, votes_changed
 from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
 
@@ -18,7 +19,9 @@ __all__ = [
 ]
 
 
-def epsilon_lower_bound(n_items, failure, *, neighboring="add_remove", variant="corrected"):
+def epsilon_lower_bound(
+    n_items: int, failure: float, *, neighboring: Neighboring = "add_remove", variant: Variant = "corrected"
+) -> float:
     """Return the least epsilon at which the optimal ranking can be found on every profile (Theorem 5.1).
 
     If an epsilon-private algorithm misses the (unique) Kemeny optimum with probability at most `failure` on
@@ -74,7 +77,15 @@ def epsilon_lower_bound(n_items, failure, *, neighboring="add_remove", variant="
     return max(bound, 0.0)
 
 
-def p_sample_voters(n_items, epsilon, error, failure, *, neighboring="add_remove", variant="corrected"):
+def p_sample_voters(
+    n_items: int,
+    epsilon: float,
+    error: float,
+    failure: float,
+    *,
+    neighboring: Neighboring = "add_remove",
+    variant: Variant = "corrected",
+) -> float:
     """Return how many voters make P-SAMPLE accurate (Theorem 5.2).
 
     With this many, the normalised error (excess average Kendall tau over C(m, 2)) is at most `error` with
@@ -125,7 +136,9 @@ def p_sample_voters(n_items, epsilon, error, failure, *, neighboring="add_remove
     return votes_changed(neighboring) * (math.lgamma(n_items + 1) - math.log(failure)) / (error * epsilon)
 
 
-def p_sample_expected_error(n_voters, n_items, epsilon, *, neighboring="add_remove"):
+def p_sample_expected_error(
+    n_voters: float, n_items: int, epsilon: float, *, neighboring: Neighboring = "add_remove"
+) -> float:
     """Return a bound on the expected normalised error of P-SAMPLE: ln(m!)/(n epsilon), on any profile.
 
     The entropy of the output is the expected loss in the exponent plus the log partition function, which is not
@@ -155,7 +168,7 @@ def p_sample_expected_error(n_voters, n_items, epsilon, *, neighboring="add_remo
     return votes_changed(neighboring) * math.lgamma(n_items + 1) / (n_voters * epsilon)
 
 
-def p_sort_failure_floor(n_items, max_queries):
+def p_sort_failure_floor(n_items: int, max_queries: int) -> float:
     """Return the probability of missing the majority order that P-SORT keeps for any number of voters.
 
     With perfect answers, the output is right exactly when every unpaid comparison falls right by its coin:
@@ -185,7 +198,7 @@ def p_sort_failure_floor(n_items, max_queries):
     return float(max(1 - law @ 0.5**unpaid, 0.0))
 
 
-def p_sort_error_floor(n_items, max_queries):
+def p_sort_error_floor(n_items: int, max_queries: int) -> float:
     """Return the expected share of pairs P-SORT leaves out of order however many voters there are.
 
     Parameters
@@ -229,7 +242,16 @@ def p_sort_error_floor(n_items, max_queries):
     return float(wrong[n_items, max_queries] / math.comb(n_items, 2))
 
 
-def p_sort_voters(n_items, epsilon, phi, failure, *, max_queries=None, neighboring="add_remove", variant="corrected"):
+def p_sort_voters(
+    n_items: int,
+    epsilon: float,
+    phi: float,
+    failure: float,
+    *,
+    max_queries: int | None = None,
+    neighboring: Neighboring = "add_remove",
+    variant: Variant = "corrected",
+) -> float:
     """Return how many Mallows voters let P-SORT recover the reference order (Theorem 5.3).
 
     Parameters
