@@ -28,6 +28,7 @@ def _channel_can(*abilities):
 class Field:
     """The part of an aggregator that works without ballots; each method is there if the channel has voters answer."""
 
+    _compose: Callable[[], tuple[Any, Any]]
     _validate_params: Callable[[], None]
     _planned: Callable[..., Any]
     _set_items: Callable[..., None]

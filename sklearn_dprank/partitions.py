@@ -4,8 +4,11 @@ Dask is imported only where a dask collection is given, so nothing here needs it
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from .names import is_frame
+from .tables import refuse_no_table
 
 _FAN_IN = 8  # parts that one task merges
 
@@ -103,3 +106,11 @@ def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[
     while len(level) > 1:
         level = [dask.delayed(merge)(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
     return dask.compute(level[0])[0]
+
+
+def check_chunks(chunks):
+    """Refuse what may be iterated over, but not chunk by chunk."""
+    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
+    if not isinstance(chunks, (Iterator, list, tuple)):
+        refuse_no_table(chunks, "chunks")

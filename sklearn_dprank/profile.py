@@ -1,23 +1,23 @@
 """A set of ballots as the package takes it: read from tables or chunk by chunk, added up, and counted."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import copy
 from functools import partial, reduce
 from operator import add
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .checks import check_choice
 from .counting import merge_placements
-from .names import ItemNames, checked_names, column_names, is_frame, names_differ
-from .partitions import is_lazy, reduce_partitions
+from .names import ItemNames, checked_names, column_names, names_differ
+from .partitions import check_chunks, is_lazy, reduce_partitions
 from .rankings import Positions, as_array, check_ballots, compact_positions
 from .statistics import Statistics, read_only
-from .tables import refuse_no_table
 
 Keep: TypeAlias = Literal["positions", "counts"]
+KEPT: tuple[Keep, ...] = get_args(Keep)
 
 
 class Shape(NamedTuple):
@@ -125,7 +125,7 @@ class Profile(Statistics):
             If X is not a two-dimensional, non-empty array of numbers with at least two items, or
             `item_names` are not one distinct name an item, or `keep` is unknown.
         """
-        _check_keep(keep)
+        check_choice(keep, "keep", KEPT)
         item_names = _names(X, item_names)
         array = check_ballots(X)
         if item_names is not None and len(item_names) != array.shape[1]:
@@ -180,12 +180,12 @@ class Profile(Statistics):
         >>> Profile.from_chunks(days)
         Profile(n_voters=7000, n_items=5)
         """
-        _check_keep(keep)
+        check_choice(keep, "keep", KEPT)
         read = partial(cls._from_chunk, item_names=item_names, keep=keep)
         if is_lazy(chunks):
             total = reduce_partitions(chunks, read, cls._sum)
         else:
-            _check_chunks(chunks)
+            check_chunks(chunks)
             parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
             first = next(parts, None)
             if first is None:
@@ -283,18 +283,6 @@ Ballots: TypeAlias = ArrayLike | Profile
 def as_profile(X: Ballots) -> Profile:
     """Return ballots as a Profile, and a Profile itself."""
     return X if isinstance(X, Profile) else Profile.from_rankings(X)
-
-
-def _check_keep(keep):
-    check_choice(keep, "keep", ("positions", "counts"))
-
-
-def _check_chunks(chunks):
-    """Refuse what may be iterated over, but not chunk by chunk."""
-    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
-        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
-    if not isinstance(chunks, (Iterator, list, tuple)):
-        refuse_no_table(chunks, "chunks")
 
 
 def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:

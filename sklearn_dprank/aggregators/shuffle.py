@@ -12,7 +12,15 @@ from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 _LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
 
 
-class ShufflePairwise(RankAggregator):
+class _Shuffled(RankAggregator):
+    """Base of those that hear from voters through a shuffler."""
+
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+
+
+class ShufflePairwise(_Shuffled):
     """Hidden-pair shuffle: each voter answers a pair that it draws privately; a shuffler mixes the messages.
 
     Parameters
@@ -85,10 +93,6 @@ class ShufflePairwise(RankAggregator):
     """
 
     optimal_gap_: float
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-
     parameter_checks: dict = {
         **EPSILON,
         **DELTA,
@@ -124,7 +128,7 @@ class ShufflePairwise(RankAggregator):
         return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
-class ShuffleHierarchical(RankAggregator):
+class ShuffleHierarchical(_Shuffled):
     """DDP-Helnaksort: assigned pairs, shuffled pair by pair, and hierarchical aggregation.
 
     Parameters
@@ -188,10 +192,6 @@ class ShuffleHierarchical(RankAggregator):
     >>> ShuffleHierarchical(epsilon=4.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
     array([0, 1, 2])
     """
-
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
 
     parameter_checks: dict = {
         **EPSILON,

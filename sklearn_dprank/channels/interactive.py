@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._scikit_learn import BaseEstimator
-from .._types import Amount, Items
+from .._types import Amount
 from ..checks import Check, check_made, check_parameters
 from ..constraints import EPSILON
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID
+from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
@@ -22,7 +23,7 @@ from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.response import PairFlips, counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
-from .schedules import Schedule, Slots
+from .schedules import Groups, Rounds, Slots
 
 
 class Interactive(BaseEstimator):
@@ -55,13 +56,16 @@ class Interactive(BaseEstimator):
     asks_questions = True
 
     def __init__(
-        self, epsilon: Amount = 1.0, schedule: Schedule | None = None, randomizer: PairFlips | None = None
+        self,
+        epsilon: Amount = 1.0,
+        schedule: Slots | Groups | Rounds | None = None,
+        randomizer: PairFlips | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.schedule = schedule
         self.randomizer = randomizer
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: Items | None = None) -> Plan:
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
         """Agree on who answers how often; the number of voters is public here.
 
         Raises

@@ -1,15 +1,15 @@
 """Nobody is trusted: each voter's device randomises the ballot, once."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from .._scikit_learn import BaseEstimator
-from .._types import Amount, Items
+from .._types import Amount
 from ..checks import Check, check_epsilon, check_parameters
 from ..constraints import EPSILON
 from ..devices.halves import HALVES
 from ..devices.protocol import digest
+from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import Ask, Publication
@@ -53,8 +53,8 @@ class Local(BaseEstimator):
         asks: list[Ask],
         n_items: int,
         n_voters: int | None = None,
-        voter_epsilon: Sequence[float] | None = None,
-        items: Items | None = None,
+        voter_epsilon: Any = None,
+        items: ItemNames | None = None,
     ) -> Plan:
         """Check that the reports determine all the asks.
 

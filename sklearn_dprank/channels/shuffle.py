@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
-from .._types import Amount, Items
+from .._types import Amount
 from ..checks import Check, check_epsilon, check_parameters, check_whole
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
+from ..names import ItemNames
 from ..privacy.bits import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
@@ -105,7 +106,7 @@ class Shuffle(BaseEstimator):
         self,
         epsilon: Amount = 1.0,
         delta: Amount = 1e-6,
-        local_epsilon: float | None = None,
+        local_epsilon: Amount | None = None,
         n_queries: int = 1,
         pairs: Literal["hidden", "assigned"] = "hidden",
         min_reports: int | None = None,
@@ -119,7 +120,7 @@ class Shuffle(BaseEstimator):
         self.min_reports = min_reports
         self.randomizer = randomizer
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: Items | None = None) -> Plan:
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
         """Find the local epsilon; the number of voters is public here.
 
         Raises

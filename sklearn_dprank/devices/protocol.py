@@ -34,7 +34,7 @@ def digest(protocol):
     return hashlib.sha256(canonical(protocol)).hexdigest()[:16]
 
 
-def refuse_unless(valid: object, name: str, rule: object) -> None:
+def refuse_unless(valid: bool, name: str, rule: object) -> None:
     """Raise `RefusedProtocol` unless a field is valid; the message names the field, not what it holds."""
     if not valid:
         raise RefusedProtocol(f"this device does not follow the protocol: {name} must be {rule}.")

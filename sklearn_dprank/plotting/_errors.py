@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from numbers import Real
+from typing import Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -19,6 +20,10 @@ from ._style import axes, look, shortened
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
 _DECADES = 3  # of the positive part of an axis that reaches 0
+
+
+#: Where the line below all errors is: sought, known, or not drawn.
+Floor: TypeAlias = Literal["kemeny"] | float | None
 
 
 class ErrorDisplay:

@@ -1,7 +1,7 @@
 """`QueryCountDisplay`: error against the number of queries a voter."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
-from ._errors import ErrorDisplay, number_ticks
+from ._errors import ErrorDisplay, Floor, number_ticks
 from ._style import shortened
 
 _GAP = 0.035  # least distance of two labels, as a share of the axis
@@ -110,7 +110,7 @@ class QueryCountDisplay(ErrorDisplay):
         n_trials: int = 10,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        floor: Literal["kemeny"] | float | None = "kemeny",
+        floor: Floor = "kemeny",
     ) -> Self:
         """Fit every estimator at every number of queries, `n_trials` times.
 
@@ -149,7 +149,7 @@ class QueryCountDisplay(ErrorDisplay):
         *,
         n_queries: str | Sequence[str] | None = None,
         metric: str | None = None,
-        floor: Literal["kemeny"] | float | None = "kemeny",
+        floor: Floor = "kemeny",
     ) -> Self:
         """Take errors from a fitted search: one line for each combination of the other parameters.
 

@@ -1,7 +1,7 @@
 """`PrivacyUtilityDisplay`: error against epsilon."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -9,7 +9,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
-from ._errors import ErrorDisplay
+from ._errors import ErrorDisplay, Floor
 from ._search import may_mix
 
 
@@ -90,7 +90,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         n_trials: int = 10,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        floor: Literal["kemeny"] | float | None = "kemeny",
+        floor: Floor = "kemeny",
     ) -> Self:
         """Fit every estimator at every epsilon, `n_trials` times.
 
@@ -129,7 +129,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         *,
         epsilon: str | Sequence[str] | None = None,
         metric: str | None = None,
-        floor: Literal["kemeny"] | float | None = "kemeny",
+        floor: Floor = "kemeny",
     ) -> Self:
         """Take errors from a fitted search: one line for each combination of the other parameters.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from ..orders.partition import PartitionTable
 from ..orders.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
+#: Starts a clock, which is then shown the seconds.
+Clock: TypeAlias = Callable[[], Callable[[float], None]]
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
 
 
@@ -68,13 +70,7 @@ class OrderUtility(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins.ravel()
 
-    def sampler(
-        self,
-        margins: NDArray[Any],
-        rate: float,
-        choice: str,
-        clock: Callable[[], Callable[[float], None]] | None = None,
-    ) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
         """Return what draws orders, with ``draw(bits)``.
 
         Parameters
@@ -117,13 +113,7 @@ class KemenyUtility(OrderUtility):
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
-    def sampler(
-        self,
-        margins: NDArray[Any],
-        rate: float,
-        choice: str,
-        clock: Callable[[], Callable[[float], None]] | None = None,
-    ) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
         if choice in ("auto", "table"):
             return PartitionTable(np.maximum(margins.T, 0), rate)
         if choice == "pair_by_pair":
@@ -181,13 +171,7 @@ class MaxViolatedMargin(OrderUtility):
     def kind(self) -> Any:
         return MaxViolatedMargin
 
-    def sampler(
-        self,
-        margins: NDArray[Any],
-        rate: float,
-        choice: str,
-        clock: Callable[[], Callable[[float], None]] | None = None,
-    ) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)

@@ -1,18 +1,20 @@
 """The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
 
-from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
-from .._types import Items
+from .._types import Amount, Items
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
 from ..queries import Query
 from .budgets import as_text
+
+#: What devices draw, voters on the first axis.
+Drawn: TypeAlias = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
 class Heard(NamedTuple):
@@ -29,7 +31,7 @@ class Heard(NamedTuple):
     """
 
     protocol: dict[str, Any]
-    counts: np.ndarray
+    counts: NDArray[np.int64]
     n_reports: int
 
 
@@ -59,7 +61,7 @@ class Randomizer(BaseEstimator):
     releases: Query
     arithmetic: str = "exact"
 
-    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         """Return what a device must know, as JSON-able data, made by `drafted`.
 
         Parameters
@@ -77,7 +79,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
+    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         """Return what the device drew, from the report that it sent: the inverse of the half's ``message``.
 
         Parameters
@@ -95,7 +97,7 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @staticmethod
-    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return the sum, over the voters, of what the estimate follows from: integers, int64.
 
         Parameters
@@ -140,7 +142,7 @@ class Randomizer(BaseEstimator):
         """
         raise NotImplementedError
 
-    def combined(self, groups: Sequence[Heard]) -> Any:
+    def combined(self, groups: list[Heard]) -> Any:
         """Return one answer from voters with epsilons of their own: estimates by the inverse of their variance.
 
         Parameters
@@ -155,7 +157,7 @@ class Randomizer(BaseEstimator):
         total = sum(weights)
         return sum(weight / total * estimate for weight, estimate in zip(weights, estimates, strict=True))
 
-    def spent(self, epsilon: float, items: Items) -> float:
+    def spent(self, epsilon: Amount, items: Items) -> float:
         """Return the true, pure epsilon of one whole report.
 
         Parameters
@@ -172,7 +174,7 @@ class Randomizer(BaseEstimator):
         """
         return float(self.protocol(epsilon, items)["epsilon"])
 
-    def drafted(self, items: Items, epsilon: float | str, **fields: Any) -> dict[str, Any]:
+    def drafted(self, items: Items, epsilon: Amount | str, **fields: Any) -> dict[str, Any]:
         """Return a protocol that devices follow: the voter's half has checked it.
 
         Parameters

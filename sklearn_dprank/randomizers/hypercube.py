@@ -1,20 +1,19 @@
 """One sign for every pair, all drawn together: the curator's half of Duchi, Jordan and Wainwright's randomizer."""
 
 import math
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from .._types import Items
+from .._types import Amount, Items
 from ..checks import Check, check_parameters
 from ..constraints import one_of
 from ..devices import hypercube as voters_half
 from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
-from .base import Randomizer, listed
+from .base import Drawn, Randomizer, listed
 from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
@@ -61,10 +60,10 @@ class HypercubeSampling(Randomizer):
     half = voters_half
     releases = AllMargins()
 
-    def __init__(self, variant: Literal["best_cap", "binomial_cap"] = "best_cap") -> None:
+    def __init__(self, variant: Literal["best_cap", "half_tie"] = "best_cap") -> None:
         self.variant = variant
 
-    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         check_parameters(self)
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
@@ -72,7 +71,7 @@ class HypercubeSampling(Randomizer):
         return self.drafted(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @staticmethod
-    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
+    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         (signs,) = fields(report, "signs")
         d = n_pairs(len(protocol["items"]))
         if not isinstance(signs, str) or len(signs) != 2 * -(-d // 8) or not set(signs) <= set("0123456789abcdef"):
@@ -83,7 +82,7 @@ class HypercubeSampling(Randomizer):
         return every[None, :d].astype(bool)
 
     @staticmethod
-    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         return np.count_nonzero(drawn, axis=0)
 
     @staticmethod

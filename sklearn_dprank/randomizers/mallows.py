@@ -1,18 +1,17 @@
 """A whole ranking as a report, Mallows' model around the voter's own: the curator's half."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Items
+from .._types import Amount, Items
 from ..checks import check_epsilon
 from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
 from ..queries import NetWins, n_pairs
-from .base import Randomizer, listed
+from .base import Drawn, Randomizer, listed
 from .reports import RefusedReport, fields
 
 
@@ -58,7 +57,7 @@ class MallowsRandomizer(Randomizer):
     half = voters_half
     releases = NetWins()
 
-    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         check_epsilon(epsilon)
         names = listed(items)
         theta = epsilon / n_pairs(len(names))
@@ -67,7 +66,7 @@ class MallowsRandomizer(Randomizer):
         return self.drafted(names, epsilon, weights=[max(1, weight) for weight in weights])
 
     @staticmethod
-    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
+    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         (positions,) = fields(report, "positions")
         m = len(protocol["items"])
         if not isinstance(positions, list) or len(positions) != m:
@@ -77,7 +76,7 @@ class MallowsRandomizer(Randomizer):
         return np.array([positions])
 
     @staticmethod
-    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return how often each item is reported at each place, shape (n_items, n_items)."""
         m = len(protocol["items"])
         return np.bincount((np.arange(m) * m + drawn).ravel(), minlength=m**2).reshape(m, m)

@@ -1,7 +1,6 @@
 """A noisy direction, the Gaussian form of PrivUnit on centred net wins: the curator's half."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from .._types import Items
+from .._types import Amount, Items
 from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
-from .base import Randomizer, listed
+from .base import Drawn, Randomizer, listed
 from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
@@ -58,7 +57,7 @@ class PrivUnitG(Randomizer):
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
-    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
@@ -71,7 +70,7 @@ class PrivUnitG(Randomizer):
         )
 
     @staticmethod
-    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
+    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         (vector,) = fields(report, "vector")
         largest = _largest(protocol)
         if not isinstance(vector, list) or len(vector) != len(protocol["items"]) - 1:
@@ -81,7 +80,7 @@ class PrivUnitG(Randomizer):
         return np.array([[*vector, -sum(vector)]])
 
     @staticmethod
-    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return the sum of the reports, clipped at the public norm, in integers: their order does not matter."""
         return np.rint(shortened(drawn, _largest(protocol))).astype(np.int64).sum(axis=0)
 

@@ -1,20 +1,19 @@
 """Randomised response on a few pairs that each voter draws: the curator's half."""
 
-from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Items, PairNoise
+from .._types import Amount, Items, PairNoise
 from ..checks import Check, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
-from .base import Heard, Randomizer, listed
+from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, fields, require_answer, require_pair
 
@@ -62,22 +61,22 @@ class PairFlips(Randomizer):
         """
         return flip_within(budget, n_answers)
 
-    def stated(self, epsilon: float, spent: Decimal) -> str:
+    def stated(self, epsilon: Amount, spent: Decimal) -> str:
         """Return the epsilon that a protocol states, as text: what was asked for if all of it is spent."""
         return as_text(epsilon) if self.spends_all else cost_as_text(spent)
 
-    def protocol(self, epsilon: float, items: Items) -> dict[str, Any]:
+    def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:
-            k = best_query_count(epsilon, len(names), randomizer=self._published_as, variant="published")
+            k = best_query_count(float(epsilon), len(names), randomizer=self._published_as, variant="published")
         check_whole(k, "n_queries", 1, most)
         flip = self.flip(as_text(epsilon), int(k))
         stated = self.stated(epsilon, flips_cost(flip, int(k)))
         return self.drafted(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @staticmethod
-    def read(report: Mapping[str, Any], protocol: dict[str, Any]) -> Any:
+    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         pairs, answers = fields(report, "pairs", "answers")
         m, k = len(protocol["items"]), protocol["n_queries"]
         if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
@@ -92,7 +91,7 @@ class PairFlips(Randomizer):
         return first, second, np.array([answers], dtype=bool)
 
     @staticmethod
-    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         first, second, answers = drawn
         return counted_wins(first, second, answers, len(protocol["items"]))
 
@@ -101,7 +100,7 @@ class PairFlips(Randomizer):
         flip, grid = protocol["flip"]
         return (Tallies(flip / grid, counts),)
 
-    def combined(self, groups: Sequence[Heard]) -> Any:
+    def combined(self, groups: list[Heard]) -> Any:
         """Return the tallies of all protocols side by side: what reads them knows how much to make of each flip."""
         return tuple(tally for said in groups for tally in self.estimate(said.counts, said.n_reports, said.protocol))
 

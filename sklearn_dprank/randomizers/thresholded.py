@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from .._types import Calibration
+from .._types import Amount, Calibration
 from ..checks import check_delta, check_parameters
 from ..constraints import CALIBRATION, or_none
 from ..devices.protocol import FLIP_GRID
@@ -112,7 +112,7 @@ class ThresholdedGaussian(_Thresholded):
     called = "thresholded Gaussian noise"
 
     def __init__(
-        self, n_queries: int | None = 1, delta: float | None = None, calibration: Calibration = "exact"
+        self, n_queries: int | None = 1, delta: Amount | None = None, calibration: Calibration = "exact"
     ) -> None:
         super().__init__(n_queries)
         self.delta = delta
@@ -122,10 +122,9 @@ class ThresholdedGaussian(_Thresholded):
         check_parameters(self)
         if self.spends_all and self.delta:
             raise ValueError(f"calibration='exact' is pure: delta must be None or 0, got {self.delta!r}.")
-        if not self.spends_all and self.delta is None:
-            raise ValueError("calibration='published' needs a delta between 0 and 1, got None.")
         return super().flip(budget, n_answers)
 
     def _published_flip(self, epsilon, n_answers):
-        sigma = classical_gaussian_sigma(epsilon, self.delta)  # type: ignore[arg-type]  # None is refused by `flip`
-        return thresholded_gaussian_flip(n_answers * sigma)
+        if self.delta is None:
+            raise ValueError("calibration='published' needs a delta between 0 and 1, got None.")
+        return thresholded_gaussian_flip(n_answers * classical_gaussian_sigma(epsilon, float(self.delta)))

@@ -17,17 +17,11 @@ from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import child_seeds
 from .accounting import costs_of, declared_public, promise_of, warn_reader
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
-from .refit import best_row, check_refit, deciding
+from .refit import best_row, check_refit, deciding, has_refit
 from .results import Results
 from .scoring import metrics_of, refuse_mixed, scoring_of
 from .splits import Splits
 from .trials import jobs_of, refuse_seeds, run
-
-
-def _refitted(search):
-    if search.refit is False:
-        raise AttributeError("this search has no best_estimator_ because refit=False.")
-    return True
 
 
 class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
@@ -263,7 +257,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Return what publishing the results promises, for `privacy.guarantee_of`."""
         return self.privacy_ if declared else self.results_cost_
 
-    @available_if(_refitted)
+    @available_if(has_refit)
     def score(self, X: Ballots, y: None = None) -> float:
         """Score the best estimator by the metric that decides; not private.
 

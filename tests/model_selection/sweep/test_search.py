@@ -625,6 +625,19 @@ def test_estimators_with_a_score_of_their_own():
     assert search(Own()).fit(X).best_score_ == 42.0
 
 
+def test_estimators_with_a_fit_of_their_own():
+    class Own(DPBorda):
+        def fit(self, X, y=None):
+            super().fit(X)
+            self.marked_ = 42.0
+            return self
+
+    assert search(Own(), scoring=lambda fitted, X: fitted.marked_).fit(X).best_score_ == 42.0
+    in_pipeline = make_pipeline(RatingsToRankings(), Own())
+    grid = {"own__epsilon": [1.0]}
+    assert search(in_pipeline, grid, scoring=lambda fitted, X: fitted[-1].marked_).fit(X).best_score_ == 42.0
+
+
 @pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
 def test_names_are_those_of_fit(columns):
     pd = pytest.importorskip("pandas")
