@@ -123,11 +123,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     .. rubric:: Remarks
 
-    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
-    is good enough.
+    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the least that does.
 
-    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
-    again.
+    An interrupt (Ctrl-C) is raised again and leaves ``cv_results_`` of the trials that finished, NaN for the others.
 
     Examples
     --------
