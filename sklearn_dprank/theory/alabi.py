@@ -140,7 +140,7 @@ class BudgetSplit(NamedTuple):
     fallback: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Epsilon in the worst case, by basic composition."""
         return self.n_answers * self.per_answer + self.fallback
 
