@@ -10,13 +10,6 @@ from ...checks import check_number
 from ..parameters import is_called
 
 
-def has_refit(search):
-    """Tell whether a search fits the best candidate; an AttributeError says why not."""
-    if search.refit is False:
-        raise AttributeError("this search has no best_estimator_ because refit=False.")
-    return True
-
-
 def check_refit(refit, names, several):
     """Refuse, before any fit, what cannot decide.
 

@@ -4,27 +4,25 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
-
-from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin, available_if
+from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._types import RandomState
 from ...checks import check_whole
 from ...fitted import clear_fitted
 from ...privacy import PrivacyGuarantee
 from ...profile import Ballots
-from ..parameters import Grid, Metric, Metrics, configured, grid_of
+from ..parameters import Grid, Metrics, configured, grid_of
 from ..seeds import child_seeds
 from .accounting import costs_of, declared_public, promise_of, warn_reader
+from .best import BestEstimator
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
-from .refit import best_row, check_refit, deciding, has_refit
+from .refit import best_row, check_refit, deciding
 from .results import Results
 from .scoring import metrics_of, refuse_mixed, scoring_of
 from .splits import Splits
 from .trials import jobs_of, refuse_seeds, run
 
 
-class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
+class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
     """Compare parameters and mechanisms by repeated fits with fresh noise.
 
     Like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split, on ballots that
@@ -123,9 +121,11 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     .. rubric:: Remarks
 
-    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the least that does.
+    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
+    is good enough.
 
-    An interrupt (Ctrl-C) is raised again and leaves ``cv_results_`` of the trials that finished, NaN for the others.
+    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
+    again.
 
     Examples
     --------
@@ -145,11 +145,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_index_: int
     best_params_: dict[str, Any]
     best_score_: float
-    best_estimator_: Any
     refit_time_: float
     n_splits_: int
     multimetric_: bool
-    scorer_: dict[str, Metric | None]
     privacy_: PrivacyGuarantee
     results_cost_: PrivacyGuarantee
     fits_cost_: PrivacyGuarantee
@@ -254,41 +252,6 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _owed(self, declared):
         """Return what publishing the results promises, for `privacy.guarantee_of`."""
         return self.privacy_ if declared else self.results_cost_
-
-    @available_if(has_refit)
-    def score(self, X: Ballots, y: None = None) -> float:
-        """Score the best estimator by the metric that decides; not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Larger is better.
-        """
-        check_is_fitted(self, "best_estimator_")
-        name = deciding(self.refit, list(self.scorer_))
-        if name is None:
-            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
-        scorer = self.scorer_[name]
-        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of items."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the items, where the ballots had them."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.feature_names_in_
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "cv_results_")
