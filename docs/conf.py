@@ -21,6 +21,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_show_sourcelink = False
 default_role = "py:obj"
+autodoc_typehints = "none"  # docstrings state the types, in words
 
 # Reference pages -----------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ Dask is imported only where a dask collection is given, so nothing here needs it
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from .names import is_frame
 from .tables import refuse_no_table
@@ -12,7 +13,7 @@ from .tables import refuse_no_table
 _FAN_IN = 8  # parts that one task merges
 
 
-def is_lazy(chunks):
+def is_lazy(chunks: Any) -> bool:
     """Tell a dask collection, or a list of them, from ballots in memory.
 
     Parameters
@@ -41,7 +42,7 @@ def _is_collection(thing):
     return hasattr(type(thing), "__dask_graph__")
 
 
-def partitions(chunks):
+def partitions(chunks: Any) -> list[Any]:
     """Return the parts of a dask collection, in order.
 
     Parameters
@@ -78,7 +79,7 @@ def partitions(chunks):
     return parts.ravel().tolist() if hasattr(parts, "ravel") else list(parts)
 
 
-def reduce_partitions(chunks, read, merge):
+def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[list[Any]], Any]) -> Any:
     """Read every partition of a dask collection in a task of its own, and merge the results.
 
     Parameters

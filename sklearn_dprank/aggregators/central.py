@@ -50,7 +50,7 @@ class DPBorda(RankAggregator):
 
     Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins by at most
     floor(m^2 / 2) in l1 and sqrt(m (m^2 - 1) / 3) in l2 under "add_remove", twice that under "replace".
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -177,7 +177,7 @@ class DPPairwise(_PublishedOnce):
 
     Unit: one ballot. Trust: the curator. One ballot moves each of the C(m, 2) margins by at most 1 under
     "add_remove", 2 under "replace"; the rule is post-processing.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     References
     ----------
@@ -237,7 +237,7 @@ class DPHistogram(_PublishedOnce):
     "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that: every
     pair without an opinion is fair; where the rule asks for positional scores, unseen items go last. Complete
     ballots cost the same work.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 

@@ -60,7 +60,7 @@ class DPKwikSort(RankAggregator):
 
     Unit: one ballot. Trust: the curator. One ballot moves one margin by at most 1 under "add_remove", 2
     under "replace"; adaptive answers compose.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -165,7 +165,7 @@ class DPKemenySampler(RankAggregator):
     giving up is an output whose probability depends on the ballots. Stop it by hand and you reveal that the
     ballots are of that kind, which no epsilon covers; so does the time it took, or the number
     of tries.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -250,7 +250,7 @@ class DPPrudentOrder(RankAggregator):
     at most 1 under "add_remove", 2 under "replace", whatever the number of items; probabilities are
     proportional to exp(-epsilon u / 2) or exp(-epsilon u / 4), with half of epsilon in each stage of the
     two-stage form. The time depends a little on how many distinct margins there are.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 

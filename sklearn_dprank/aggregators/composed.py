@@ -54,7 +54,7 @@ class Aggregator(RankAggregator):
     .. rubric:: Privacy
 
     The channel's: see it.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     Examples
     --------

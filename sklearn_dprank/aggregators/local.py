@@ -73,7 +73,7 @@ class LDPPairwise(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -171,7 +171,7 @@ class LDPKwikSort(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -253,7 +253,7 @@ class LDPBorda(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 

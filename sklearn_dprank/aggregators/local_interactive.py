@@ -44,7 +44,7 @@ class LDPQuickSort(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     References
     ----------
@@ -107,7 +107,7 @@ class LDPGroupKwikSort(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -175,7 +175,7 @@ class LDPAdaptivePairs(RankAggregator):
     Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
     is public. `fit` simulates the devices on ballots that the curator already has; in the field,
     ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 

@@ -74,7 +74,7 @@ class ShufflePairwise(_Shuffled):
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
     anybody, so keep `min_reports` to those you are sure of.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
@@ -173,7 +173,7 @@ class ShuffleHierarchical(_Shuffled):
     epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
     least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
     anybody, so keep `min_reports` to those you are sure of.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 

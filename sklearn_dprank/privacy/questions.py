@@ -6,11 +6,13 @@ in groups, K is the most that a group may be asked.
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
+from .._types import PairNoise, Variant
 from ..checks import at_least_two, check_choice, is_published, positive
 
 # epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
@@ -20,12 +22,14 @@ _BEST_BUDGET = {
 }
 
 
-def check_randomizer(randomizer):
+def check_randomizer(randomizer: Any) -> None:
     """Raise unless `randomizer` is "rr" or "laplace"."""
     check_choice(randomizer, "randomizer", _BEST_BUDGET)
 
 
-def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):
+def truth_gap(
+    epsilon: float, n_queries: float, *, randomizer: PairNoise = "rr", variant: Variant = "corrected"
+) -> float:
     """Return P(an answer is reported true) - P(it is reported false), for one of K answers.
 
     Parameters
@@ -66,7 +70,7 @@ def truth_gap(epsilon, n_queries, *, randomizer="rr", variant="corrected"):
     return epsilon / (epsilon + 2 * n_queries) if published else math.tanh(epsilon / (2 * n_queries))
 
 
-def optimal_queries(epsilon, *, randomizer="rr", variant="corrected"):
+def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Variant = "corrected") -> float:
     """Return the real number K of answers that carries most signal, K (p - q)^2.
 
     Parameters
@@ -102,7 +106,9 @@ def optimal_queries(epsilon, *, randomizer="rr", variant="corrected"):
     return epsilon / (2 if is_published(variant) else _BEST_BUDGET[randomizer])
 
 
-def best_query_count(epsilon, n_items, *, randomizer="rr", variant="corrected"):
+def best_query_count(
+    epsilon: float, n_items: int, *, randomizer: PairNoise = "rr", variant: Variant = "corrected"
+) -> int:
     """Return the whole number of answers, 1 to C(m, 2), beside `optimal_queries` that carries most signal.
 
     Parameters
@@ -136,7 +142,7 @@ def best_query_count(epsilon, n_items, *, randomizer="rr", variant="corrected"):
     return max(sorted(candidates), key=lambda k: k * truth_gap(epsilon, k, randomizer=randomizer, variant=variant) ** 2)
 
 
-def group_overflow_bound(q, n_items, load):
+def group_overflow_bound(q: int, n_items: int, load: int) -> float:
     """Return a bound on the probability that some group of voters is asked more than `load` of q questions.
 
     Each question goes to one of m groups, uniformly: m P(Bin(q, 1/m) > load), a union over the groups.
@@ -178,7 +184,7 @@ def _overflow(q, n_items, load):
 
 
 @lru_cache(maxsize=1024)
-def group_load(q, n_items, xi=1.0):
+def group_load(q: int, n_items: int, xi: float = 1.0) -> int:
     """Return tau, the least number of questions a group must be able to pay for in LDPKwikSort.
 
     The smallest tau with m P(Bin(q, 1/m) > tau) <= xi/m^4.

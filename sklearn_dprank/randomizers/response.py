@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, Items
+from .._types import Amount, Items, PairNoise
 from ..checks import Check, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
@@ -39,7 +39,7 @@ class PairFlips(Randomizer):
     half = voters_half
     releases = PairTallies()
     called: str
-    _published_as = "rr"
+    _published_as: PairNoise = "rr"
 
     def __init__(self, n_queries: int | None = 1) -> None:
         self.n_queries = n_queries
@@ -69,7 +69,7 @@ class PairFlips(Randomizer):
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:
-            k = best_query_count(epsilon, len(names), randomizer=self._published_as, variant="published")
+            k = best_query_count(float(epsilon), len(names), randomizer=self._published_as, variant="published")
         check_whole(k, "n_queries", 1, most)
         flip = self.flip(as_text(epsilon), int(k))
         stated = self.stated(epsilon, flips_cost(flip, int(k)))

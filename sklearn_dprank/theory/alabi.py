@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .._types import Variant
 from ..checks import at_least_two, is_published, positive
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.questions import group_load, group_overflow_bound
@@ -83,7 +84,7 @@ GUARANTEES = (
 )
 
 
-def reduction_error(ratio, n_items, query_error, *, variant="corrected"):
+def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: Variant = "corrected") -> float:
     """Return the additive error of any approximation algorithm run on noisy answers (Theorem 1).
 
     Parameters
@@ -139,12 +140,12 @@ class BudgetSplit(NamedTuple):
     fallback: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Epsilon in the worst case, by basic composition."""
         return self.n_answers * self.per_answer + self.fallback
 
 
-def central_budget(n_items, epsilon, xi=1.0):
+def central_budget(n_items: int, epsilon: float, xi: float = 1.0) -> BudgetSplit:
     """Return the budget of DPKwikSort (Algorithm 1): q answers, half of epsilon kept for the fallback.
 
     Parameters
@@ -185,7 +186,7 @@ def central_budget(n_items, epsilon, xi=1.0):
     return BudgetSplit(q, (epsilon - kept) / q, kept)
 
 
-def local_budget(n_items, epsilon, xi=1.0, *, variant="corrected"):
+def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Variant = "corrected") -> BudgetSplit:
     """Return each voter's budget in LDPKwikSort (Algorithms 2 and 3).
 
     Parameters
@@ -236,7 +237,7 @@ def local_budget(n_items, epsilon, xi=1.0, *, variant="corrected"):
     return BudgetSplit(tau, epsilon / (2 * tau), epsilon / 2)
 
 
-def printed_response_epsilon(per_answer):
+def printed_response_epsilon(per_answer: float) -> float:
     """Return what the printed randomised response of Algorithms 2 and 3 really spends of `per_answer`.
 
     Parameters

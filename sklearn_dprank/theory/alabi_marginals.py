@@ -3,12 +3,17 @@
 Observations 15 and 16 tie the cost of a consensus to the signs it gets right.
 """
 
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._types import Variant
 from ..checks import is_published
 
 
-def marginal_ranking(signs, n_middle):
+def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> NDArray[np.int64]:
     """Return the ranking pi^x of 2 d + t items that encodes x in {-1, +1}^d.
 
     The identity, with items j and j + d + t exchanged where x_j = -1.
@@ -45,7 +50,7 @@ def marginal_ranking(signs, n_middle):
     return positions
 
 
-def marginal_signs(positions, n_signs, *, variant="corrected"):
+def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "corrected") -> NDArray[np.int64]:
     """Return rho(sigma) in {-1, +1}^d, what a ranking says about the marginals.
 
     Parameters
@@ -86,7 +91,9 @@ def _expected_errors(guess, signs):
     return (len(guess) - float(guess @ np.mean(signs, axis=0))) / 2
 
 
-def marginal_lower_bound(positions, signs, n_middle, *, variant="corrected"):
+def marginal_lower_bound(
+    positions: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
+) -> float:
     """Return the bound of Observation 15: K(sigma, {pi^x}) >= t (d/2 - <rho(sigma), mean x>/2).
 
     A good consensus has to get the signs of the marginals right: each wrong sign crosses all t middle items.
@@ -120,7 +127,9 @@ def marginal_lower_bound(positions, signs, n_middle, *, variant="corrected"):
     return n_middle * _expected_errors(marginal_signs(positions, n_signs, variant=variant), signs)
 
 
-def marginal_upper_bound(guess, signs, n_middle, *, variant="corrected"):
+def marginal_upper_bound(
+    guess: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
+) -> float:
     """Return the bound of Observation 16: K(pi^y, {pi^x}) <= 2 t (d/2 - <y, mean x>/2) + 2 d^2.
 
     Parameters

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def lemma_2(n_voters, n_items, sigma, width, slab):
+def lemma_2(n_voters: float, n_items: int, sigma: float, width: float, slab: float) -> float:
     """Return the bound of Lemma 2: C(m, 2) (P(|D| <= width) + Q(n width / sigma)).
 
     Near a tie any error is allowed for; further away the noise has to cross the whole width.
@@ -73,7 +73,9 @@ def _split(n_voters, n_items, sigma, density, half):
     return slope, math.sqrt(max(0.0, -2 * math.log(slope * math.sqrt(2 * math.pi))))
 
 
-def theorem_2(n_voters, n_items, sigma, *, density=None, half=False):
+def theorem_2(
+    n_voters: float, n_items: int, sigma: float, *, density: float | None = None, half: bool = False
+) -> float:
     """Return the bound of Theorem 2: C(m, 2) (a x* + Q(x*)).
 
     a = sqrt(2) (m! - 1) sigma/n is Lemma 2's slab bound a unit of x = t n/sigma, and x* = sqrt(2 ln(1/(a sqrt(2
@@ -114,7 +116,7 @@ def theorem_2(n_voters, n_items, sigma, *, density=None, half=False):
     return math.comb(n_items, 2) * (slope * split + float(ndtr(-split)))
 
 
-def equation_27(n_voters, n_items, sigma, *, density=None):
+def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
     """Return Theorem 2 with the Gaussian tail approximated: C(m, 2) a (x* + (1 - e^(-1.4 x*))/(1.135 x*)).
 
     Parameters
@@ -151,7 +153,7 @@ def equation_27(n_voters, n_items, sigma, *, density=None):
     return math.comb(n_items, 2) * slope * (split + (1 - math.exp(-1.4 * split)) / (1.135 * split))
 
 
-def lemma_3(n_voters, n_items, sigma, *, density=None):
+def lemma_3(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
     """Return the bound of Lemma 3: 2 C(m, 2) f (sigma/n) Int_0^{n/(2 f sigma)} Q(u) du.
 
     No density under f puts more mass near 0 than the uniform one of height f.
@@ -187,7 +189,7 @@ def lemma_3(n_voters, n_items, sigma, *, density=None):
     return 2 * math.comb(n_items, 2) * density * sigma / n_voters * integral
 
 
-def simple_bound(n_voters, n_items, sigma, *, density=None):
+def simple_bound(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
     """Return C(m, 2) f sqrt(2/pi) sigma/n, simpler and smaller than Theorem 2.
 
     Lemma 3 with the integral carried to infinity. It needs no condition on n, has no logarithm, and Theorem 3
@@ -221,7 +223,7 @@ def simple_bound(n_voters, n_items, sigma, *, density=None):
     return math.comb(n_items, 2) * density * math.sqrt(2 / math.pi) * sigma / n_voters
 
 
-def borda_bound(n_voters, sigma):
+def borda_bound(n_voters: float, sigma: float) -> float:
     """Return the bound for Borda with three candidates: (25 sqrt(3)/6) sqrt(2/pi) sigma/n, about 5.758 sigma/n.
 
     `simple_bound` with the exact f_D(0) = 25 sqrt(3)/18; asymptotically tight.

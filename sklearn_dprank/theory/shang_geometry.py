@@ -6,14 +6,17 @@ density f_D.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.integrate import quad
 
 from ..checks import at_least_two
 
 
-def webb_density_bound(n_items):
+def webb_density_bound(n_items: int) -> float:
     """Return (m! - 1)/sqrt(2), above the density of D at 0 for every positional rule.
 
     The largest central slice of a regular simplex has volume sqrt(N)/((N - 2)! sqrt(2)); the simplex itself has
@@ -53,7 +56,7 @@ def _directions(scores):
     return differences / math.sqrt(repeats * np.sum(differences**2)), repeats
 
 
-def central_density(scores):
+def central_density(scores: Sequence[float] | NDArray[Any]) -> float:
     """Return f_D(0) exactly for a positional rule, as a product integral.
 
     f_D(0) = (N - 1)/pi Int_0^inf Prod_{b_k > 0} 1/(1 + b_k^2 t^2) dt, N = m!: a uniform point of the simplex is a
@@ -90,7 +93,7 @@ def central_density(scores):
     return (math.factorial(len(scores)) - 1) / math.pi * integral
 
 
-def slab_probability(width, scores):
+def slab_probability(width: float, scores: Sequence[float] | NDArray[Any]) -> float:
     """Return P(|D| <= width) exactly, twice the integral of f_D over [0, width] in Lemma 2.
 
     D <= w if and only if sum_k (b_k - w) xi_k <= 0 for independent exponentials xi; inverted by Gil-Pelaez.

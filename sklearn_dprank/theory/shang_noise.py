@@ -1,8 +1,10 @@
 """The noise of Shang et al. (2014): on each count of the histogram, and what it comes to on a candidate's score."""
 
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._types import GaussianConstant
 from ..checks import at_least_two, check_choice, check_number
@@ -11,7 +13,7 @@ from ..privacy.calibration import classical_gaussian_sigma
 _CONSTANTS: dict[str, GaussianConstant] = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
 
 
-def published_sigma(epsilon, delta, *, form="2/delta"):
+def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4/(5 delta)"] = "2/delta") -> float:
     """Return the Gaussian noise of the paper's Theorem 1, for counts with L2 sensitivity 1.
 
     Parameters
@@ -48,7 +50,7 @@ def published_sigma(epsilon, delta, *, form="2/delta"):
     return classical_gaussian_sigma(epsilon, delta, constant=_CONSTANTS[form])
 
 
-def score_noise_std(scores, sigma):
+def score_noise_std(scores: ArrayLike, sigma: float) -> float:
     """Return the noise each candidate's score effectively gets from noise on all m! counts.
 
     The score noise has covariance (alpha - beta) I + beta 1 1^T; the common part moves no ranking, so for sorting

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from .._types import PairNoise, Variant
 from ..checks import at_least_two, is_published, positive
 from ..privacy.questions import best_query_count, check_randomizer, optimal_queries, truth_gap
 
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-def mallows_pair_probability(phi, gap=1):
+def mallows_pair_probability(phi: float, gap: int = 1) -> float:
     """Return the probability that a Mallows ballot orders two items as the reference does.
 
     Parameters
@@ -60,7 +61,7 @@ def mallows_pair_probability(phi, gap=1):
     return float(np.arange(1, gap + 1) @ powers[:-1] / (inner * powers.sum()))
 
 
-def spent_epsilon(epsilon, n_queries, *, randomizer="rr"):
+def spent_epsilon(epsilon: float, n_queries: int, *, randomizer: PairNoise = "rr") -> float:
     """Return the epsilon that K answers really spend.
 
     Parameters
@@ -99,7 +100,16 @@ def spent_epsilon(epsilon, n_queries, *, randomizer="rr"):
     return n_queries * math.log1p(2 * math.expm1(epsilon / (2 * n_queries)))
 
 
-def expected_errors(n_voters, n_items, epsilon, phi, *, n_queries=1, randomizer="rr", variant="corrected"):
+def expected_errors(
+    n_voters: float,
+    n_items: int,
+    epsilon: float,
+    phi: float,
+    *,
+    n_queries: int = 1,
+    randomizer: PairNoise = "rr",
+    variant: Variant = "corrected",
+) -> float:
     """Return mu, a bound on the expected number of pairs whose estimated order is wrong (Theorems 2 and 3).
 
     By the union bound it also bounds the probability that any pair is wrong. Ties count as wrong.
@@ -160,7 +170,7 @@ def expected_errors(n_voters, n_items, epsilon, phi, *, n_queries=1, randomizer=
     return mu
 
 
-def many_errors_probability(mu, *, variant="corrected"):
+def many_errors_probability(mu: float, *, variant: Variant = "corrected") -> float:
     """Return a bound on the probability of 6 mu wrong pairs or more.
 
     Parameters

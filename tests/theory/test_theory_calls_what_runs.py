@@ -5,13 +5,13 @@ from sklearn_dprank.channels import Groups
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedLaplace
-from sklearn_dprank.theory import alabi, hay, yan
+from sklearn_dprank.theory import alabi, hay_sort, yan
 
 
 @pytest.mark.parametrize("m", [2, 3, 7, 12, 30])
 def test_p_sort_asks_what_the_theorem_counts(m):
     rule = DPKwikSort(on_exhausted="coin")._compose()[1]
-    assert rule.asks(m)[0].times == hay.p_sort_max_queries(m)
+    assert rule.asks(m)[0].times == hay_sort.p_sort_max_queries(m)
 
 
 @pytest.mark.parametrize("m", [5, 12, 20])

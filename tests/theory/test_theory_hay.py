@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dprank.theory import hay
+from sklearn_dprank.theory import hay, hay_sort
 
 
 def kendall(a, b):
@@ -108,30 +108,30 @@ def test_p_sort_floors_match_simulation(m, max_queries, runs):
     rng = np.random.default_rng(m + max_queries)
     outputs = [p_sort_with_perfect_answers(m, max_queries, rng) for _ in range(runs)]
     distances = np.array([kendall(o, range(m)) for o in outputs])
-    floor = hay.p_sort_failure_floor(m, max_queries)
+    floor = hay_sort.p_sort_failure_floor(m, max_queries)
     assert np.mean(distances > 0) == pytest.approx(floor, abs=4 * math.sqrt(floor * (1 - floor) / runs))
     share = distances / math.comb(m, 2)
-    assert share.mean() == pytest.approx(hay.p_sort_error_floor(m, max_queries), abs=4 * share.std() / runs**0.5)
+    assert share.mean() == pytest.approx(hay_sort.p_sort_error_floor(m, max_queries), abs=4 * share.std() / runs**0.5)
 
 
 def test_p_sort_floors_at_the_ends():
     for m in (2, 3, 8):
-        assert hay.p_sort_error_floor(m, 0) == pytest.approx(0.5)
-        assert hay.p_sort_error_floor(m, math.comb(m, 2)) == pytest.approx(0, abs=1e-12)
-        assert hay.p_sort_failure_floor(m, math.comb(m, 2)) == 0
+        assert hay_sort.p_sort_error_floor(m, 0) == pytest.approx(0.5)
+        assert hay_sort.p_sort_error_floor(m, math.comb(m, 2)) == pytest.approx(0, abs=1e-12)
+        assert hay_sort.p_sort_failure_floor(m, math.comb(m, 2)) == 0
     # with coins only, each order has its own probability: 2^-Q, averaged
-    assert hay.p_sort_failure_floor(3, 0) == pytest.approx(1 - (1 / 3 * 2**-2 + 2 / 3 * 2**-3))
+    assert hay_sort.p_sort_failure_floor(3, 0) == pytest.approx(1 - (1 / 3 * 2**-2 + 2 / 3 * 2**-3))
 
 
 def test_p_sort_is_not_consistent():
-    assert hay.p_sort_voters(10, 1e9, 0.01, 0.05) == math.inf
-    assert hay.p_sort_voters(10, 1e9, 0.01, 0.05, max_queries=45) < math.inf
+    assert hay_sort.p_sort_voters(10, 1e9, 0.01, 0.05) == math.inf
+    assert hay_sort.p_sort_voters(10, 1e9, 0.01, 0.05, max_queries=45) < math.inf
 
 
 def test_theorem_5_3_needs_the_sampling_term():
     # without privacy (large epsilon) the printed bound asks for no voters at all
-    assert hay.p_sort_voters(10, 1e6, 0.9, 0.05, variant="published") < 1
-    assert hay.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
+    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, variant="published") < 1
+    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
 
 
 def mallows(n, m, phi, rng):
@@ -149,7 +149,7 @@ def mallows(n, m, phi, rng):
 def test_p_sort_recovers_the_reference_with_that_many_voters():
     rng = np.random.default_rng(3)
     m, epsilon, phi, failure, paid = 4, 2.0, 0.5, 0.2, 6
-    n = math.ceil(hay.p_sort_voters(m, epsilon, phi, failure, max_queries=paid))
+    n = math.ceil(hay_sort.p_sort_voters(m, epsilon, phi, failure, max_queries=paid))
     wrong = 0
     for _ in range(25):
         X = mallows(n, m, phi, rng)
@@ -169,7 +169,7 @@ def test_p_sort_recovers_the_reference_with_that_many_voters():
         (lambda: hay.epsilon_lower_bound(5, 0.5, variant="paper"), "variant must be"),
         (lambda: hay.p_sample_voters(5, 0.0, 0.1, 0.1), "epsilon must be a finite number above 0, got 0.0"),
         (lambda: hay.p_sample_voters(5, 1.0, 0.1, 0.1, neighboring="zero_out"), "neighboring must be"),
-        (lambda: hay.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
+        (lambda: hay_sort.p_sort_voters(5, 1.0, 1.0, 0.1), "phi must lie in"),
     ],
 )
 def test_errors_name_the_parameter(call, message):
@@ -179,5 +179,5 @@ def test_errors_name_the_parameter(call, message):
 
 def test_without_a_paid_comparison_there_is_no_noise():
     """Every answer is a coin: what is left to the sample is all that counts."""
-    left = 0.9 - hay.p_sort_failure_floor(2, 0)
-    assert hay.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))
+    left = 0.9 - hay_sort.p_sort_failure_floor(2, 0)
+    assert hay_sort.p_sort_voters(2, 1e-6, 0.5, 0.9, max_queries=0) == pytest.approx(8 * 9 * math.log(2 / left))

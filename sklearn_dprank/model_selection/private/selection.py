@@ -79,7 +79,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     guarantee is of all fitted attributes together. How long the fit took and what verbose candidates print reveal the
     number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known number
     costs more); losing draws are not kept.
-    What may be published, and what not: :ref:`may-be-published`.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: When to use it
 
