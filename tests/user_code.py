@@ -6,19 +6,20 @@ whose names begin with ``accepted`` are run too: what the types promise, the val
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any, Self, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
 
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
-from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Shuffle
+from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.mechanisms import Gaussian
+from sklearn_dprank.mechanisms import Gaussian, Laplace, Mechanism
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kendall_tau_distance, pairwise_error_rate
 from sklearn_dprank.model_selection import (
     GridSearchCV,
@@ -38,8 +39,9 @@ from sklearn_dprank.privacy import (
     shuffle_amplification,
     shuffle_local_epsilon,
 )
+from sklearn_dprank.privacy.draws import BitSource
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, Sensitivity
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
 from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
 
@@ -156,11 +158,44 @@ class Copeland(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         return [Ask(AllMargins())]
 
-    def aggregate(self, session: Any) -> Consensus:
+    def aggregate(self, session: Session) -> Consensus:
         return Consensus(np.argsort(-(session.answer(AllMargins()) > 0).sum(axis=1)))
 
 
+@dataclass(frozen=True)
+class FirstPlaces(Query):
+    """A query of the user's own: how many voters put each item first."""
+
+    needs = "placements"
+
+    @classmethod
+    def examples(cls, n_items: int) -> list[Self]:
+        return [cls()]
+
+    def vector(self, profile: Profile, coins: BitSource) -> NDArray[np.int64]:
+        item, first, _, voters = profile.placements.T
+        return np.bincount(item, voters * (first == 0), profile.n_items).astype(np.int64)
+
+    def sensitivity(self, n_items: int, neighboring: str) -> Sensitivity:
+        moved = n_items if neighboring == "add_remove" else 2 * n_items
+        return Sensitivity(moved, Fraction(moved))
+
+
+class Plurality(Rule):
+    """A rule of the user's own that asks it."""
+
+    def asks(self, n_items: int) -> list[Ask]:
+        return [Ask(FirstPlaces())]
+
+    def aggregate(self, session: Session) -> Consensus:
+        return Consensus(np.argsort(-session.answer(FirstPlaces())))
+
+
 def accepted_extension() -> None:
+    mechanisms: list[Mechanism] = [Laplace(), Gaussian()]
+    assert_type([mechanism.refusal(FirstPlaces(), 3) for mechanism in mechanisms], list[str])
+    counted = Aggregator(Central(epsilon=2.0), Plurality(), random_state=0).fit(BALLOTS)
+    assert_type(counted.ranks_, NDArray[np.int64])
     assert_type(DPPairwise(rule=Copeland(), random_state=0).fit(BALLOTS).privacy_, PrivacyGuarantee)
     assert_type(NetWins().sensitivity(4, "replace"), Sensitivity)
 
