@@ -308,6 +308,8 @@ def test_docstring_of_the_class(cls):
 def is_a(value, hint):
     """Tell whether a value is of an annotated type; of arrays the kind of entries too."""
     origin, args = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # numpy's alias has a name of its own where Python has such aliases
+        return is_a(value, origin.__value__[args])
     if origin is np.ndarray:
         (kind,) = get_args(args[1])
         return isinstance(value, np.ndarray) and (kind is Any or value.dtype == kind)
