@@ -114,7 +114,7 @@ def composed(channel, rule, seed=0):
 
 def test_every_channel_and_rule_is_here():
     public = {kind for kind in vars(channels).values() if isinstance(kind, type) and hasattr(kind, "plan")}
-    assert {type(channel) for channel in CHANNELS.values()} == public
+    assert {type(channel) for channel in CHANNELS.values()} == public - {channels.Channel}
     public = {kind for kind in vars(rules).values() if isinstance(kind, type) and issubclass(kind, rules.Rule)}
     assert {type(rule) for rule in RULES.values()} == public - {rules.Rule}
     assert set(FITS) == set(CHANNELS)
