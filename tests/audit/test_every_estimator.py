@@ -87,7 +87,10 @@ def public_classes(module, ability):
 
 def test_every_channel_randomizer_and_noise_has_an_audit():
     composed = [estimator._compose() for estimator in AUDITED]
-    assert {type(channel) for channel, _ in composed} == public_classes(channels, "plan") - {channels.Exact, channels.Channel}
+    assert {type(channel) for channel, _ in composed} == public_classes(channels, "plan") - {
+        channels.Exact,
+        channels.Channel,
+    }
     used = {type(getattr(channel, "randomizer", None)) for channel, _ in composed}
     assert used >= public_classes(randomizers, "protocol") - {randomizers.Randomizer}
     pairs = [estimator._compose() for estimator in CENTRAL]
