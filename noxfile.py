@@ -12,7 +12,13 @@ from pathlib import Path
 import nox
 
 TEST = ("python", "-m", "pytest", "-n", "auto", "-m", "not slow")
-LINT = ("ruff check .", "ruff format --check .", "mypy", "lint-imports --no-cache")
+LINT = (
+    "ruff check .",
+    "ruff format --check .",
+    "mypy",
+    "mypy --strict --config-file= --follow-imports=silent tests/user_code.py",
+    "lint-imports --no-cache",
+)
 
 nox.options.sessions = ["lint", "test"]
 nox.options.default_venv_backend = "none"
