@@ -4,6 +4,7 @@ It and `_scikit_learn` are the only modules that use private names of scikit-lea
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import tee
 from typing import Any, Self
 
@@ -151,11 +152,11 @@ class RankAggregator(Field, BaseEstimator):
 
     def _fits(self, voters, names, rule, plan, random_states):
         """Open one poll and a session on it for each random state; keep only what may be published."""
-        poll = plan.open(voters)
+        poll, promised = plan.open(voters), cache(plan.guarantee.simulated)
         sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
         for state, session, consensus in zip(random_states, sessions, rule.aggregate_each(asked), strict=True):
             session.close()
-            yield self._publish(consensus, session, plan.guarantee.simulated(certified=state is None), names)
+            yield self._publish(consensus, session, promised(state is None), names)
 
     def _publish(self, consensus, session, guarantee, names):
         clear_fitted(self, keep=_ITEMS)

@@ -621,8 +621,8 @@ FIELD = [
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "plan.guarantee.simulated(certified=state is None), names)",
-        "plan.guarantee, names)",
+        "promised(state is None), names)",
+        "promised(True), names)",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
 ]

@@ -202,6 +202,8 @@ class _CentralPoll:
         A session's random anchor never comes back: no more than the last sampler is kept. Whether ballots are strict is
         looked at from the second session on, so that the time of a fit, which has one, does not depend on it.
         """
+        if query.answered_with == "vector" and query.needs != "positions":  # its counts are at hand
+            return mechanism.sampler(query, query.vector(self._profile, completion))
         asked = query, mechanism
         if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):
             self._kept = asked, mechanism.sampler(query, query.vector(self._profile, completion))

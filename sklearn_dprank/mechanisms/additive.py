@@ -22,7 +22,7 @@ _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 
 _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Noisy:
     """One exact vector, and the noise to be put on it."""
 
