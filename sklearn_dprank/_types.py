@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .names import ItemNames
 
 #: An epsilon or a delta; fractions are taken as they are, without rounding.
-Amount: TypeAlias = float | Fraction
+Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
 RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]

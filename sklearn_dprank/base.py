@@ -154,7 +154,9 @@ class RankAggregator(Field, BaseEstimator):
         """Open one poll and a session on it for each random state; keep only what may be published."""
         poll, promised = plan.open(voters), cache(plan.guarantee.simulated)
         sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
-        for state, session, consensus in zip(random_states, sessions, rule.aggregate_each(asked), strict=True):
+        # Sessions that hold as much as the ballots are decided one by one: a rule may have many open at once.
+        decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
+        for state, session, consensus in zip(random_states, sessions, decided, strict=True):
             session.close()
             yield self._publish(consensus, session, promised(state is None), names)
 
@@ -190,6 +192,7 @@ class RankAggregator(Field, BaseEstimator):
     def _planned(self, shape, items=None):
         """Return (rule, plan), from public inputs only; `items` where devices and curator must agree on them."""
         channel, rule = self._compose()
+        check_parameters(rule)
         agreed = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
@@ -197,7 +200,7 @@ class RankAggregator(Field, BaseEstimator):
                     f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
                     "epsilon for all: leave it out."
                 )
-            agreed["voter_epsilon"] = np.unique(shape.voter_epsilon)
+            agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         return rule, channel.plan(rule.asks(shape.n_items), shape.n_items, shape.n_voters, **agreed)
 
     def _owed(self, declared):

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ._scikit_learn import available_if
 from ._types import Items, Message, RandomState
-from .checks import check_whole
+from .checks import check_epsilon, check_whole
 from .devices import Device
 from .names import checked_names
 from .profile import Shape
@@ -85,6 +85,8 @@ class Field:
 
     def _plan_of_devices(self, items, epsilon):
         self._validate_params()
+        if epsilon is not None:
+            check_epsilon(epsilon)
         names, n_items = _named(items)
         return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
 
@@ -114,6 +116,9 @@ class Field:
             If no report can be used, or fewer than were promised to hide each other.
         """
         self._validate_params()
+        epsilons = None if epsilons is None else list(epsilons)
+        for epsilon in epsilons or ():
+            check_epsilon(epsilon, "epsilons")
         names, n_items = _named(items)
         self._set_items(names, n_items)
         return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))

@@ -558,9 +558,39 @@ FIELD = [
     ),
     faults("channels/shuffle.py")(
         "shuffled messages at twice the local epsilon",
-        "randomizer.flip(as_text(each), 1) if amplified",
-        "randomizer.flip(as_text(2 * each), 1) if amplified",
+        "(as_text(each), 1) if amplified",
+        "(as_text(2 * each), 1) if amplified",
         SHUFFLED,
+    ),
+    faults("channels/shuffle.py")(
+        "flips that cost more than was asked for are believed",
+        "if not randomizer.spends_all or flips_cost(flip, times) > both_ways(allowed):",
+        "if not randomizer.spends_all:",
+        "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
+    ),
+    faults("channels/shuffle.py")(
+        "fewer ballots than were promised",
+        'if voters.n_voters < protocol["min_reports"]:',
+        "if False:",
+        "tests/channels/test_shuffle.py::test_a_plan_is_for_as_many_voters_as_it_was_made_for",
+    ),
+    faults("channels/local.py")(
+        "a protocol that the device would refuse is stated",
+        "checked(randomizer.protocol(value, named), half)",
+        "randomizer.protocol(value, named)",
+        "tests/channels/test_local.py::test_a_protocol_that_a_device_would_refuse_is_not_planned",
+    ),
+    faults("channels/local.py")(
+        "voters with epsilons of their own get another",
+        "if personal != (own is not None) or",
+        "if False and",
+        "tests/aggregators/test_personal_budgets.py::test_a_plan_is_for_the_epsilons_it_was_made_for",
+    ),
+    faults("randomizers/budgets.py")(
+        "published noise is stated below what it spends",
+        "return stated if spent <= Decimal(stated) else rounded_up(Fraction(spent))",
+        "return stated",
+        "tests/randomizers/test_thresholded.py::test_no_published_epsilon_is_printed_below_what_is_spent",
     ),
     faults("channels/shuffle.py")(
         "published noise is shuffled at half its price",
@@ -705,8 +735,8 @@ BOUNDARIES = [
     ),
     faults("channels/local.py")(
         "the smallest of personal epsilons is stated",
-        'max(float(protocol["epsilon"])',
-        'min(float(protocol["epsilon"])',
+        "max(as_double(protocol, half)",
+        "min(as_double(protocol, half)",
         "tests/aggregators/test_personal_budgets.py::test_the_guarantee_is_the_largest_and_says_so",
     ),
     faults("channels/shuffle.py")(

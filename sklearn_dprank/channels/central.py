@@ -29,8 +29,8 @@ class _Price(NamedTuple):
 
 def _check_noise(noise, name):
     """Raise unless `noise` is a mechanism, or the name of one."""
-    made = not isinstance(noise, type) and hasattr(noise, "calibrated")
-    if noise not in MECHANISMS if isinstance(noise, str) else not made:
+    check_made(noise, name, "mechanism")
+    if noise not in MECHANISMS if isinstance(noise, str) else not hasattr(noise, "calibrated"):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 

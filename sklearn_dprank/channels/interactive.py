@@ -8,8 +8,9 @@ import numpy as np
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount
-from ..checks import Check, check_made, check_parameters
+from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import EPSILON
+from ..devices import interactive as voters_half
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID
 from ..names import ItemNames
@@ -18,12 +19,19 @@ from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
 from ..queries import Ask, Tallies
 from ..randomizers.base import drafted
-from ..randomizers.budgets import as_text, both_ways
+from ..randomizers.budgets import as_double, as_text, both_ways
 from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.response import PairFlips, counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Groups, Rounds, Slots
+
+
+def _check_schedule(schedule, name):
+    """Raise unless `schedule` is None or one of the schedules."""
+    check_made(schedule, name, "schedule")
+    if schedule is not None and not hasattr(schedule, "terms"):
+        raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {shown(schedule)}.")
 
 
 class Interactive(BaseEstimator):
@@ -50,7 +58,7 @@ class Interactive(BaseEstimator):
 
     parameter_checks: dict[str, Check] = {
         **EPSILON,
-        "schedule": partial(check_made, what="schedule"),
+        "schedule": _check_schedule,
         "randomizer": check_randomizer,
     }
     asks_questions = True
@@ -82,7 +90,7 @@ class Interactive(BaseEstimator):
         fields = {"answers": int(terms.answers), "flips": flips, "flip_grid": FLIP_GRID}
         protocol = drafted("rr-interactive", n_items if items is None else items, stated, fields)
         how = terms.how.format(randomizer.called)
-        guarantee = PrivacyGuarantee(float(stated), 0.0, "local", "replace", how)
+        guarantee = PrivacyGuarantee(as_double(protocol, voters_half), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if terms.reserve else {})}
         return Plan(guarantee, partial(_InteractivePoll, terms, kinds, protocol, n_voters), protocol, needs=POSITIONS)
 

@@ -7,7 +7,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import Check, check_epsilon, check_parameters
 from ..constraints import EPSILON
-from ..devices.halves import HALVES
+from ..devices.halves import HALVES, checked
 from ..devices.protocol import digest
 from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
@@ -15,6 +15,7 @@ from ..profile import Profile
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer
 from ..randomizers.base import Heard, joined, simulated
+from ..randomizers.budgets import as_double
 from ..randomizers.choice import check_randomizer, resolve_randomizer
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
@@ -88,9 +89,10 @@ class Local(BaseEstimator):
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
         refuse_underived(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
-        protocols = {value: randomizer.protocol(value, n_items if items is None else items) for value in grid}
+        half, named = randomizer.half, n_items if items is None else items
+        protocols = {value: checked(randomizer.protocol(value, named), half) for value in grid}
         guarantee = PrivacyGuarantee(
-            max(float(protocol["epsilon"]) for protocol in protocols.values()),
+            max(as_double(protocol, half) for protocol in protocols.values()),
             0.0,
             "local",
             "replace",
@@ -99,7 +101,7 @@ class Local(BaseEstimator):
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         opened = partial(_LocalPoll, randomizer, protocols, personal)
-        own = None if HALVES.get(randomizer.name) is randomizer.half else randomizer.half
+        own = None if HALVES.get(randomizer.name) is half else half
         return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, half=own)
 
 
@@ -111,6 +113,9 @@ class _LocalPoll:
         self._inbox = Inbox()
         self._groups: Any = None
         if isinstance(voters, Profile):
+            own = voters.voter_epsilon
+            if personal != (own is not None) or (own is not None and not set(own.tolist()) <= set(protocols)):
+                raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")
             self._groups = list(self._grouped(voters))
             self._inbox.accepted = voters.n_voters
         else:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_number, check_whole
-from ..privacy.bits import Bits, BitSource
+from ..privacy.bits import Bits
+from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import Ask, Publication, Query

@@ -14,14 +14,14 @@ from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..names import ItemNames
-from ..privacy.bits import BitSource
+from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..profile import Profile
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
-from ..randomizers.budgets import as_text, cost_as_text
+from ..randomizers.budgets import as_text, both_ways, cost_as_text
 from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.reports import (
     Inbox,
@@ -158,8 +158,9 @@ class Shuffle(BaseEstimator):
         else:
             epsilon = float(self.epsilon)
             each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
-        flip = randomizer.flip(as_text(each), 1) if amplified else randomizer.flip(as_text(epsilon), rounds)
-        if not randomizer.spends_all:
+        allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
+        flip = randomizer.flip(allowed, times)
+        if not randomizer.spends_all or flips_cost(flip, times) > both_ways(allowed):
             each = rounded_up(Fraction(flips_cost(flip)))
             spent = rounded_up(Fraction(flips_cost(flip, rounds)))
             epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else spent
@@ -218,17 +219,19 @@ class _ShufflePoll:
         self._inbox = Inbox()
         self._ballots: Any = None
         if isinstance(voters, Profile):
+            if voters.n_voters < protocol["min_reports"]:
+                raise ValueError(f"the plan is for {protocol['min_reports']} voters or more, got {voters.n_voters}.")
             self._ballots = ballots_of(voters)
             self._inbox.accepted = voters.n_voters * protocol["n_queries"]
         else:
             self._wins = self._collected(as_reports(voters))
-        self._published = {**self._inbox.published, **published}
+        self._more = published
 
     def __call__(self, bits):
         wins = self._wins if self._ballots is None else self._simulated(bits)
         flip, grid = self._protocol["flip"]
         publication = Publication(PairTallies(), (Tallies(flip / grid, wins),))
-        return PublishedSession(len(wins), bits.coins, publication, self._published)
+        return PublishedSession(len(wins), bits.coins, publication, {**self._inbox.published, **self._more})
 
     def _simulated(self, bits):
         m, k, design = len(self._protocol["items"]), self._protocol["n_queries"], None

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.bits import BitSource
+from ..privacy.draws import BitSource
 from ..rankings import ballot_key, compact_positions, unmasked
 
 

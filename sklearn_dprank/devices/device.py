@@ -245,7 +245,7 @@ class Device:
         except (AttributeError, TypeError, ValueError, RecursionError):
             device = None
         if device is None:
-            raise ValueError("text must be what to_json returned.") from None
+            raise ValueError("text must be what to_json returned, with half= if the device has one.") from None
         device._ballot, device._said = state["ballot"], MappingProxyType(said)
         return device
 

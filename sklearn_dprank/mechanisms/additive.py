@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
-from ..privacy.bits import BitSource
 from ..privacy.calibration import gaussian_sigma
+from ..privacy.draws import BitSource
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
 from ..queries import Query, Sensitivity

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
-from ..privacy.bits import BitSource
+from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
 
 
@@ -27,8 +27,11 @@ class Calibrated(Protocol):
         "exact", or what rounding may cost, for the guarantee.
     """
 
-    how: str
-    arithmetic: str
+    @property
+    def how(self) -> str: ...
+
+    @property
+    def arithmetic(self) -> str: ...
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws answers to a query from its exact vector."""

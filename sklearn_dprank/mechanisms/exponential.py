@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from .._types import OrderSampler
+from ..checks import check_flag
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity
@@ -76,6 +77,7 @@ class Exponential(BaseEstimator):
 
     def refusal(self, query: Any, n_items: int) -> str:
         """Refuse a sampler that cannot draw by this query's cost."""
+        check_flag(self.verbose, "verbose")
         return query.sampler_refusal(self.sampler, n_items)
 
     def calibrated(

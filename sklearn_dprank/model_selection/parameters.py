@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from ..checks import shown
+
 #: What a metric makes of a fitted estimator and ballots; larger is better.
 Metric: TypeAlias = Callable[..., Any]
 Metrics: TypeAlias = Metric | Mapping[str, Metric | None] | None
@@ -25,6 +27,9 @@ def grid_of(param_grid):
     ValueError
         If there is none.
     """
+    grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]
+    if not all(isinstance(grid, Mapping) for grid in grids):
+        raise ValueError(f"param_grid must be a dict of lists of values, or a list of these, got {shown(param_grid)}.")
     rows = list(ParameterGrid(param_grid))
     if not rows:
         raise ValueError(f"param_grid is empty; give at least one candidate to choose, got {param_grid!r}.")

@@ -147,9 +147,8 @@ def warn_of_gap(found, tolerance=0.0):
     """
     if found.gap > tolerance * found.bound * (1 + 1e-9):
         warnings.warn(
-            "the Kemeny order is not proved to be optimal: the search reached its limit. optimal_gap, a fact of the "
-            "rule and optimal_gap_ of an estimator, says how far from the optimum it is at most. Raise work_limit, or "
-            "allow a gap with tolerance.",
+            "the Kemeny order is not proved to be optimal: the search reached its limit. optimal_gap (optimal_gap_ of "
+            "an estimator) says how far from the optimum it is at most; raise work_limit, or allow a gap by tolerance.",
             ConvergenceWarning,
             stacklevel=2,
         )

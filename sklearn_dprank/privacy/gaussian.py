@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from ..checks import positive
-from .bits import BitSource
+from .draws import BitSource
 
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
 _FINE = 30  # bits of a standard deviation in units of the grid, at most

@@ -11,8 +11,9 @@ from math import factorial, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Amount
 from ..checks import positive
-from .bits import BitSource
+from .draws import BitSource
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1
@@ -22,7 +23,7 @@ _STEPS = _LADDER.tolist()
 _SCALAR = 8  # below this many draws a plain loop beats the arrays
 
 
-def round_down(x: float | Fraction, limit: int = 2**31) -> Fraction:
+def round_down(x: Amount, limit: int = 2**31) -> Fraction:
     """Return the largest fraction p/q <= x with p and q below `limit`.
 
     A privacy parameter must become a ratio of small integers before an exact sampler can use it,

@@ -89,7 +89,7 @@ class OrderUtility(Query):
     def sampler_refusal(self, choice: str, n_items: int) -> str:
         """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
         ways = ("auto", *self.samplers)
-        return "" if choice in ways else f"sampler must be one of {sorted(ways)}, got {choice!r}."
+        return "" if choice in ways else f"sampler must be one of {list(ways)}, got {choice!r}."
 
     def options(self, n_items: int) -> int:
         """Return among how many options one choice of the sampler is, at most."""

@@ -47,9 +47,10 @@ class Randomizer(BaseEstimator):
     name : str
         On the wire: "randomizer" of its protocols.
     half : ReportHalf
-        The voter's half: an object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``, as
-        the modules of `sklearn_dprank.devices` are. It runs in simulations and checks every protocol that is made;
-        devices elsewhere are given their own, ``Device(protocol, half=...)``.
+        The voter's half: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``,
+        as the modules of `sklearn_dprank.devices` have (a device with a module of one's own cannot be pickled). It
+        runs in simulations and checks every protocol that is made; devices elsewhere are given their own,
+        ``Device(protocol, half=...)``.
     releases : Query
         What the reports determine.
     arithmetic : str

@@ -2,9 +2,11 @@
 
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
 
 from ..checks import check_epsilon
 from ..devices.protocol import FLIP_GRID, flips_cost, log_ratio
+from ..privacy.rounding import rounded_up
 
 
 def as_text(number):
@@ -63,6 +65,20 @@ def cost_as_text(spent):
     """Return an epsilon that is spent, a Decimal, rounded up in the twelfth digit, as text."""
     with localcontext(prec=12, rounding=ROUND_CEILING):
         return str(+spent).lower()
+
+
+def as_double(protocol, half):
+    """Return the epsilon that a protocol states, as a double that is not below what its numbers spend.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator.
+    half : Half
+        The voter's half, which knows what the numbers spend.
+    """
+    stated, spent = float(protocol["epsilon"]), half.spent(protocol)
+    return stated if spent <= Decimal(stated) else rounded_up(Fraction(spent))
 
 
 def levels_within(epsilon):

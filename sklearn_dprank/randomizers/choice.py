@@ -1,6 +1,6 @@
 """What a channel's ``randomizer`` stands for, and which of them serve where a channel itself asks about pairs."""
 
-from ..checks import check_made, shown
+from ..checks import check_made, check_parameters, shown
 from .response import RandomizedResponse
 
 
@@ -38,6 +38,7 @@ def resolve_flips(channel, counted_by):
             f"{asking} cannot use {name}: it takes answers about single pairs, which {name} does not give; use "
             f"RandomizedResponse() or thresholded noise, or the channel Local(randomizer={name}())."
         )
+    check_parameters(randomizer)
     if randomizer.n_queries != 1:
         raise ValueError(
             f"{asking} cannot use {name}(n_queries={shown(randomizer.n_queries)}): how many pairs a voter answers is "

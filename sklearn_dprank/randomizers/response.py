@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Amount, Items, PairNoise
-from ..checks import Check, check_whole
+from ..checks import Check, check_parameters, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
@@ -66,6 +66,7 @@ class PairFlips(Randomizer):
         return as_text(epsilon) if self.spends_all else cost_as_text(spent)
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
+        check_parameters(self)
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:

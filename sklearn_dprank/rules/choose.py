@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ..checks import Check, check_parameters, shown
+from ..checks import Check, check_made, check_parameters, shown
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, Query
 from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending
@@ -11,6 +11,7 @@ from .base import Consensus, Rule, descending
 
 def _check_query(query, name):
     """Raise unless `query` is None or decides by itself."""
+    check_made(query, name, "query")
     if query is not None and not getattr(query, "decides", False):
         deciding = "one that decides, as KemenyUtility or MaxViolatedMargin do"
         raise ValueError(f"{name} must be {deciding}, got {shown(query)}.")

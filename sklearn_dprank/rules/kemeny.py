@@ -28,8 +28,8 @@ class KemenyRule(Rule):
     work_limit : int or None, default=10000
         Most work, in units of about a millisecond: about ten seconds at any number of items. Work is counted and not
         timed, so that results do not depend on the machine; much is needed only where majorities form cycles of
-        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and the fact
-        `optimal_gap` says what is certified of it. None is no limit.
+        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and
+        `optimal_gap`, which is published, says what is certified of it. None is no limit.
     time_limit : float or None, default=None
         Most seconds; opt-in, because results then depend on the machine.
 

@@ -11,7 +11,7 @@ from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 
@@ -119,3 +119,27 @@ def test_metadata_is_sliced_with_the_ballots(ballots):
     # Each fold fits on its own voters only; a wrong slice would be an error of shape.
     scores = cross_val_score(LDPPairwise(random_state=0), X, cv=3, params={"voter_epsilon": own})
     assert np.all(scores > -0.5)
+
+
+def test_a_plan_is_for_the_epsilons_it_was_made_for():
+    estimator, ballots = LDPPairwise(epsilon=5.0), [[0, 1, 2]] * 4
+    careful = Profile.from_rankings(ballots, voter_epsilon=[0.1] * 4)
+    for shape in (Shape(3, 4), Shape(3, 4, [0.2, 0.3])):
+        rule, plan = estimator.plan_for(shape)
+        with pytest.raises(ValueError, match="voters with other epsilons of their own"):
+            next(estimator.refits(careful, rule, plan, [None]))
+    rule, plan = estimator.plan_for(careful)
+    assert next(estimator.refits(careful, rule, plan, [None])).privacy_.epsilon == 0.1
+    with pytest.raises(ValueError, match="voters with other epsilons of their own"):
+        plan.open(Profile.from_rankings(ballots))
+
+
+def test_epsilons_of_their_own_are_numbers():
+    estimator = LDPPairwise()
+    for epsilon in ([2.0, 0.5], 1 + 5j, True, "1.0", -1):
+        with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
+            estimator.protocol(4, epsilon=epsilon)
+        with pytest.raises(ValueError, match="epsilons must be a positive, finite number"):
+            estimator.fit_reports([], items=4, epsilons=[epsilon])
+    reports = [estimator.client(3, epsilon=epsilon).report([0, 1, 2]) for epsilon in (1.0, 2.0)]
+    assert estimator.fit_reports(reports, items=3, epsilons={2.0, 1.0}).reports_accepted_ == 2

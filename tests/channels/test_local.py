@@ -8,7 +8,7 @@ from scipy import stats
 
 from sklearn_dprank import LDPPairwise
 from sklearn_dprank.channels import Local
-from sklearn_dprank.devices import Device
+from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits
@@ -224,3 +224,12 @@ def test_the_same_ballot_in_other_numbers_is_the_same_ballot():
     for other in ([0, 1, np.nan], [0, 1, 1], [0, 2, 1]):
         with pytest.raises(BudgetExhausted):
             client.report(other)
+
+
+def test_a_protocol_that_a_device_would_refuse_is_not_planned():
+    class Edited(RandomizedResponse):
+        def protocol(self, epsilon, items):
+            return {**super().protocol(epsilon, items), "flip": [1, 2**52]}
+
+    with pytest.raises(RefusedProtocol, match="at least what its numbers spend"):
+        Local(1.0, Edited()).plan([Ask(NetWins())], 3)

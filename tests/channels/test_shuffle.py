@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from local_tools import same_law
 from scipy.stats import chisquare
 
+from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
@@ -20,8 +21,9 @@ from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import Ask, KemenyUtility, PairTallies
+from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
 
 NAN = np.nan
@@ -366,3 +368,35 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
         assert opened.published == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
         seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
     assert same_law(*seen) > 1e-3
+
+
+class Dear(RandomizedResponse):
+    """Somebody's own: its flips cost 8.3, whatever was asked for."""
+
+    def flip(self, budget, n_answers):
+        return 2**40
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+@pytest.mark.parametrize("asked", [{"local_epsilon": 1.0}, {"epsilon": 1.0}])
+def test_a_randomizer_of_ones_own_is_priced_by_its_flips(asked, pairs):
+    spent = math.log((2**52 - 2**40) / 2**40)
+    for n_voters in (5000, 3):  # among few, messages hide nobody
+        found = plan(5, n_voters, pairs=pairs, randomizer=Dear(), **asked)
+        (caveat,) = found.guarantee.caveats
+        assert float(caveat.rpartition(" ")[2]) == pytest.approx(spent, rel=1e-5)
+        crowd = n_voters if pairs == "hidden" else n_voters // 10
+        least = composed_shuffle_epsilon(spent, crowd, 1e-6, 1) if crowd >= 2 else spent
+        assert found.guarantee.epsilon == pytest.approx(least, rel=1e-9)
+        assert found.guarantee.epsilon > plan(5, n_voters, pairs=pairs, **asked).guarantee.epsilon
+
+
+def test_a_plan_is_for_as_many_voters_as_it_was_made_for():
+    few = Profile.from_rankings([[0, 1, 2]] * 20)
+    with pytest.raises(ValueError, match="the plan is for 21 voters or more, got 20"):
+        plan(3, 21).open(few)
+    plan(3, 20).open(few)(Bits.from_random_state(0))
+    estimator = ShufflePairwise(local_epsilon=2.0)
+    rule, far = estimator.plan_for(Shape(3, 10**6))
+    with pytest.raises(ValueError, match="the plan is for 1000000 voters or more"):
+        next(estimator.refits(few, rule, far, [None]))

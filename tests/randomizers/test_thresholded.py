@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -13,9 +14,12 @@ from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare, norm
 
 from sklearn_dprank import LDPKwikSort, LDPPairwise
+from sklearn_dprank.channels import Interactive, Local
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.halves import voter_half
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import estimated_margins
+from sklearn_dprank.queries import Ask, NetWins, PairMargin, estimated_margins
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 
 EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]
@@ -166,3 +170,16 @@ def test_reports_of_one_noise_are_refused_by_another():
 def test_parameters_out_of_bounds(randomizer, message):
     with pytest.raises(ValueError, match=message):
         randomizer.protocol(1.0, 3)
+
+
+@pytest.mark.parametrize("k", range(20))
+def test_no_published_epsilon_is_printed_below_what_is_spent(k):
+    """At the first epsilon the text is rounded up in its twelfth digit by less than a double is rounded down."""
+    noise, epsilon = ThresholdedLaplace(calibration="published"), 0.9559071565664788 + k * 1e-3
+    plans = [
+        Interactive(epsilon, randomizer=noise).plan([Ask(PairMargin())], 2, 10),
+        Local(epsilon, noise).plan([Ask(NetWins())], 2, 10),
+    ]
+    for plan in plans:
+        assert Decimal(plan.guarantee.epsilon) >= voter_half(plan.protocol).spent(plan.protocol)
+        Device(plan.protocol, max_epsilon=plan.guarantee.epsilon)

@@ -176,9 +176,10 @@ def _reason(chosen, others, why):
 
 def _check(n_items, n_voters, epsilon, delta):
     check_whole(n_items, "n_items", 2, _MOST_ITEMS)
-    if not isinstance(n_voters, Real) or not 0 < n_voters < math.inf:  # type: ignore[operator]
+    number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
+    if not number or not 0 < n_voters < math.inf:
         raise ValueError(f"n_voters must be a positive, finite number; a public estimate will do; got {n_voters!r}.")
-    if n_voters > _MOST_VOTERS:  # type: ignore[operator]
+    if n_voters > _MOST_VOTERS:
         raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
     check_epsilon(epsilon)
     check_delta(delta)

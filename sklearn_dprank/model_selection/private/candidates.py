@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ...checks import shown
 from ...privacy.owed import last_step, mixing_step
 from ...profile import Profile, Shape
 from ...rankings import as_array
@@ -24,8 +25,7 @@ def aggregator_of(estimator):
     last = last_step(estimator)
     if not is_aggregator(last):
         raise ValueError(
-            "estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
-            f"got {in_words(estimator)}."
+            f"estimator must be an aggregator, a Pipeline that ends in one, or a list of these, got {shown(estimator)}."
         )
     return last
 

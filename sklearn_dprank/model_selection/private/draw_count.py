@@ -6,7 +6,7 @@ from numbers import Real
 
 from scipy.optimize import brentq
 
-from ...checks import check_number
+from ...checks import check_number, shown
 
 _ETA = {"geometric": 1.0, "logarithmic": 0.0}
 _LONGEST = 10**5  # 1 / gamma: P(K > k) decays like (1 - gamma)^k
@@ -29,9 +29,8 @@ def eta_of(distribution):
         return _ETA[distribution]
     if isinstance(distribution, Real) and not isinstance(distribution, bool) and -1 < float(distribution) <= 1:
         return float(distribution)
-    raise ValueError(
-        f'distribution must be "geometric", "logarithmic" or a number eta with -1 < eta <= 1, got {distribution!r}.'
-    )
+    known = '"geometric", "logarithmic" or a number eta with -1 < eta <= 1'
+    raise ValueError(f"distribution must be {known}, got {shown(distribution)}.")
 
 
 def mean_draws_of(eta, log_inverse_gamma):

@@ -519,3 +519,16 @@ def test_bad_ballots():
     own = Profile.from_rankings(X, voter_epsilon=np.ones(len(X)))
     with pytest.raises(ValueError, match="voters with an epsilon of their own are not supported"):
         PrivateSelection(LDPPairwise()).fit(own)
+
+
+def test_no_message_prints_ballots_in_the_wrong_place():
+    ballots = [[3, 1, 2], [1, 2, 3]]
+    wrong = [
+        PrivateSelection(DPBorda(), distribution=ballots),
+        PrivateSelection(ballots),
+        PrivateSelection(DPBorda(), ballots),
+    ]
+    for search in wrong:
+        with pytest.raises(ValueError, match="must be") as error:
+            search.guarantee(3)
+        assert "3, 1, 2" not in str(error.value)

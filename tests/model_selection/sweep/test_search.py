@@ -665,3 +665,9 @@ def test_parameters_and_clone():
     found.fit(X)
     assert not hasattr(found.estimator, "ranks_")
     assert found.fit(X[:, :4]).n_features_in_ == 4  # a second search forgets the first
+
+
+@pytest.mark.parametrize("said", ["no", 0, None])
+def test_only_a_flag_declares_the_ballots_public(said):
+    with pytest.raises(ValueError, match="public_ballots must be"):
+        GridSearchCV(DPBorda(), {"epsilon": [1.0]}, public_ballots=said).fit([[0, 1, 2]] * 4)
