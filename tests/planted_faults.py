@@ -568,6 +568,12 @@ FIELD = [
         "if not randomizer.spends_all:",
         "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
     ),
+    faults("channels/plan.py")(
+        "a plan for fewer items serves",
+        "if self.n_items not in (None, n_items):",
+        "if False:",
+        "tests/channels/test_central.py::test_a_plan_is_for_as_many_items_as_it_was_made_for",
+    ),
     faults("channels/shuffle.py")(
         "fewer ballots than were promised",
         'if voters.n_voters < protocol["min_reports"]:',

@@ -116,7 +116,7 @@ class Central(BaseEstimator):
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()), epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
         opening = partial(_CentralPoll, prices, release, self.neighboring)
-        return Plan(guarantee, opening, needs=needs, prices=prices)
+        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
 
     def _released(self, release, asks, n_items):
         """Return what is published once, as the only ask and as a query."""

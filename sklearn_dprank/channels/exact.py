@@ -33,7 +33,7 @@ class Exact(BaseEstimator):
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
         needs = frozenset(ask.query.needs for ask in asks)
-        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs)
+        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs, n_items=n_items)
 
 
 class _ExactPoll:
@@ -42,7 +42,7 @@ class _ExactPoll:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
-                stacklevel=6,  # where `fit` was called
+                stacklevel=7,  # where `fit` was called
             )
         self._profile = profile
 

@@ -92,7 +92,8 @@ class Interactive(BaseEstimator):
         how = terms.how.format(randomizer.called)
         guarantee = PrivacyGuarantee(as_double(protocol, voters_half), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if terms.reserve else {})}
-        return Plan(guarantee, partial(_InteractivePoll, terms, kinds, protocol, n_voters), protocol, needs=POSITIONS)
+        opening = partial(_InteractivePoll, terms, kinds, protocol, n_voters)
+        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
     def _terms(self, schedule, asks, n_items, n_voters):
         """Return what the schedule agrees to, if it fits what the rule asks."""

@@ -102,7 +102,7 @@ class Local(BaseEstimator):
         )
         opened = partial(_LocalPoll, randomizer, protocols, personal)
         own = None if HALVES.get(randomizer.name) is half else half
-        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, half=own)
+        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, half=own, n_items=n_items)
 
 
 class _LocalPoll:

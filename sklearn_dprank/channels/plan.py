@@ -104,8 +104,8 @@ class Plan:
     ----------
     guarantee : PrivacyGuarantee
         The ceiling that every session keeps.
-    open : callable of (voters) -> Poll
-        Opens the poll of a Profile, or of voters in the field.
+    poll : callable of (voters) -> Poll
+        Reads a Profile, or voters in the field; called by `open`.
     protocol : dict or None
         What devices must know, as JSON-able data; None where voters hand over their ballots.
     needs : frozenset of {"counts", "placements", "positions"}
@@ -114,14 +114,30 @@ class Plan:
         What a trusted curator's answers get of the budget, by the kind of query; for audits.
     half : object or None
         The voter's half that devices of the protocol need besides it, where the package has none.
+    n_items : int or None
+        Number of items that it was made for; a Profile of another number is refused.
     """
 
     guarantee: PrivacyGuarantee
-    open: Callable[[Any], Poll]
+    poll: Callable[[Any], Poll]
     protocol: dict[str, Any] | None = None
     needs: frozenset[str] = frozenset()
     prices: dict[Any, Any] = field(default_factory=dict)
     half: Any = None
+    n_items: int | None = None
+
+    def open(self, voters: Any) -> Poll:
+        """Open the poll of a Profile, or of voters in the field.
+
+        Raises
+        ------
+        ValueError
+            If the plan is not for these voters, or nothing of the field can be used.
+        """
+        n_items = getattr(voters, "n_items", self.n_items)
+        if self.n_items not in (None, n_items):
+            raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
+        return self.poll(voters)
 
 
 class Channel(Protocol):

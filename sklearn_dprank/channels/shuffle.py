@@ -147,7 +147,8 @@ class Shuffle(BaseEstimator):
         alone = f"without the shuffler, local epsilon = {price.each * rounds:.6g}"
         guarantee = PrivacyGuarantee(price.epsilon, price.delta, "shuffle", "replace", how, caveats=(alone,))
         published = {"local_epsilon": price.each * rounds}
-        return Plan(guarantee, partial(_ShufflePoll, protocol, crowd, published), protocol, needs=POSITIONS)
+        opening = partial(_ShufflePoll, protocol, crowd, published)
+        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
     def _price(self, randomizer, crowd, rounds):
         """Return what messages cost that hide among `crowd`: where that is one, the local epsilon, and it is pure."""

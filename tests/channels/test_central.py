@@ -5,12 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sklearn_dprank import DPBorda
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -354,3 +355,13 @@ def test_a_fit_never_looks_whether_ballots_are_strict(monkeypatch):
     poll(Bits.from_random_state(0))
     with pytest.raises(AssertionError, match="depends on"):
         poll(Bits.from_random_state(1))
+
+
+def test_a_plan_is_for_as_many_items_as_it_was_made_for():
+    """Net wins of five items are moved further than those of three, for which the noise was calibrated."""
+    plan = Central().plan([Ask(NetWins())], 3)
+    with pytest.raises(ValueError, match="the plan is for 3 items, got voters with 5"):
+        plan.open(PROFILE)
+    rule, small = DPBorda().plan_for(Shape(3))
+    with pytest.raises(ValueError, match="the plan is for 3 items, got voters with 5"):
+        next(DPBorda().refits(PROFILE, rule, small, [None]))
