@@ -332,7 +332,7 @@ def test_the_most_that_a_message_may_hold():
     assert len(fullest) <= LONGEST
     inbox = Inbox()
     tracemalloc.start()
-    inbox.read([fullest, fullest + "     ", fullest.encode() + b"     "], protocol_of)
+    assert not list(inbox.read([fullest, fullest + "     ", fullest.encode() + b"     "], protocol_of))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert inbox.refused == {"not a JSON object": 1, "too long": 2}
