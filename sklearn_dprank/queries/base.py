@@ -63,6 +63,8 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    published_as : str or None
+        The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -70,6 +72,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    published_as: ClassVar[str | None] = None
 
     @property
     def steps(self) -> tuple["Query", ...]:
