@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 from ..checks import check_neighboring, check_number
+from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
 
@@ -27,6 +27,7 @@ TRUST = {
     "none": Trust(("everybody",), "no privacy: the release is a function of the ballots"),
 }
 _AND = " + "
+_ALIKE = 1e-6  # relative: an epsilon found from losses, and as stated
 NEIGHBORING = {
     "add_remove": "with and without one ballot",
     "replace": "one ballot replaced by any other; the number of voters is public",
@@ -61,6 +62,9 @@ class PrivacyGuarantee:
         What else a reader must know.
     unit : str, default="one ballot"
         What is protected.
+    losses : Losses or None, default=None
+        What else is known of the releases that it covers, for `compose`. None, and losses that amount to less than
+        is stated, are (epsilon, delta) and nothing else.
 
     Raises
     ------
@@ -90,6 +94,7 @@ class PrivacyGuarantee:
     certified: bool = True
     caveats: tuple[str, ...] = ()
     unit: str = "one ballot"
+    losses: Losses | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.trust, str) or self.trust != _all_of([self.trust]):
@@ -99,6 +104,8 @@ class PrivacyGuarantee:
         check_number(self.delta, "delta", least=0, most=1)
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
+        if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
+            object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -120,24 +127,38 @@ class PrivacyGuarantee:
         return cls(math.inf, 0.0, "none", "add_remove", how)
 
     @classmethod
-    def compose(cls, guarantees: Iterable["PrivacyGuarantee"]) -> Self:
-        """Return what holds if everything in `guarantees` is released (basic composition).
+    def compose(cls, guarantees: Iterable["PrivacyGuarantee"], *, delta: float | None = None) -> Self:
+        """Return what holds if everything in `guarantees` is released, each with a look at those before.
 
         Parameters
         ----------
         guarantees : iterable of PrivacyGuarantee
             Releases computed from the same voters, under one neighbouring relation and for one unit.
+        delta : float or None, default=None
+            At which delta to state it; None is the sum of theirs, and then epsilon is no more than the sum of theirs.
 
         Returns
         -------
         PrivacyGuarantee
-            Epsilons and deltas summed, and rounded up; everybody whom one of them trusts; the weakest arithmetic
-            and certificate of all.
+            Gaussian releases exactly, by the sum of their squared mu; pure ones by the smaller of the sum of their
+            epsilons and the optimal bound, which needs a delta; both together exactly; of others epsilons and deltas
+            are summed. All is rounded up. Everybody whom one of them trusts; the weakest arithmetic and certificate.
 
         Raises
         ------
         ValueError
-            If there are none, or their neighbouring relations or units differ.
+            If there are none, their neighbouring relations or units differ, or `delta` is too small for them.
+
+        References
+        ----------
+        Dong, Roth and Su (2022) for Gaussian releases; Kairouz, Oh and Viswanath (2017) for pure ones.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBorda
+        >>> one = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian").fit([[0, 1, 2]] * 100).privacy_
+        >>> round(PrivacyGuarantee.compose([one] * 10).epsilon, 3)
+        0.298
         """
         guarantees = list(guarantees)
         if not guarantees:
@@ -154,16 +175,19 @@ class PrivacyGuarantee:
             raise ValueError(
                 f"guarantees for different units do not add up ({sorted(units)}); state all of them for one unit."
             )
+        losses = Losses.together(g.losses for g in guarantees)
+        epsilon, delta, how = _total(guarantees, losses, delta)
         return cls(
-            epsilon=sum_up(g.epsilon for g in guarantees),
-            delta=min(1.0, sum_up(g.delta for g in guarantees)),
+            epsilon=epsilon,
+            delta=delta,
             trust=_all_of(g.trust for g in guarantees),
             neighboring=relations.pop(),
-            how=f"{len(guarantees)} releases, basic composition",
+            how=f"{len(guarantees)} releases, {how} composition",
             arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
             certified=all(g.certified for g in guarantees),
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
             unit=units.pop(),
+            losses=losses,
         )
 
     def simulated(self, certified: bool) -> Self:
@@ -173,7 +197,8 @@ class PrivacyGuarantee:
     def under_replace(self) -> Self:
         """Return what holds when one ballot is replaced: it is removed, and another is added.
 
-        Group privacy for two steps: 2 epsilon, and delta times 1 + e^epsilon, both rounded up.
+        Group privacy for two steps: delta times 1 + e^epsilon, and 2 epsilon, or less where noise is Gaussian; both
+        rounded up.
 
         Examples
         --------
@@ -183,11 +208,10 @@ class PrivacyGuarantee:
         """
         if self.neighboring == "replace":
             return self
-        delta = 0.0
-        if self.delta:  # math.exp is off by less than an ulp
-            growth = math.nextafter(math.nextafter(math.exp(min(self.epsilon, 700.0)), math.inf), math.inf)
-            delta = min(1.0, rounded_up(Fraction(self.delta) * (1 + Fraction(growth))))
-        return replace(self, epsilon=2 * self.epsilon, delta=delta, neighboring="replace")
+        delta = delta_of_two(self.epsilon, self.delta)
+        losses = self.losses.twice()
+        epsilon = min(2 * self.epsilon, losses.epsilon(delta))
+        return replace(self, epsilon=epsilon, delta=delta, neighboring="replace", losses=losses)
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
@@ -205,3 +229,16 @@ def _all_of(trusts):
         return "none"
     needed = [name for name in TRUST if name in named and TRUST[name].parties]
     return _AND.join(needed) if needed else "local"
+
+
+def _total(guarantees, losses, delta):
+    """Return (epsilon, delta, how) of all guarantees together."""
+    basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
+    if delta is not None:
+        check_number(delta, "delta", least=0, most=1)
+    epsilon = losses.epsilon(least if delta is None else delta)
+    if delta is None or delta >= least:
+        epsilon = min(epsilon, basic)
+    if epsilon == math.inf > basic:
+        raise ValueError(f"delta={delta!r} is too small for what the releases leave outside, {least:.6g}; raise it.")
+    return epsilon, least if delta is None else float(delta), "basic" if epsilon == basic else "tight"

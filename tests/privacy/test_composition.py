@@ -1,0 +1,186 @@
+"""What releases reveal together: against enumeration, numeric integration and dp-accounting."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from sklearn_dprank import DPBorda, DPPairwise
+from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.privacy.calibration import gaussian_delta, gaussian_deltas, gaussian_sigma
+from sklearn_dprank.privacy.composition import Losses, coin_losses
+
+BALLOTS = [[0, 1, 2], [1, 0, 2]] * 50
+
+
+def delta_of_coins(epsilons, epsilon):
+    """sum of max(0, P(x) - e^epsilon Q(x)) over all outcomes of the coins, one by one."""
+    total = 0.0
+    for faces in product((1, -1), repeat=len(epsilons)):
+        p = math.prod(math.exp(e) ** (face == 1) / (1 + math.exp(e)) for e, face in zip(epsilons, faces, strict=True))
+        q = math.prod(math.exp(e) ** (face == -1) / (1 + math.exp(e)) for e, face in zip(epsilons, faces, strict=True))
+        total += max(0.0, p - math.exp(epsilon) * q)
+    return total
+
+
+def delta_by_integration(mu, epsilons, epsilon):
+    """The same with one number N(mu, 1) or N(0, 1) besides, on a fine grid of numbers."""
+    x = np.linspace(-12, 12 + mu, 200_001)
+    total = 0.0
+    for faces in product((1, -1), repeat=len(epsilons)):
+        p = math.prod(math.exp(e) ** (face == 1) / (1 + math.exp(e)) for e, face in zip(epsilons, faces, strict=True))
+        q = math.prod(math.exp(e) ** (face == -1) / (1 + math.exp(e)) for e, face in zip(epsilons, faces, strict=True))
+        gap = np.maximum(0.0, p * norm.pdf(x - mu) - math.exp(epsilon) * q * norm.pdf(x))
+        total += np.trapezoid(gap, x) if hasattr(np, "trapezoid") else np.trapz(gap, x)
+    return total
+
+
+@pytest.mark.parametrize("epsilons", [(0.5,), (0.1, 0.2), (1.0, 1.0, 1.0), (0.3, 0.3, 0.7, 2.0), (0.1,) * 7])
+def test_pure_releases_against_every_outcome(epsilons):
+    losses, weights = coin_losses(epsilons)
+    for epsilon in np.linspace(0, sum(epsilons), 9):
+        closed = weights @ gaussian_deltas(epsilon - losses, 0.0)
+        assert closed == pytest.approx(delta_of_coins(epsilons, epsilon), rel=1e-12, abs=1e-15)
+    for delta in (1e-2, 1e-4):
+        found = Losses(pure=epsilons).epsilon(delta)
+        assert delta_of_coins(epsilons, found) <= delta
+        assert found == 0 or delta_of_coins(epsilons, found * (1 - 1e-6)) > delta or found == pytest.approx(sum(epsilons))
+
+
+@pytest.mark.parametrize(("mu", "epsilons"), [(0.5, (0.3,)), (0.2, (0.1, 0.1)), (1.5, (1.0, 0.25)), (0.8, ())])
+def test_mixtures_against_integration(mu, epsilons):
+    losses, weights = coin_losses(epsilons)
+    for epsilon in (0.0, 0.4, 1.0, 2.0):
+        closed = weights @ gaussian_deltas(epsilon - losses, mu)
+        assert closed == pytest.approx(delta_by_integration(mu, epsilons, epsilon), rel=1e-6, abs=1e-12)
+    found = Losses(mu**2, epsilons).epsilon(1e-5)
+    assert delta_by_integration(mu, epsilons, found) == pytest.approx(1e-5, rel=1e-4)
+
+
+# (mu^2, epsilons, delta) and what dp-accounting 0.6.0 finds with losses rounded up to multiples of 1e-4.
+ACCOUNTED = [
+    (0.09, (), 1e-6, 1.29170994423),
+    (0.0, (0.1,) * 30, 1e-6, 2.34859762686),
+    (0.0, (0.5,) * 8, 1e-5, 4.00035617832),
+    (0.04, (0.1,) * 10, 1e-6, 1.50491041750),
+    (1.0, (0.5, 0.25, 0.3), 1e-5, 5.07536729541),
+    (0.01, (0.05,) * 20 + (0.2,) * 3, 1e-8, 1.69839433786),
+    (4.0, (1.0,), 1e-3, 8.39261951623),
+]
+
+
+@pytest.mark.parametrize(("mu_squared", "pure", "delta", "theirs"), ACCOUNTED)
+def test_against_privacy_loss_distributions(mu_squared, pure, delta, theirs):
+    ours = Losses(mu_squared, pure).epsilon(delta)
+    assert theirs - 1e-4 * len(pure) - 1e-6 <= ours <= theirs + 1e-9
+
+
+@pytest.mark.parametrize(("mu_squared", "pure", "delta", "theirs"), ACCOUNTED)
+def test_dp_accounting_itself(mu_squared, pure, delta, theirs):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    parts = [pld.from_randomized_response(2 / (1 + math.exp(e)), 2) for e in pure]
+    if mu_squared:
+        parts.append(pld.from_gaussian_mechanism(mu_squared**-0.5))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.compose(part)
+    assert total.get_epsilon_for_delta(delta) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_ten_and_a_hundred_gaussian_releases():
+    for size, delta, asked in ((10, 1e-7, 0.298), (100, 1e-8, 0.914)):
+        one = DPBorda(0.1, delta, "gaussian").fit(BALLOTS).privacy_
+        total = PrivacyGuarantee.compose([one] * size)
+        assert total.epsilon == pytest.approx(asked, abs=5e-4)
+        assert total.delta == pytest.approx(1e-6)
+        assert total.epsilon >= Losses(size / gaussian_sigma(0.1, delta) ** 2).epsilon(1e-6) * (1 - 1e-9)
+        assert "tight" in total.how
+
+
+def test_one_gaussian_release_is_what_it_states():
+    sigma = gaussian_sigma(0.7, 1e-6)
+    assert Losses(sigma**-2).epsilon(1e-6) == pytest.approx(0.7, rel=1e-8)
+    assert gaussian_delta(Losses(sigma**-2).epsilon(1e-6), sigma) <= 1e-6
+
+
+def test_a_composition_of_compositions_is_one():
+    gaussian = DPBorda(0.1, 1e-7, "gaussian").fit(BALLOTS).privacy_
+    pure = DPPairwise(0.2).fit(BALLOTS).privacy_
+    flat = PrivacyGuarantee.compose([gaussian, pure] * 6)
+    inner = [PrivacyGuarantee.compose([gaussian, pure] * k) for k in (1, 2, 3)]
+    assert PrivacyGuarantee.compose(inner).epsilon == pytest.approx(flat.epsilon, rel=1e-9)
+    assert flat.epsilon < 6 * 0.3
+
+
+def test_pure_releases_need_a_delta_for_less_than_their_sum():
+    one = DPPairwise(0.1).fit(BALLOTS).privacy_
+    assert PrivacyGuarantee.compose([one] * 100).epsilon == pytest.approx(10.0)
+    tight = PrivacyGuarantee.compose([one] * 100, delta=1e-6)
+    assert (round(tight.epsilon, 3), tight.delta) == (4.775, 1e-6)
+    assert PrivacyGuarantee.compose([one] * 2, delta=1e-9).epsilon == pytest.approx(0.2)
+
+
+def test_a_delta_that_is_too_small_is_refused():
+    gaussian = DPBorda(0.1, 1e-7, "gaussian").fit(BALLOTS).privacy_
+    shuffled = PrivacyGuarantee(0.1, 1e-6, "shuffle", "add_remove", "a shuffler")
+    assert PrivacyGuarantee.compose([gaussian] * 10, delta=1e-8).epsilon > 0.3  # Gaussian noise has a curve
+    with pytest.raises(ValueError, match=r"^delta=1e-08 is too small for what the releases leave outside, 1\.1e-06"):
+        PrivacyGuarantee.compose([gaussian, shuffled], delta=1e-8)
+    with pytest.raises(ValueError, match="^delta must be a number of at least 0 and at most 1, got 2"):
+        PrivacyGuarantee.compose([gaussian], delta=2)
+
+
+def test_what_was_restated_is_composed_as_stated():
+    """A larger epsilon or another delta, written over the old ones, must not be forgotten."""
+    from dataclasses import replace
+
+    gaussian = DPBorda(0.1, 1e-7, "gaussian").fit(BALLOTS).privacy_
+    weaker = replace(gaussian, epsilon=5.0)
+    assert PrivacyGuarantee.compose([weaker, weaker]).epsilon == 10.0
+    assert PrivacyGuarantee.compose([gaussian.simulated(False)] * 10).epsilon == pytest.approx(0.298, abs=5e-4)
+
+
+def test_under_replace_knows_the_noise():
+    """Two steps of mu are one of 2 mu: less than 2 epsilon at the delta of group privacy."""
+    gaussian = DPBorda(1.0, 1e-6, "gaussian").fit(BALLOTS).privacy_
+    twice = gaussian.under_replace()
+    assert twice.epsilon < 2.0 and twice.delta == pytest.approx(1e-6 * (1 + math.e))
+    assert gaussian_delta(twice.epsilon, gaussian_sigma(1.0, 1e-6) / 2) <= twice.delta * (1 + 1e-9)
+    assert PrivacyGuarantee.compose([twice] * 4).epsilon < 2 * twice.epsilon + 0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(0, 2),
+    st.lists(st.floats(0.01, 2), max_size=5),
+    st.lists(st.tuples(st.floats(0.01, 1), st.floats(1e-9, 1e-3)), max_size=3),
+    st.floats(1e-7, 1e-2),
+)
+def test_never_above_the_sum_nor_below_any_part(mu, pure, approximate, more):
+    losses = Losses(mu**2, tuple(pure), tuple(approximate))
+    delta = sum(d for _, d in approximate) + more
+    found = losses.epsilon(delta)
+    alone = Losses(mu**2).epsilon(more)
+    rest = sum(pure) + sum(e for e, _ in approximate)
+    assert found <= (alone + rest) * (1 + 1e-6) + 1e-12
+    assert found >= alone * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("size", [40, 400])
+def test_many_different_epsilons_are_bounded_from_above(size):
+    """The grid: no less than the true value (a coarser exact enumeration), and at most some percent more."""
+    epsilons = np.linspace(0.01, 0.03, size)
+    gridded = Losses(pure=tuple(epsilons)).epsilon(1e-6)
+    below = Losses(pure=tuple(np.floor(epsilons * 1000) / 1000)).epsilon(1e-6)
+    above = Losses(pure=tuple(np.ceil(epsilons * 1000) / 1000)).epsilon(1e-6)
+    assert below * (1 - 1e-9) <= gridded <= above * 1.01
+
+
+def test_very_many_count_in_full():
+    epsilons = [0.001, 0.002] * 2000
+    losses, weights = coin_losses(epsilons)
+    assert losses.tolist() == pytest.approx([6.0]) and weights.tolist() == [1.0]
