@@ -149,7 +149,11 @@ class Query:
         raise NotImplementedError
 
     def published_l1(self, n_items: int) -> int | None:
-        """Return the l1 sensitivity that the paper prints, or None; for ``calibration="published"``."""
+        """Return the l1 sensitivity that the paper prints, or None; for published Laplace noise."""
+        return None
+
+    def published_sigma(self, n_items: int, epsilon: float, delta: float) -> float | None:
+        """Return the standard deviation that the paper prints for one answer, or None; for published Gaussian noise."""
         return None
 
     def step(self, source: "Query", answer: Any) -> Any:

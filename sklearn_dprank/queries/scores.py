@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import factorial, isqrt
+from math import factorial, isqrt, sqrt
 from typing import Any, ClassVar, Self
 from warnings import warn
 
@@ -206,10 +206,17 @@ class ScoresByHistogram(Query):
         return scores // factor, factor
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        s = self._whole(n_items)[0].tolist()
-        spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
-        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
+        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * self._spread(n_items)
         return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
+
+    def published_sigma(self, n_items: int, epsilon: float, delta: float) -> float:
+        # Constant scores have nothing to hide: any noise will do.
+        return Histogram().published_sigma(n_items, epsilon, delta) * sqrt(self._spread(n_items) or 1)
+
+    def _spread(self, n_items):
+        """Return the variance that noise of variance 1 in every cell puts on a score, but for what all share."""
+        s = self._whole(n_items)[0].tolist()
+        return factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"
