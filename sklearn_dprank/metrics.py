@@ -223,8 +223,8 @@ def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
     """
     first = _as_positions(a, np.size(a), "a")
     second = _as_positions(b, len(first), "b")
-    same = np.array_equal(*(np.unique(positions, return_inverse=True)[1] for positions in (first, second)))
-    return float(not same)
+    first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))
+    return float(not np.array_equal(first, second))
 
 
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
-from ..privacy.calibration import gaussian_epsilon, gaussian_sigma
+from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.draws import BitSource
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
@@ -183,10 +183,10 @@ class Gaussian(BaseEstimator):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
     ) -> Published | None:
         """Return the noise of the printed sigma, and the smallest epsilon that it keeps at this delta."""
-        sigma = query.published_sigma(n_items, float(epsilon), delta)
-        if sigma is None:
+        printed = query.published_gaussian(n_items)
+        if printed is None:
             return None
-        sigma *= math.sqrt(times)
+        sigma = classical_gaussian_sigma(float(epsilon), delta, _root(printed[0] * times), printed[1])
         spent = gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))
         # An epsilon of millions, told from half a square that is as large, is off by some 2**-52 of itself.
         return Published(GaussianNoise(sigma), Fraction(spent) * (1 + Fraction(1, 2**48)))

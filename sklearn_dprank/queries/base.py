@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 
 
 class Sensitivity(NamedTuple):
@@ -63,6 +63,8 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    published_as : str or None
+        The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -70,6 +72,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    published_as: ClassVar[str | None] = None
 
     @property
     def steps(self) -> tuple["Query", ...]:
@@ -152,8 +155,11 @@ class Query:
         """Return the l1 sensitivity that the paper prints, or None; for published Laplace noise."""
         return None
 
-    def published_sigma(self, n_items: int, epsilon: float, delta: float) -> float | None:
-        """Return the standard deviation that the paper prints for one answer, or None; for published Gaussian noise."""
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant] | None:
+        """Return the squared l2 sensitivity and the constant that the paper prints, or None.
+
+        They are for published Gaussian noise, `sklearn_dprank.privacy.calibration.classical_gaussian_sigma`.
+        """
         return None
 
     def step(self, source: "Query", answer: Any) -> Any:

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 from ..orders.permutations import indexed_permutations, permutation_index
-from ..privacy.calibration import classical_gaussian_sigma
 from ..rankings import completed
 from .base import Query, Sensitivity, moves
 
@@ -36,6 +35,7 @@ class Histogram(Query):
     unseen_last: bool = False  # type: ignore[misc]  # a trait of other queries, a choice here
     largest: ClassVar[int] = 10
     needs = "positions"
+    published_as = "histogram"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -69,8 +69,8 @@ class Histogram(Query):
     def published_l1(self, n_items: int) -> int | None:
         return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
 
-    def published_sigma(self, n_items: int, epsilon: float, delta: float) -> float:
-        return classical_gaussian_sigma(epsilon, delta, constant="two")  # Shang et al. 2014, Theorem 1
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
+        return 1, "two"  # Shang et al. 2014, Theorem 1
 
     def __str__(self):
         return f"Histogram(unseen_last={self.unseen_last})" if self.unseen_last else "Histogram"

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import factorial, isqrt, sqrt
+from math import factorial, isqrt
 from typing import Any, ClassVar, Self
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 from .base import Query, Sensitivity, moves
 from .histogram import Histogram, cells, completed_ballots
 from .pairs import AllMargins
@@ -209,9 +209,9 @@ class ScoresByHistogram(Query):
         l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * self._spread(n_items)
         return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
 
-    def published_sigma(self, n_items: int, epsilon: float, delta: float) -> float:
-        # Constant scores have nothing to hide: any noise will do.
-        return Histogram().published_sigma(n_items, epsilon, delta) * sqrt(self._spread(n_items) or 1)
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
+        l2_squared, constant = Histogram().published_gaussian(n_items)
+        return l2_squared * self._spread(n_items), constant
 
     def _spread(self, n_items):
         """Return the variance that noise of variance 1 in every cell puts on a score, but for what all share."""
