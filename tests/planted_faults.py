@@ -121,6 +121,24 @@ MECHANISMS = [
         "tests/mechanisms/test_additive.py::test_gaussian_scale_covers_every_neighbour",
     ),
     additive(
+        "published Laplace noise states what was asked for",
+        "Fraction(epsilon) * Fraction(sensitivity.l1, l1)",
+        "Fraction(epsilon)",
+        "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
+    ),
+    additive(
+        "published Gaussian noise is stated for added ballots only",
+        "gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))",
+        "gaussian_epsilon(delta, sigma)",
+        "tests/audit/test_released_histogram.py::test_released_counts_keep_what_is_stated",
+    ),
+    additive(
+        "published Gaussian noise is half of what is stated",
+        "Published(GaussianNoise(sigma)",
+        "Published(GaussianNoise(sigma / 2)",
+        "tests/audit/test_released_histogram.py::test_released_counts_keep_what_is_stated",
+    ),
+    additive(
         "many K-norm answers for the price of one",
         "float(times * sensitivity.gauge / Fraction(epsilon))",
         "float(sensitivity.gauge / Fraction(epsilon))",
