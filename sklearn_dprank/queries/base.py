@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from numpy.typing import NDArray
 
 from .._types import GaussianConstant, Neighboring
+from ..checks import RELATIONS
 
 
 class Sensitivity(NamedTuple):
@@ -210,4 +211,4 @@ def n_pairs(n_items: int) -> int:
 
 def moves(neighboring):
     """How many of one voter's contributions a neighbour can change, where any opposite pair is allowed."""
-    return 2 if neighboring == "replace" else 1
+    return RELATIONS[neighboring]
