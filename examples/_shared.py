@@ -63,12 +63,17 @@ def some(votes, n_voters, seed=0):
     return Votes(votes.title, votes.ballots[chosen])
 
 
-def begin():
-    """Print which votes are used; return what a shell asked for: ``full`` settings, and a folder for ``pictures``."""
+def begin(simulated=False):
+    """Print which votes are used; return what a shell asked for: ``full`` settings, and a folder for ``pictures``.
+
+    Nothing is said of real votes where all are `simulated`.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
     arguments = parser.parse_args()
+    if simulated:
+        return arguments
     if missing := [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]:
         print(
             f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "

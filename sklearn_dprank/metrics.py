@@ -191,6 +191,42 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     return float(wrong / n_pairs(profile.n_items))
 
 
+def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
+    """Tell whether two rankings order any pair of items differently.
+
+    Its mean over fits is the error rate of a private rule: how often noise changes the ranking.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_items,)
+        Positions; smaller is better. Pairs that only one of them ties are ordered differently.
+
+    Returns
+    -------
+    float
+        1.0 if some pair is, else 0.0.
+
+    Raises
+    ------
+    ValueError
+        If the rankings are not of the same items, or hold something else than numbers.
+
+    References
+    ----------
+    Shang et al. (2014), Definition 3.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import ranking_changed
+    >>> ranking_changed([0, 1, 2], [0, 2, 1]), ranking_changed([0, 1, 2], [1, 2, 3])
+    (1.0, 0.0)
+    """
+    first = _as_positions(a, np.size(a), "a")
+    second = _as_positions(b, len(first), "b")
+    first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))
+    return float(not np.array_equal(first, second))
+
+
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
     """Score a fitted aggregator for model selection: ``scoring=kendall_tau_scorer``.
 

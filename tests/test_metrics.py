@@ -18,6 +18,7 @@ from sklearn_dprank.metrics import (
     kendall_tau_distance,
     kendall_tau_scorer,
     pairwise_error_rate,
+    ranking_changed,
 )
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
@@ -120,6 +121,30 @@ def test_counts_are_enough():
 def test_names_or_another_length_for_positions(metric, positions, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         metric(positions, [[0, 1, 2]])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.booleans())
+def test_a_ranking_changed_where_a_pair_is_ordered_differently(m, seed, tied):
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(0, 2, m) if tied else rng.permutation(m) for _ in range(2))
+    differs = any(np.sign(a[i] - a[j]) != np.sign(b[i] - b[j]) for i in range(m) for j in range(m))
+    found = ranking_changed(a, b)
+    assert type(found) is float and found == ranking_changed(b, a) == float(differs)
+    assert ranking_changed(a, 2.5 * a - 7) == 0.0
+
+
+def test_known_changes():
+    assert ranking_changed([0, 1, 2], [5, 7, 9]) == 0.0
+    assert ranking_changed([0, 1, 2], [0, 2, 1]) == 1.0
+    assert ranking_changed([0, 1, 1], [0, 1, 2]) == 1.0  # a tie is an order, too
+    assert ranking_changed([2**53, 2**53 + 1], [0, 0]) == 1.0  # doubles would tie them
+
+
+@pytest.mark.parametrize(("positions", "message"), BAD_POSITIONS)
+def test_changes_are_told_from_positions_only(positions, message):
+    with pytest.raises(ValueError, match=re.escape(message.replace("positions", "b", 1))):
+        ranking_changed([0, 1, 2], positions)
 
 
 def test_consensus_of_names_is_refused():

@@ -22,6 +22,7 @@ from sklearn_dprank.rules import (
     Choose,
     ChooseNearAnchor,
     HierarchicalRule,
+    InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
     SortByScore,
@@ -34,6 +35,8 @@ CHANNELS = {
     "knorm": Central(noise="knorm"),
     "exponential": Central(noise="exponential"),
     "published": Central(calibration="published"),
+    "published, gaussian": Central(delta=1e-6, noise="gaussian", calibration="published"),
+    "published, knorm": Central(noise="knorm", calibration="published"),
     "margins released": Central(release=AllMargins()),
     "net wins released": Central(noise="knorm", release=NetWins()),
     "histogram released": Central(release=Histogram()),
@@ -49,6 +52,7 @@ CHANNELS = {
 RULES = {
     "borda": SortByScore(),
     "plurality": SortByScore("plurality"),
+    "instant runoff": InstantRunoffRule(),
     "kwiksort": KwikSortRule(),
     "p-sort": KwikSortRule(3, "coin"),
     "dp-kwiksort": KwikSortRule(3, "kemeny"),
@@ -63,7 +67,7 @@ RULES = {
 }
 # Which rules each channel serves; everything else is refused.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical"}
-NOISY = PAIRWISE | {"plurality", "bradley-terry", "adaptive"}
+NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive"}
 DRAWN = {"choose kemeny", "choose prudent"}
 FITS = {
     "exact": NOISY,
@@ -71,10 +75,12 @@ FITS = {
     "gaussian": NOISY,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
-    "published": {"borda", "kwiksort", "p-sort", "binary insertion"},
+    "published": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion"},
+    "published, gaussian": {"instant runoff"},
+    "published, knorm": set(),
     "margins released": PAIRWISE,
     "net wins released": {"borda"},
-    "histogram released": PAIRWISE | {"plurality"},
+    "histogram released": PAIRWISE | {"plurality", "instant runoff"},
     "one pair": PAIRWISE | {"bradley-terry"},
     "three pairs": PAIRWISE | {"bradley-terry"},
     "margin vector": PAIRWISE,
