@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, _fit_context
 from ._types import RandomState
+from .certainty.certain import Certain
 from .checks import Check, check_parameters
 from .field import Field
 from .fitted import clear_fitted
@@ -29,7 +30,7 @@ from .rules import Rule
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
 
-class RankAggregator(Field, BaseEstimator):
+class RankAggregator(Field, Certain, BaseEstimator):
     """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
 
     consensus_: NDArray[Any]

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount, Calibration, Neighboring, NoiseName
+from ..certainty import PublishedNoise
 from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism
@@ -246,8 +247,10 @@ class _CentralSession(Session):
             mechanism = self._poll.prices[query.kind].mechanism
             released = self._poll.sampler(query, mechanism, self._completion).draw(self._noise)
             answer = self._answers[query] = query.read(released, self.n_items)
-            if query.published_as is not None and len(self._poll.prices) == 1:
-                self.published[query.published_as] = np.array(answer)
+            law = mechanism.law
+            if query.published_as is not None and law is not None and len(self._poll.prices) == 1:
+                name = query.published_as
+                self.published = {name: np.array(answer), "noise": PublishedNoise(name, law)}
         return answer
 
     def _check_price(self, query):

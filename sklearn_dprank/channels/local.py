@@ -120,16 +120,18 @@ class _LocalPoll:
             self._inbox.accepted = voters.n_voters
         else:
             self._epsilons = {digest(protocol): epsilon for epsilon, protocol in protocols.items()}
-            self._answer = self._counted(self._collected(as_reports(voters)))
+            self._heard = self._counted(self._collected(as_reports(voters)))
 
     def __call__(self, bits):
         n_items = len(next(iter(self._protocols.values()))["items"])
-        answer = self._answer if self._groups is None else self._counted(self._simulated(bits))
-        publication = Publication(self._randomizer.releases, answer)
-        return PublishedSession(n_items, bits.coins, publication, self._inbox.published)
+        heard = self._heard if self._groups is None else self._counted(self._simulated(bits))
+        publication = Publication(self._randomizer.releases, self._randomizer.combined(heard))
+        # What voters with epsilons of their own say is weighted: it may be of others than of all together.
+        law = self._randomizer.law(heard[0]) if len(heard) == 1 else None
+        return PublishedSession(n_items, bits.coins, publication, self._inbox.published, law)
 
     def _counted(self, said):
-        """Return the answer that follows from (epsilon, drawn, n_voters), block by block."""
+        """Return what was heard with each epsilon, from (epsilon, drawn, n_voters), block by block."""
         sums: dict[float, Heard] = {}
         for epsilon, drawn, n_voters in said:
             protocol = self._protocols[epsilon]
@@ -137,7 +139,7 @@ class _LocalPoll:
             if before := sums.get(epsilon):
                 heard = Heard(protocol, before.counts + heard.counts, before.n_reports + n_voters)
             sums[epsilon] = heard
-        return self._randomizer.combined([sums[epsilon] for epsilon in self._protocols if epsilon in sums])
+        return [sums[epsilon] for epsilon in self._protocols if epsilon in sums]
 
     def _simulated(self, bits):
         """Yield what devices draw here."""

@@ -8,12 +8,13 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certainty import AnswersLaw, NormalLaw, PublishedNoise
 from ..checks import check_number, check_whole
 from ..privacy.bits import Bits
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
-from ..queries import AllMargins, Ask, Publication, Query
+from ..queries import AllMargins, Ask, NetWins, Publication, Query
 from ..rankings import Positions
 
 #: What devices that run here need of a Profile.
@@ -74,13 +75,25 @@ class PublishedSession(Session):
     publication : Publication
         What everything is derived from.
     published : dict
-        What the channel publishes besides; the margins are added where they follow.
+        What the channel publishes besides; the margins are added where they follow, else the scores where these do.
+    law : AnswersLaw, NormalLaw or None, default=None
+        Of the noise on what is added.
     """
 
-    def __init__(self, n_items: int, coins: BitSource, publication: Publication, published: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        n_items: int,
+        coins: BitSource,
+        publication: Publication,
+        published: dict[str, Any],
+        law: AnswersLaw | NormalLaw | None = None,
+    ) -> None:
         super().__init__(n_items, coins)
         self._publication = publication
-        self.published = published | publication.named([AllMargins()])
+        added = publication.named([AllMargins()]) or publication.named([NetWins()])
+        self.published = published | added
+        if law is not None and added:
+            self.published["noise"] = PublishedNoise(min(added), law)
 
     def answer(self, query: Query) -> Any:
         return self._publication.derive(query)

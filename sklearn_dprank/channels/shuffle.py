@@ -231,8 +231,10 @@ class _ShufflePoll:
     def __call__(self, bits):
         wins = self._wins if self._ballots is None else self._simulated(bits)
         flip, grid = self._protocol["flip"]
-        publication = Publication(PairTallies(), (Tallies(flip / grid, wins),))
-        return PublishedSession(len(wins), bits.coins, publication, {**self._inbox.published, **self._more})
+        tallies = Tallies(flip / grid, wins)
+        publication = Publication(PairTallies(), (tallies,))
+        published = {**self._inbox.published, **self._more}
+        return PublishedSession(len(wins), bits.coins, publication, published, tallies.law)
 
     def _simulated(self, bits):
         m, k, design = len(self._protocol["items"]), self._protocol["n_queries"], None

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
+from ..certainty import LaplaceLaw, NormalLaw
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
-from ..privacy.gaussian import rounded_gaussian
+from ..privacy.gaussian import grid_of, rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
 from ..queries import Query, Sensitivity
@@ -52,6 +53,11 @@ class LaplaceNoise(_Noise):
     arithmetic = "exact"
     how = "discrete Laplace noise"
 
+    @property
+    def law(self) -> LaplaceLaw:  # type: ignore[override]
+        """Of the noise on each number."""
+        return LaplaceLaw(self.rate)
+
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, drawn block by block."""
         if len(vector) <= _BLOCK:
@@ -70,6 +76,11 @@ class GaussianNoise(_Noise):
     sigma: float
     arithmetic = "exact"
     how = "rounded Gaussian noise"
+
+    @property
+    def law(self) -> NormalLaw:  # type: ignore[override]
+        """Of the noise on each number."""
+        return NormalLaw(self.sigma, grid_of(self.sigma))
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
         """Return the squared mu of all answers."""

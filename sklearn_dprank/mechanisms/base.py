@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from ..certainty import LaplaceLaw, NormalLaw
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
@@ -29,6 +30,9 @@ class Calibrated(Protocol):
         In a few words, for the guarantee.
     arithmetic : str
         "exact", or what rounding may cost, for the guarantee.
+    law : LaplaceLaw, NormalLaw or None
+        Of the independent noise on each number of an answer; None where it is not known, or where the numbers are not
+        what is released: nothing but what rules make of them is published then.
     """
 
     @property
@@ -36,6 +40,9 @@ class Calibrated(Protocol):
 
     @property
     def arithmetic(self) -> str: ...
+
+    @property
+    def law(self) -> LaplaceLaw | NormalLaw | None: ...
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws answers to a query from its exact vector."""
@@ -45,7 +52,9 @@ class Calibrated(Protocol):
 
 
 class OfBudget:
-    """Base of calibrated mechanisms of which composition knows the budget that they keep, and nothing else."""
+    """Base of calibrated mechanisms of which nothing is known but the budget that they keep."""
+
+    law: LaplaceLaw | NormalLaw | None = None
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
         """Return None."""

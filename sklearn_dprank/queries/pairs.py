@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Neighboring
+from ..certainty import AnswersLaw
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, cells, items_of
 
@@ -39,6 +40,11 @@ class Tallies(NamedTuple):
 
     flip: float
     wins: np.ndarray
+
+    @property
+    def law(self) -> AnswersLaw | None:
+        """Of the noise on margins that are estimated from these alone; None where every answer is a fair coin."""
+        return AnswersLaw(1 - 2 * self.flip, self.wins + self.wins.T) if self.flip < 0.5 else None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount, Items
+from ..certainty import AnswersLaw, NormalLaw
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
 from ..queries import Query
@@ -142,6 +143,22 @@ class Randomizer(BaseEstimator):
         float
         """
         raise NotImplementedError
+
+    @classmethod
+    def law(cls, heard: Heard) -> AnswersLaw | NormalLaw | None:
+        """Return the law of the noise on the margins, or else the net wins, that the reports of one protocol determine.
+
+        Parameters
+        ----------
+        heard : Heard
+            What was heard; its law must follow from public numbers and from what was drawn apart from ballots.
+
+        Returns
+        -------
+        AnswersLaw, NormalLaw or None
+            None where it is not known.
+        """
+        return None
 
     def combined(self, groups: list[Heard]) -> Any:
         """Return one answer from voters with epsilons of their own: estimates by the inverse of their variance.

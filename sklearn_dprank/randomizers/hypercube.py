@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from .._types import Amount, Items
+from ..certainty import AnswersLaw
 from ..checks import Check, check_parameters
 from ..constraints import one_of
 from ..devices import hypercube as voters_half
 from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
-from .base import Drawn, Randomizer, listed
+from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
@@ -95,6 +96,10 @@ class HypercubeSampling(Randomizer):
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
         return _scale(protocol) ** 2
+
+    @classmethod
+    def law(cls, heard: Heard) -> AnswersLaw:
+        return AnswersLaw(1 / _scale(heard.protocol), heard.n_reports)
 
 
 def _scale(protocol):

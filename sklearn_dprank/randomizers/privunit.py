@@ -9,10 +9,11 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from .._types import Amount, Items
+from ..certainty import NormalLaw
 from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
-from .base import Drawn, Randomizer, listed
+from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, levels_within
 from .reports import RefusedReport, fields
 
@@ -86,8 +87,7 @@ class PrivUnitG(Randomizer):
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        m = len(protocol["items"])
-        scale = math.sqrt(m * (m**2 - 1) / 3) / float(_lean(*_shape(protocol)))
+        scale = _radius(protocol) / float(_lean(*_shape(protocol)))
         return scale * counts / (protocol["points_per_unit"] * n_reports)
 
     @staticmethod
@@ -96,10 +96,29 @@ class PrivUnitG(Randomizer):
         gamma, epsilon = _shape(protocol)
         return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
+    @classmethod
+    def law(cls, heard: Heard) -> NormalLaw:
+        """Return the normal law that the mean of many reports is close to.
+
+        Along a report's own direction its mean square is 1 + gamma E a, across it is 1. That of a complete ranking
+        leaves no more than 1 when the square of its mean is taken away; voters who all rank the same two items and
+        nothing else are the worst: most of it is left.
+        """
+        gamma, epsilon = _shape(heard.protocol)
+        lean = float(_lean(gamma, epsilon))
+        std = _radius(heard.protocol) / (lean * math.sqrt(heard.n_reports))
+        return NormalLaw(std, grid=0.0, most=std * math.sqrt(1 + max(gamma * lean, 0.0)))
+
 
 def _largest(protocol):
     """Return the largest coordinate of an honest report, in points of the grid, rounded."""
     return protocol["norm"] * protocol["points_per_unit"] + 1
+
+
+def _radius(protocol):
+    """Return the norm of the net wins of a complete ranking."""
+    m = len(protocol["items"])
+    return math.sqrt(m * (m**2 - 1) / 3)
 
 
 def _shape(protocol):

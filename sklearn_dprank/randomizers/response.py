@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Amount, Items, PairNoise
+from ..certainty import AnswersLaw
 from ..checks import Check, check_parameters, check_whole
 from ..constraints import COUNT_OR_NONE
 from ..devices import pairs as voters_half
@@ -100,6 +101,11 @@ class PairFlips(Randomizer):
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         flip, grid = protocol["flip"]
         return (Tallies(flip / grid, counts),)
+
+    @classmethod
+    def law(cls, heard: Heard) -> AnswersLaw | None:
+        (tallies,) = cls.estimate(heard.counts, heard.n_reports, heard.protocol)
+        return tallies.law
 
     def combined(self, groups: list[Heard]) -> Any:
         """Return the tallies of all protocols side by side: what reads them knows how much to make of each flip."""

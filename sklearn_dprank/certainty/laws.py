@@ -1,0 +1,213 @@
+"""Laws of published noise: public numbers only, and what they make certain or likely of the numbers beneath."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtrc, ndtr
+
+from .laplace_posterior import chance_before, chance_positive
+from .ranges import range_quantile
+
+
+class _Additive:
+    """Base of the laws of independent noise on every number, symmetric around 0."""
+
+    std: float
+    grid: float
+
+    def tail(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return P(noise >= x)."""
+        raise NotImplementedError
+
+    def range_quantile(self, n_items: int, level: float) -> float:
+        """Return what the largest difference of the noise on `n_items` numbers exceeds at most once in 1 / (1 - level).
+
+        Parameters
+        ----------
+        n_items : int
+            How many numbers.
+        level : float
+            Between 0 and 1.
+        """
+        return range_quantile(self, n_items, level)
+
+    def p_values(self, margins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely noise at most makes margins so large where the true one is not above 0.
+
+        Parameters
+        ----------
+        margins : ndarray of shape (n_items, n_items)
+            As published.
+        """
+        return self.tail(margins)
+
+    def spread(self, values: NDArray[Any]) -> float:
+        """Return an estimate of the mean square of the true numbers, which sum to 0; 0 where noise is all there is.
+
+        Parameters
+        ----------
+        values : ndarray
+            As published.
+        """
+        return max(float(np.mean(np.square(values, dtype=float))) - self.std**2, 0.0)
+
+
+@dataclass(frozen=True)
+class LaplaceLaw(_Additive):
+    """Independent discrete Laplace noise on every number: P(z) proportional to exp(-rate |z|), z an integer.
+
+    Attributes
+    ----------
+    rate : Fraction
+        Of the exponential.
+    std : float
+        Standard deviation of the noise.
+
+    Examples
+    --------
+    >>> round(LaplaceLaw(Fraction(1, 10)).std, 2)
+    14.14
+    """
+
+    rate: Fraction
+    grid = 1.0
+
+    @property
+    def std(self) -> float:  # type: ignore[override]
+        """Standard deviation."""
+        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
+
+    def tail(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return P(noise >= x)."""
+        k, rate = np.ceil(np.asarray(x, dtype=float)), float(self.rate)
+        far = np.exp(-rate * np.maximum(k, 1 - k)) / (1 + math.exp(-rate))
+        return np.where(k > 0, far, 1 - far)
+
+    def chance_positive(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """Return how likely each number is really above 0, if the true ones are N(0, `spread`)."""
+        return chance_positive(values, 1 / float(self.rate), math.sqrt(spread))
+
+    def chance_before(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """Return how likely each number really exceeds each other, shape (n, n); see `chance_positive`."""
+        return chance_before(values, 1 / float(self.rate), math.sqrt(spread))
+
+
+@dataclass(frozen=True)
+class NormalLaw(_Additive):
+    """Independent normal noise on every number, rounded to a grid, or of a law that is close to it.
+
+    Attributes
+    ----------
+    std : float
+        Standard deviation of the noise, before it was rounded.
+    grid : float
+        The results are multiples of it; 0 where they are not rounded.
+    most : float or None
+        The largest standard deviation that a difference of two numbers, over sqrt(2), can have, where that depends on
+        ballots; None is `std`. Intervals take this one.
+
+    Examples
+    --------
+    >>> round(NormalLaw(10.0, grid=0.0).range_quantile(2, 0.95) / (10 * 2**0.5), 2)
+    1.96
+    """
+
+    std: float
+    grid: float = 1.0
+    most: float | None = None
+
+    def range_quantile(self, n_items: int, level: float) -> float:
+        return range_quantile(self if self.most is None else NormalLaw(self.most, self.grid), n_items, level)
+
+    def tail(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return P(noise >= x)."""
+        least = np.asarray(x, dtype=float)
+        if self.grid:
+            least = (np.ceil(least / self.grid) - 0.5) * self.grid
+        return ndtr(-least / self.std)
+
+    def chance_positive(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """Return how likely each number is really above 0, if the true ones are N(0, `spread`)."""
+        shrunken = math.sqrt(spread / (spread + self.std**2))
+        return ndtr(np.asarray(values, dtype=float) * (shrunken / self.std))
+
+    def chance_before(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """Return how likely each number really exceeds each other, shape (n, n); see `chance_positive`."""
+        scores = np.asarray(values, dtype=float)
+        return self.chance_positive((scores[:, None] - scores) / math.sqrt(2), spread)
+
+
+@dataclass(frozen=True)
+class AnswersLaw:
+    """Estimated margins of voters of whom a random part answered, each answer randomised.
+
+    Of the `asked` answers about a pair each is +1 or -1, with mean `gain` times what the voter thinks, and voters are
+    a random sample, or all there are. Published is the mean answer over the gain.
+
+    Attributes
+    ----------
+    gain : float
+        Of an answer flipped with probability f, 1 - 2 f.
+    asked : int, or ndarray of int, shape (n_items, n_items)
+        Answers about each pair; who answered about what was drawn before anyone looked at a ballot.
+    std : float or ndarray
+        The largest standard deviation that each margin can have, infinite where nobody was asked.
+
+    Notes
+    -----
+    Whoever is sampled, and whatever they think, the number of answers +1 is a sum of independent, not identical,
+    Bernoulli variables: its generating function is an elementary symmetric polynomial, which is stable, of linear
+    factors, and so has real zeros only. By Hoeffding's theorem, it is at least k with no more than the binomial
+    probability if k is at least its mean plus 1.
+
+    References
+    ----------
+    Hoeffding (1956), "On the distribution of the number of successes in independent trials", Theorem 4; Borcea,
+    Branden and Liggett (2009), "Negative dependence and the geometry of polynomials".
+
+    Examples
+    --------
+    >>> AnswersLaw(gain=0.5, asked=400).std
+    np.float64(0.1)
+    """
+
+    gain: float
+    asked: Any = field(compare=False)
+
+    @property
+    def std(self) -> Any:
+        """The largest standard deviation of each margin."""
+        with np.errstate(divide="ignore"):
+            return 1 / (self.gain * np.sqrt(self.asked))
+
+    def p_values(self, margins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely answers at most make margins so large where the true one is not above 0.
+
+        Parameters
+        ----------
+        margins : ndarray of shape (n_items, n_items)
+            As published.
+        """
+        plus = np.rint((1 + self.gain * margins) * self.asked / 2)
+        enough = 2 * plus >= np.add(self.asked, 2)
+        return np.where(enough, bdtrc(np.where(enough, plus - 1, 0), np.maximum(self.asked, 1), 0.5), 1.0)
+
+    def spread(self, margins: NDArray[Any]) -> float:
+        """Return an estimate of the mean square of the true margins; 0 where noise is all there is.
+
+        Given the true margin t, the square of N published answers has the mean 1 / (N gain^2) + (1 - 1 / N) t^2, or a
+        little less where voters are not many more than answers.
+        """
+        asked = np.broadcast_to(np.asarray(self.asked, dtype=float), margins.shape)
+        pairs = ~np.eye(len(margins), dtype=bool)
+        more = np.square(asked * margins)[pairs].sum() - asked[pairs].sum() / self.gain**2
+        return float(max(more / max((asked * (asked - 1))[pairs].sum(), 1.0), 0.0))
+
+    def chance_positive(self, margins: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """Return how likely each margin is really above 0, if the true ones are N(0, `spread`)."""
+        precision = np.broadcast_to(self.gain**2 * np.asarray(self.asked, dtype=float), margins.shape)
+        return ndtr(margins * precision * np.sqrt(spread / (1 + spread * precision)))
