@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from ._lazy import lazily
 
 if TYPE_CHECKING:
-    from .aggregators.central import DPBorda, DPHistogram, DPPairwise
+    from .aggregators.central import DPHistogram, DPPairwise
+    from .aggregators.central_borda import DPBorda
     from .aggregators.central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
     from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
     from .aggregators.composed import Aggregator
-    from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
+    from .aggregators.local import LDPKwikSort, LDPPairwise
+    from .aggregators.local_borda import LDPBorda
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
 

@@ -7,7 +7,16 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, shuffle
+from sklearn_dprank.aggregators import (
+    central,
+    central_borda,
+    central_orders,
+    classic,
+    local,
+    local_borda,
+    local_interactive,
+    shuffle,
+)
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
@@ -16,8 +25,10 @@ OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule"
 BY_TRUST = {"epsilon", "delta"}
 TRUST = {
     central.__name__: "central",
+    central_borda.__name__: "central",
     central_orders.__name__: "central",
     local.__name__: "local",
+    local_borda.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
 }

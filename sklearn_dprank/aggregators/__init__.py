@@ -1,10 +1,12 @@
 """Estimators: each a docstring, its parameters, and which channel and rule it composes."""
 
 # ruff: noqa: F401 - the names that the package hands on are in its own `__all__`
-from .central import DPBorda, DPHistogram, DPPairwise
+from .central import DPHistogram, DPPairwise
+from .central_borda import DPBorda
 from .central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
 from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
 from .composed import Aggregator
-from .local import LDPBorda, LDPKwikSort, LDPPairwise
+from .local import LDPKwikSort, LDPPairwise
+from .local_borda import LDPBorda
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .shuffle import ShuffleHierarchical, ShufflePairwise

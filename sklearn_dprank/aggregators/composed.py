@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .._types import RandomState, RuleName
 from ..base import RankAggregator
+from ..certainty import PublishedNoise
 from ..channels import Channel, Exact
 from ..checks import check_made, shown
 from ..constraints import RANDOM_STATE
@@ -52,9 +53,14 @@ class Aggregator(RankAggregator):
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
         a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+    scores_ : ndarray, shape (n_items,)
+        Each item's margins over all others together, as the release has them: their sum from a trusted curator, their
+        mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
+    noise_ : PublishedNoise
+        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -77,7 +83,9 @@ class Aggregator(RankAggregator):
 
     optimal_gap_: float
     margins_: NDArray[Any]
+    scores_: NDArray[Any]
     histogram_: NDArray[np.int64]
+    noise_: PublishedNoise
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from .._types import Amount, RandomState, RuleName
 from ..base import RankAggregator
+from ..certainty import PublishedNoise
 from ..channels import Shuffle
 from ..checks import check_epsilon
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
@@ -21,6 +22,7 @@ class _Shuffled(RankAggregator):
     reports_refused_: dict[str, int]
     local_epsilon_: float
     margins_: NDArray[Any]
+    noise_: PublishedNoise
 
 
 class ShufflePairwise(_Shuffled):
@@ -67,6 +69,8 @@ class ShufflePairwise(_Shuffled):
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
         a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+    noise_ : PublishedNoise
+        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -169,6 +173,8 @@ class ShuffleHierarchical(_Shuffled):
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
         a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+    noise_ : PublishedNoise
+        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

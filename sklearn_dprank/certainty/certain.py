@@ -89,9 +89,10 @@ class Certain:
         What "above" means, and of whom it speaks, is as for `rank_intervals`: of these voters, not of a population.
 
         The noise alone would claim too much where it hides nearly everything (.95 where .76 is true): the largest of
-        many noisy numbers is large by noise. The true numbers are therefore taken to be normal around 0, with the
-        variance that is left of the published numbers' when that of the noise is taken away (empirical Bayes, after
-        James and Stein). It costs no privacy.
+        many noisy numbers is large by noise. True scores are therefore taken to be normal around 0, with the variance
+        that is left of the published ones' when that of the noise is taken away (empirical Bayes, after James and
+        Stein); true margins to be differences of such strengths of the items, and a remainder of each pair's own. Where
+        what is left is not told from noise, nothing is claimed: all is a half. It costs no privacy.
 
         References
         ----------

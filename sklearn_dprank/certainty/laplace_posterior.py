@@ -12,12 +12,12 @@ _NODES = 64  # quantiles of one number that are compared with the law of the oth
 _FLAT = 1e5  # a prior so much wider than the noise says nothing; wider ones cancel too many digits
 
 
-def chance_positive(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
-    """Return how likely each number is above 0.
+def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
+    """Return how likely each number is above each other, shape (n, n).
 
     Parameters
     ----------
-    values : ndarray
+    values : ndarray of shape (n,)
         With noise.
     scale : float
         b, of the noise.
@@ -26,17 +26,10 @@ def chance_positive(values: NDArray, scale: float, width: float) -> NDArray[np.f
 
     Examples
     --------
-    >>> chance_positive(np.array([-1.0, 0.0, 1.0]), 1.0, 1e4).round(3)  # of a flat prior, exp(-1) / 2 and 1 - that
-    array([0.184, 0.5  , 0.816])
+    >>> chance_before(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # of a flat prior, 1 - exp(-2) (1 + 2 / 2) / 2
+    array([[0.5 , 0.86],
+           [0.14, 0.5 ]])
     """
-    values = np.asarray(values, dtype=float)
-    if width == 0:
-        return np.full(values.shape, 0.5)
-    return 1 - _Posterior(values, scale, width).below(np.zeros(values.shape))
-
-
-def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
-    """Return how likely each number is above each other, shape (n, n); parameters as for `chance_positive`."""
     values = np.asarray(values, dtype=float)
     out = np.full((len(values), len(values)), 0.5)
     if width == 0:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, ndtr
 
-from .laplace_posterior import chance_before, chance_positive
+from .laplace_posterior import chance_before
+from .margin_posterior import SEEN, chance_above
 from .ranges import range_quantile
 
 
@@ -18,6 +19,7 @@ class _Additive:
 
     std: float
     grid: float
+    excess = 0.0  # of the fourth moment over that of a normal law, in squared variances
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""
@@ -45,15 +47,26 @@ class _Additive:
         """
         return self.tail(margins)
 
-    def spread(self, values: NDArray[Any]) -> float:
-        """Return an estimate of the mean square of the true numbers, which sum to 0; 0 where noise is all there is.
+    def spread(self, scores: NDArray[Any]) -> float:
+        """Return an estimate of the mean square of the true scores, whose sum is 0; 0 where it is not told from noise.
 
         Parameters
         ----------
-        values : ndarray
+        scores : ndarray of shape (n_items,)
             As published.
         """
-        return max(float(np.mean(np.square(values, dtype=float))) - self.std**2, 0.0)
+        more = float(np.mean(np.square(scores, dtype=float))) / self.std**2 - 1
+        return more * self.std**2 if more > SEEN * math.sqrt((2 + self.excess) / len(scores)) else 0.0
+
+    def chance_above(self, margins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely the item of each row is really above that of each column, shape (n_items, n_items).
+
+        Parameters
+        ----------
+        margins : ndarray of shape (n_items, n_items)
+            As published.
+        """
+        return chance_above(margins, np.full(margins.shape, self.std**-2), 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,7 @@ class LaplaceLaw(_Additive):
 
     rate: Fraction
     grid = 1.0
+    excess = 3.0
 
     @property
     def std(self) -> float:  # type: ignore[override]
@@ -87,13 +101,9 @@ class LaplaceLaw(_Additive):
         far = np.exp(-rate * np.maximum(k, 1 - k)) / (1 + math.exp(-rate))
         return np.where(k > 0, far, 1 - far)
 
-    def chance_positive(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """Return how likely each number is really above 0, if the true ones are N(0, `spread`)."""
-        return chance_positive(values, 1 / float(self.rate), math.sqrt(spread))
-
-    def chance_before(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """Return how likely each number really exceeds each other, shape (n, n); see `chance_positive`."""
-        return chance_before(values, 1 / float(self.rate), math.sqrt(spread))
+    def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely each score is really above each other, if true ones are normal with their own variance."""
+        return chance_before(scores, 1 / float(self.rate), math.sqrt(self.spread(scores)))
 
 
 @dataclass(frozen=True)
@@ -130,15 +140,11 @@ class NormalLaw(_Additive):
             least = (np.ceil(least / self.grid) - 0.5) * self.grid
         return ndtr(-least / self.std)
 
-    def chance_positive(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """Return how likely each number is really above 0, if the true ones are N(0, `spread`)."""
-        shrunken = math.sqrt(spread / (spread + self.std**2))
-        return ndtr(np.asarray(values, dtype=float) * (shrunken / self.std))
-
-    def chance_before(self, values: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """Return how likely each number really exceeds each other, shape (n, n); see `chance_positive`."""
-        scores = np.asarray(values, dtype=float)
-        return self.chance_positive((scores[:, None] - scores) / math.sqrt(2), spread)
+    def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely each score is really above each other, if true ones are normal with their own variance."""
+        spread, scores = self.spread(scores), np.asarray(scores, dtype=float)
+        shrunken = math.sqrt(spread / (spread + self.std**2) / 2) / self.std
+        return ndtr((scores[:, None] - scores) * shrunken)
 
 
 @dataclass(frozen=True)
@@ -196,18 +202,12 @@ class AnswersLaw:
         enough = 2 * plus >= np.add(self.asked, 2)
         return np.where(enough, bdtrc(np.where(enough, plus - 1, 0), np.maximum(self.asked, 1), 0.5), 1.0)
 
-    def spread(self, margins: NDArray[Any]) -> float:
-        """Return an estimate of the mean square of the true margins; 0 where noise is all there is.
+    def chance_above(self, margins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return how likely the item of each row is really above that of each column, shape (n_items, n_items).
 
-        Given the true margin t, the square of N published answers has the mean 1 / (N gain^2) + (1 - 1 / N) t^2, or a
-        little less where voters are not many more than answers.
+        Parameters
+        ----------
+        margins : ndarray of shape (n_items, n_items)
+            As published.
         """
-        asked = np.broadcast_to(np.asarray(self.asked, dtype=float), margins.shape)
-        pairs = ~np.eye(len(margins), dtype=bool)
-        more = np.square(asked * margins)[pairs].sum() - asked[pairs].sum() / self.gain**2
-        return float(max(more / max((asked * (asked - 1))[pairs].sum(), 1.0), 0.0))
-
-    def chance_positive(self, margins: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """Return how likely each margin is really above 0, if the true ones are N(0, `spread`)."""
-        precision = np.broadcast_to(self.gain**2 * np.asarray(self.asked, dtype=float), margins.shape)
-        return ndtr(margins * precision * np.sqrt(spread / (1 + spread * precision)))
+        return chance_above(margins, np.broadcast_to(self.gain**2 * self.asked, margins.shape), self.gain**2)

@@ -75,12 +75,8 @@ class PublishedNoise:
         published : ndarray
             What carries the noise.
         """
-        if self.on == "scores":
-            law: Any = self.law
-            return law.chance_before(published, law.spread(published))
-        m = len(published)
-        pairs = published if isinstance(self.law, AnswersLaw) else published[~np.eye(m, dtype=bool)]
-        return self.law.chance_positive(published, self.law.spread(pairs))
+        law: Any = self.law
+        return law.chance_before(published) if self.on == "scores" else law.chance_above(published)
 
 
 def _holm(p_values, risk):

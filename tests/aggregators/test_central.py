@@ -79,6 +79,8 @@ def test_everything_is_paid_for_and_nothing_more(estimator, neighboring):
             "optimal_gap_",
             "margins_",
             "histogram_",
+            "scores_",
+            "noise_",
         }
 
 
