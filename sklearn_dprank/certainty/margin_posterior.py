@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-#: Standard errors above 0 at which a variance is told from noise.
-SEEN = 2.0
+#: Standard errors that a variance must be above 0 to be told from noise: otherwise much is claimed of noise alone.
+SEEN = 1.0
 
 
 def chance_above(margins: NDArray, precision: NDArray, bounded: float) -> NDArray[np.float64]:

@@ -1,0 +1,188 @@
+"""The laws of published noise are those by which it is drawn."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, multivariate_hypergeom
+
+from sklearn_dprank import (
+    Aggregator,
+    DPBorda,
+    DPHistogram,
+    DPPairwise,
+    LDPBorda,
+    LDPKwikSort,
+    LDPPairwise,
+    ShuffleHierarchical,
+    ShufflePairwise,
+)
+from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
+from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.randomizers import MallowsRandomizer
+
+PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))
+PAIRS = np.triu_indices(5, 1)
+
+
+def noise_of(estimator, profile, times):
+    """What was added to the exact numbers in some fits, and the law that was published."""
+    drawn = []
+    for seed in range(times):
+        fitted = estimator.set_params(random_state=seed).fit(profile)
+        published, exact = (
+            (fitted.scores_, profile.net_wins) if fitted.noise_.on == "scores" else (fitted.margins_, profile.margins)
+        )
+        drawn.append(published - exact / (1 if fitted.privacy_.trust == "central" else profile.n_voters))
+    return np.array(drawn), fitted.noise_.law
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 40), Fraction(2), Fraction(7, 3)])
+def test_moments_and_tails_of_laplace_noise(rate):
+    law, z = LaplaceLaw(rate), np.arange(-2000, 2001)
+    chance = np.exp(-float(rate) * np.abs(z))
+    chance /= chance.sum()
+    assert law.std == pytest.approx(np.sqrt(chance @ z**2))
+    tails = chance[::-1].cumsum()[::-1]
+    np.testing.assert_allclose(law.tail(z), tails, atol=1e-12)
+    np.testing.assert_allclose(law.tail(z[:-1] + 0.5), tails[1:], atol=1e-12)
+
+
+def test_tails_of_rounded_normal_noise():
+    drawn = np.random.default_rng(0).normal(scale=3.0, size=400_000)
+    for grid in (1.0, 4.0):
+        rounded = grid * np.rint(drawn / grid)
+        for x in (-5.0, -1.0, 0.0, 0.5, 1.0, 6.0):
+            assert NormalLaw(3.0, grid).tail(x) == pytest.approx((rounded >= x).mean(), abs=0.004)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "on"),
+    [
+        (DPBorda(0.5), "scores"),
+        (DPBorda(3.0, neighboring="replace"), "scores"),
+        (DPBorda(1.0, calibration="published"), "scores"),
+        (DPBorda(0.5, 1e-6, "gaussian"), "scores"),
+        (DPPairwise(1.0), "margins"),
+        (DPPairwise(4.0, 1e-3, "gaussian", neighboring="replace"), "margins"),
+        (Aggregator(Central(1.0, release=AllMargins()), "borda"), "margins"),
+        (Aggregator(Central(1.0, 1e-6, "gaussian"), "kemeny"), "margins"),
+    ],
+    ids=repr,
+)
+def test_a_curator_s_noise_has_the_published_law(estimator, on):
+    noise, law = noise_of(estimator, PROFILE, 300)
+    noise = (noise if on == "scores" else noise[:, *PAIRS]).ravel()
+    assert estimator.noise_ == PublishedNoise(on, law)
+    # A p-value of a distance that integers make smaller than for a continuous law: jittered within their cells.
+    jitter = np.random.default_rng(0).uniform(size=len(noise))
+    uniform = law.tail(noise) - jitter * (law.tail(noise) - law.tail(noise + 1))
+    assert kstest(uniform, "uniform").pvalue > 1e-3
+    assert noise.std() == pytest.approx(law.std, rel=0.12)
+
+
+def test_the_histogram_s_noise():
+    profile = Profile.from_rankings(make_mallows(500, 4, 0.8, random_state=0))
+    exact = DPHistogram(1e6, random_state=0).fit(profile).histogram_
+    fits = [DPHistogram(0.5, random_state=seed).fit(profile) for seed in range(60)]
+    assert fits[0].noise_ == PublishedNoise("histogram", LaplaceLaw(Fraction(1, 2)))
+    noise = np.array([fitted.histogram_ - exact for fitted in fits])
+    assert noise.std() == pytest.approx(fits[0].noise_.law.std, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LDPPairwise(1.0),
+        LDPKwikSort(3.0, n_queries=3, randomizer="laplace", calibration="published"),
+        ShufflePairwise(local_epsilon=1.5),
+        ShufflePairwise(local_epsilon=3.0, n_queries=2, pairs="assigned"),
+        ShuffleHierarchical(local_epsilon=1.5),
+        LDPPairwise(1.5, randomizer="djw"),
+    ],
+    ids=repr,
+)
+def test_answers_have_the_published_gain_and_no_more_than_the_published_variance(estimator):
+    noise, law = noise_of(estimator, PROFILE, 250)
+    noise, std = noise[:, *PAIRS], np.broadcast_to(law.std, (5, 5))[PAIRS]
+    assert (np.abs(noise.mean(axis=0)) < 4 * std / np.sqrt(len(noise))).all()
+    ratio = noise.std(axis=0) / std
+    assert ratio.max() < 1.2
+    # The true margin's own square is what the variance is smaller by; here gains are such that this is little.
+    assert np.median(ratio) > np.sqrt(1 - law.gain**2 * np.square(PROFILE.margins[PAIRS] / 1000).mean()) - 0.12
+
+
+def test_how_many_answered_about_each_pair():
+    fitted = LDPPairwise(2.0, n_queries=3, random_state=0).fit(PROFILE)
+    asked = fitted.noise_.law.asked
+    np.testing.assert_array_equal(asked, asked.T)
+    assert asked[PAIRS].sum() == 3 * 1000
+    assert fitted.noise_.law.gain == pytest.approx(np.tanh(2 / 3 / 2))
+    assert LDPPairwise(2.0, randomizer="djw", random_state=0).fit(PROFILE).noise_.law.asked == 1000
+
+
+def complete(m, n):
+    return make_mallows(n, m, 0.9, random_state=0)
+
+
+def two_items_only(m, n):
+    return np.tile([0.0, 1.0] + [np.nan] * (m - 2), (n, 1))
+
+
+@pytest.mark.parametrize(("epsilon", "m"), [(1.0, 3), (4.0, 6)])
+def test_the_law_of_noisy_directions(epsilon, m):
+    """Of complete rankings it is about the published deviation at most; of the worst ballots it needs `most`."""
+    found = {}
+    for ballots in (complete, two_items_only):
+        noise, law = noise_of(LDPBorda(epsilon), Profile.from_rankings(ballots(m, 500)), 400)
+        spread = np.cov((noise[:, :, None] - noise[:, None, :]).reshape(len(noise), -1).T).diagonal().reshape(m, m)
+        found[ballots] = np.sqrt(spread / 2).max()
+        assert np.abs(noise.mean(axis=0)).max() < 4 * law.most / np.sqrt(len(noise))
+    assert 0.8 * law.std < found[complete] < 1.15 * law.std
+    assert found[two_items_only] == pytest.approx(law.most, rel=0.12)
+    assert law.most > law.std
+
+
+def test_where_nothing_is_known_nothing_is_said():
+    mallows = Aggregator(Local(2.0, MallowsRandomizer()), random_state=0).fit(PROFILE)
+    assert mallows.scores_ == pytest.approx(PROFILE.net_wins / 1000, abs=2)
+    assert not hasattr(mallows, "noise_")
+    own = LDPPairwise(1.0, random_state=0).fit(PROFILE, voter_epsilon=[1.0, 2.0] * 500)
+    assert hasattr(own, "margins_") and not hasattr(own, "noise_")
+    alike = LDPPairwise(1.0, random_state=0).fit(PROFILE, voter_epsilon=[2.0] * 1000)
+    assert alike.noise_.law.gain == pytest.approx(np.tanh(1))
+
+
+def law_of_plus(for_it, against, silent, asked, flip):
+    """The law of the number of answers +1 among `asked` of these voters, drawn without replacement."""
+    groups, out = [for_it, against, silent], np.zeros(asked + 1)
+    for a in range(asked + 1):
+        for b in range(asked + 1 - a):
+            weight = multivariate_hypergeom.pmf([a, b, asked - a - b], groups, asked)
+            if weight > 0:
+                law = np.ones(1)
+                for count, chance in ((a, 1 - flip), (b, flip), (asked - a - b, 0.5)):
+                    answers = [comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)]
+                    law = np.convolve(law, answers)
+                out += weight * law
+    return out
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.05, 0.4])
+def test_p_values_of_answers_are_never_too_small(flip):
+    """By the exact law, for every electorate of up to seven voters without a majority for the first item."""
+    for n in range(1, 8):
+        for against in range(n + 1):
+            for for_it in range(min(against, n - against) + 1):
+                for asked in range(1, n + 1):
+                    chance = law_of_plus(for_it, against, n - for_it - against, asked, flip)
+                    plus = np.arange(asked + 1)
+                    published = (2 * plus - asked) / asked / (1 - 2 * flip)
+                    p_values = AnswersLaw(1 - 2 * flip, asked).p_values(published)
+                    for p in p_values:
+                        assert chance[p_values <= p].sum() <= p + 1e-12
+    assert AnswersLaw(1.0, 7).p_values(np.array([1.0])) == pytest.approx(2.0**-7)  # and they are no larger than that
