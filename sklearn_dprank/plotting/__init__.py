@@ -2,6 +2,7 @@
 
 from ._consensus import ConsensusDisplay
 from ._frame import results_frame
+from ._intervals import RankIntervalDisplay
 from ._margins import PairwiseMarginDisplay
 from ._queries import QueryCountDisplay
 from ._utility import PrivacyUtilityDisplay
@@ -11,5 +12,6 @@ __all__ = [
     "PairwiseMarginDisplay",
     "PrivacyUtilityDisplay",
     "QueryCountDisplay",
+    "RankIntervalDisplay",
     "results_frame",
 ]

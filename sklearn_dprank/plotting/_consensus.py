@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._scikit_learn import BaseEstimator
-from ._ranked import ranked
+from ._ranked import NOT_PRIVATE, mark_of, ranked
 from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
 
-_NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 # By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": COLOURS[0], "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
@@ -73,7 +72,7 @@ class ConsensusDisplay:
         item_names: Iterable[Any] | None = None,
         *,
         names: tuple[str, str] = ("left", "right"),
-        marks: tuple[str, str] = (_NOT_PRIVATE, _NOT_PRIVATE),
+        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
     ) -> None:
         self.left = read_positions(left, "left")
         self.right = read_positions(right, "right", len(self.left))
@@ -130,7 +129,7 @@ class ConsensusDisplay:
                 raise ValueError("left and right must rank the same items, got different names of items.")
             moved = moved[[column[name] for name in own]]
         names = (one.text, two.text) if names is None else names
-        marks = (_mark(one.guarantee), _mark(two.guarantee))
+        marks = (mark_of(one.guarantee), mark_of(two.guarantee))
         return cls(one.positions, moved, other if own is None else own, names=names, marks=marks)
 
     @classmethod
@@ -141,7 +140,7 @@ class ConsensusDisplay:
         *,
         item_names: Iterable[Any] | None = None,
         names: tuple[str, str] = ("left", "right"),
-        marks: tuple[str, str] = (_NOT_PRIVATE, _NOT_PRIVATE),
+        marks: tuple[str, str] = (NOT_PRIVATE, NOT_PRIVATE),
     ) -> Self:
         """Compare two rankings given by positions.
 
@@ -260,12 +259,3 @@ def _label(name, positions, item, left):
     tied = "=" if (positions == positions[item]).sum() > 1 else ""
     place = f"{1 + (positions < positions[item]).sum()}{tied}"
     return f"{name}  {place}" if left else f"{place}  {name}"
-
-
-def _mark(guarantee):
-    """Return what keeps a release from being published, if anything does."""
-    if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
-        return _NOT_PRIVATE
-    if not guarantee.certified:
-        return _SIMULATED
-    return _CAVEATS if guarantee.caveats else ""

@@ -1,5 +1,6 @@
 """What displays read of a fitted estimator, whoever wrote it."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,9 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.owed import guarantee_of, last_step
 from ._style import read_positions
 from ._words import text_of
+
+#: What keeps a release from being published.
+NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 
 
 class Ranked(NamedTuple):
@@ -51,3 +55,12 @@ def ranked(estimator, called):
     ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
     names = names_of(last) if ours else getattr(last, "feature_names_in_", None)
     return Ranked(positions, names, text, guarantee_of(estimator))
+
+
+def mark_of(guarantee):
+    """Return what keeps a release from being published, if anything does."""
+    if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
+        return NOT_PRIVATE
+    if not guarantee.certified:
+        return _SIMULATED
+    return _CAVEATS if guarantee.caveats else ""

@@ -1,0 +1,178 @@
+"""`RankIntervalDisplay`: between which ranks each item stands."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._scikit_learn import BaseEstimator
+from ..checks import check_number
+from ..privacy.owed import last_step
+from ._ranked import mark_of, ranked
+from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
+
+_SAYS = {
+    "scores": "Rank by net wins (Borda)",
+    "margins": "Rank by majorities (how many items beat it)",
+}
+
+
+class RankIntervalDisplay:
+    """Between which ranks each item really stands, for all that the noise hides: a bar an item, a dot where it was put.
+
+    Build it with `from_estimator`.
+
+    Parameters
+    ----------
+    intervals : array-like of int, shape (n_items, 2)
+        The best and the worst rank of each item, 0 is best.
+    ranks : array-like of shape (n_items,)
+        Where the consensus puts each item, 0 is best.
+    item_names : sequence of str or None, default=None
+        Names of the items; None is the column indices.
+    level : float, default=0.95
+        How often all intervals hold at once.
+    says : str, default="Rank"
+        What the ranks are by.
+    name : str, default=""
+        What the release is called.
+    mark : str, default=""
+        What must be known before it is shown to anybody; "" if it may be published.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Notes
+    -----
+    The picture speaks of these voters, and of what the noise hides of them, not of a population that they may be a
+    sample of: it says so.
+
+    .. rubric:: Privacy
+
+    The picture is a function of the release: it may be published if the release may.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.plotting import RankIntervalDisplay
+    >>> borda = DPBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2, 3]] * 60 + [[1, 0, 3, 2]] * 50)
+    >>> RankIntervalDisplay.from_estimator(borda).intervals.tolist()
+    [[0, 1], [0, 1], [2, 3], [2, 3]]
+    """
+
+    def __init__(
+        self,
+        intervals: ArrayLike,
+        ranks: ArrayLike,
+        item_names: Iterable[Any] | None = None,
+        *,
+        level: float = 0.95,
+        says: str = "Rank",
+        name: str = "",
+        mark: str = "",
+    ) -> None:
+        self.ranks = read_positions(ranks, "ranks")
+        self.intervals = np.asarray(intervals)
+        n_items = len(self.ranks)
+        bounds = self.intervals.shape == (n_items, 2) and self.intervals.dtype.kind in "iu"
+        if not bounds or (self.intervals[:, 0] > self.intervals[:, 1]).any():
+            raise ValueError(f"intervals must hold the best and the worst rank of each of the {n_items} items.")
+        self.item_names = names_of_items(item_names, n_items)
+        check_number(level, "level", above=0, below=1)
+        self.level, self.says, self.name, self.mark = float(level), says, name, mark
+
+    @classmethod
+    def from_estimator(cls, estimator: BaseEstimator, *, level: float = 0.95, name: str | None = None) -> Self:
+        """Read the intervals of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Any that has ``rank_intervals`` after `fit`, or a Pipeline that ends in it.
+        level : float, default=0.95
+            How often all intervals hold at once, at least.
+        name : str or None, default=None
+            What it is called; None is its class and changed parameters.
+
+        Returns
+        -------
+        RankIntervalDisplay
+            Not drawn yet. It is marked "simulation only" where it was seeded.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ValueError
+            If it does not know the noise of what it published, or `level` is not between 0 and 1.
+        """
+        one, last = ranked(estimator, "estimator"), last_step(estimator)
+        if not hasattr(last, "rank_intervals"):
+            raise ValueError(
+                f"estimator must have rank_intervals, got {one.text}, which publishes no scores or margins of known "
+                "noise; DPBorda (Laplace or Gaussian noise) does, and so do DPPairwise, LDPPairwise and ShufflePairwise."
+            )
+        return cls(
+            last.rank_intervals(level),
+            one.positions,
+            one.item_names,
+            level=level,
+            says=_SAYS[last.noise_.on],
+            name=one.text if name is None else name,
+            mark=mark_of(one.guarantee),
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a bar from the best to the worst rank of each item, the consensus from top to bottom.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure, higher for more items.
+
+        Returns
+        -------
+        RankIntervalDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_items = len(self.ranks)
+        ax = axes(ax, (6.4, min(1.9 + 0.26 * n_items, 11)))
+        items = np.argsort(self.ranks, kind="stable")
+        best, worst = 1 + self.intervals[items].T
+        places, thick = np.arange(n_items), 6.0 if n_items <= 30 else 3.0
+        ax.hlines(places, best, worst, color=COLOURS[5], lw=thick, label=f"{100 * self.level:.6g} %: all at once")
+        ax.plot(best, places, "|", color=COLOURS[0], ms=thick + 2, mew=1.5)
+        ax.plot(worst, places, "|", color=COLOURS[0], ms=thick + 2, mew=1.5)
+        ax.plot(1 + self.ranks[items], places, "o", color="black", ms=thick / 2 + 1, label="consensus", zorder=3)
+        self._label(ax, items)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self, ax, items):
+        """Write names, what the ranks are, and of whom the picture speaks."""
+        n_items = len(items)
+        names = fitting(self.item_names, 28)
+        ax.set_yticks(range(n_items), [names[item] for item in items], fontsize=9 if n_items <= 30 else 7)
+        ax.set_ylim(n_items - 0.5, -0.5)
+        ax.set_xlim(0.5, n_items + 0.5)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(f"{self.says}, 1 is best\nof these voters, not of a population", fontsize=9)
+        heads = [shortened(self.name, 60)] if self.name else []
+        ax.set_title("\n".join([*heads, *([f"({self.mark})"] if self.mark else [])]), fontsize=10)
+        ax.grid(axis="x", color="0.9", zorder=0)
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        # Below the label of the axis, where no bar can be.
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 6.0}
+        ax.legend(**below, ncols=2, frameon=False, fontsize=8)
