@@ -5,6 +5,7 @@ import pickle
 import pickletools
 import re
 from contextlib import nullcontext
+from fractions import Fraction
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
@@ -58,7 +60,8 @@ VARIANTS = {
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_"}
+FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_"}
+FACTS |= {"margins_", "histogram_", "scores_", "noise_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
@@ -68,7 +71,10 @@ NAMES = ["tea", "milk", "water", "wine", "juice"]
 NOISY = {
     "estimator['margins_']": Profile.from_rankings(X).margins,
     "estimator['histogram_']": np.bincount(permutation_index(X.T), minlength=120),
+    "estimator['scores_']": Profile.from_rankings(X).net_wins,
 }
+# What the noise is known by besides plain numbers: how many were asked about each pair, drawn apart from ballots.
+ASKED = "estimator['noise_'].law.asked"
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
@@ -426,6 +432,7 @@ def parts(value, path="estimator"):
         yield from parts(child, path + step)
 
 
+KNOWN = (PublishedNoise, LaplaceLaw, NormalLaw, AnswersLaw, Fraction)
 PLAIN = (str, bytes, bool, int, float, np.integer, np.floating, type(None))
 
 
@@ -441,10 +448,14 @@ def check_what_is_left(fitted):
                 assert value.shape == exact.shape, path
                 assert not np.allclose(value, exact) and not np.allclose(value, exact / N_VOTERS), path
                 continue
+            if path == ASKED:
+                np.testing.assert_array_equal(value, value.T)
+                assert n_is_public and value.sum() % (2 * N_VOTERS) == 0, path
+                continue
             assert value.shape == (N_ITEMS,), path
             assert value.dtype == object or sorted(value.tolist()) == list(range(N_ITEMS)), path
         else:
-            assert isinstance(value, (*PLAIN, dict, tuple, PrivacyGuarantee)), path
+            assert isinstance(value, (*PLAIN, *KNOWN, dict, tuple, PrivacyGuarantee)), path
         if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not n_is_public:
             assert value != N_VOTERS, path
         if isinstance(value, str) and not n_is_public:
@@ -496,6 +507,11 @@ def test_only_what_may_be_published_survives_a_fit(estimator, names):
         {"margins_": Profile.from_rankings(X).margins / N_VOTERS},
         {"margins_": Profile.from_rankings(X).positions.table},
         {"histogram_": np.bincount(permutation_index(X.T), minlength=120)},
+        {"scores_": Profile.from_rankings(X).net_wins},
+        {"scores_": Profile.from_rankings(X).net_wins / N_VOTERS},
+        {"noise_": PublishedNoise("scores", NormalLaw(1.0, most=float(N_VOTERS)))},
+        {"noise_": PublishedNoise("margins", AnswersLaw(0.5, Profile.from_rankings(X).pairwise_counts))},
+        {"noise_": PublishedNoise("margins", Profile.from_rankings(X))},
         {"ranks_": np.arange(2 * N_ITEMS)[:N_ITEMS]},
         {"consensus_": np.array([[0]] * N_ITEMS, dtype=object)},
     ],

@@ -115,7 +115,7 @@ class RankIntervalDisplay:
         if not hasattr(last, "rank_intervals"):
             raise ValueError(
                 f"estimator must have rank_intervals, got {one.text}, which publishes no scores or margins of known "
-                "noise; DPBorda (Laplace or Gaussian noise) does, and so do DPPairwise, LDPPairwise and ShufflePairwise."
+                "noise; DPBorda with Laplace or Gaussian noise does, and so does DPPairwise, and LDPPairwise."
             )
         return cls(
             last.rank_intervals(level),

@@ -72,8 +72,9 @@ def test_what_fit_and_field_count_has_one_law(estimator):
     lines = reports_of(estimator, X, seed=1)
     opened = [plan.open(voters)(Bits.from_random_state(2)) for voters in (Profile.from_rankings(X), iter(lines))]
     for session in opened:
-        published = {name: said for name, said in session.published.items() if name != "margins"}
+        published = {name: session.published[name] for name in ("reports_accepted", "reports_refused")}
         assert published == {"reports_accepted": size, "reports_refused": {}}
+        assert set(session.published) - set(published) in ({"margins", "noise"}, {"scores", "noise"}, {"scores"})
     randomizer = estimator._compose()[0].randomizer
     if randomizer.releases == PairTallies():
         tallies = [session.answer(PairTallies())[0] for session in opened]

@@ -1,4 +1,4 @@
-"""What a private fit publishes besides the consensus: noisy margins, the noisy histogram."""
+"""What a private fit publishes besides the consensus: noisy margins, noisy net wins, the noisy histogram."""
 
 from itertools import permutations
 
@@ -18,6 +18,7 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.profile import Profile
 
 BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)
@@ -53,6 +54,27 @@ def test_a_rule_that_asks_for_margins_publishes_them_either_way(release):
     channel = Central(8.0, release=DPPairwise()._compose()[0].release if release else None)
     fitted = Aggregator(channel, "kemeny", random_state=0).fit(PROFILE)
     np.testing.assert_array_equal(fitted.margins_, DPPairwise(8.0, random_state=0).fit(PROFILE).margins_)
+
+
+@pytest.mark.parametrize("noise", [{}, {"noise": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
+def test_scores_of_a_curator_are_net_wins_with_noise_and_sort_to_the_consensus(noise):
+    fits = [DPBorda(0.5, **noise, random_state=seed).fit(PROFILE) for seed in range(200)]
+    for fitted in fits[:20]:
+        assert (np.diff(fitted.scores_[fitted.consensus_]) <= 0).all()
+    drawn = np.array([fitted.scores_ - PROFILE.net_wins for fitted in fits])
+    assert fits[0].scores_.dtype == np.int64
+    # eight in l1, sqrt(20) in l2, for epsilon = .5
+    std = 8 * np.sqrt(2) / 0.5 if not noise else gaussian_sigma(0.5, 1e-6, 20**0.5)
+    assert drawn.std() == pytest.approx(std, rel=0.1)
+    assert abs(drawn.mean()) < 5 * std / np.sqrt(drawn.size)
+
+
+def test_scores_of_devices_are_unbiased_means():
+    found = np.array([LDPBorda(4.0, random_state=seed).fit(PROFILE).scores_ for seed in range(60)])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - PROFILE.net_wins / 2000) < 5 * error).all()
+    fitted = LDPBorda(4.0, random_state=0).fit(PROFILE)
+    assert (np.diff(fitted.scores_[fitted.consensus_]) <= 0).all()
 
 
 def test_the_histogram_is_in_the_order_of_itertools():
@@ -100,9 +122,9 @@ def test_margins_of_reports_from_the_field():
 
 @pytest.mark.parametrize(
     "estimator",
-    [DPBorda(noise="knorm"), LDPBorda(), DPKwikSort(max_queries=1, on_exhausted="kemeny")],
+    [DPBorda(noise="knorm"), DPKwikSort(max_queries=1, on_exhausted="kemeny")],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_others_publish_the_consensus_only(estimator):
     fitted = estimator.fit(PROFILE)
-    assert not {"margins_", "histogram_"} & set(vars(fitted))
+    assert not {"margins_", "histogram_", "scores_", "noise_"} & set(vars(fitted))
