@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank.certainty import PublishedNoise
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.datasets import (
     load_hay_figure1,
@@ -69,6 +70,10 @@ def accepted_fit() -> None:
     assert_type(borda.privacy_, PrivacyGuarantee)
     assert_type(borda.privacy_.epsilon, float)
     assert_type(borda.n_features_in_, int)
+    assert_type(borda.scores_, NDArray[Any])
+    assert_type(borda.noise_, PublishedNoise)
+    assert_type(borda.rank_intervals(level=0.9), NDArray[np.int64])
+    assert_type(borda.pair_confidence(), NDArray[np.float64])
     exact = Kemeny(tolerance=0.1, work_limit=None).fit(np.array(BALLOTS))
     assert_type(exact.optimal_gap_, float)
     DPBorda(epsilon=Fraction(1, 3), random_state=np.random.default_rng(0)).fit(Profile.from_rankings(BALLOTS))

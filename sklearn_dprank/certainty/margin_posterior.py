@@ -48,7 +48,7 @@ def given(margins: NDArray, precision: NDArray, of_items: float, of_pairs: float
     return ndtr(np.where(told, mean / np.sqrt(np.where(told, variance, 1.0)), 0.0))
 
 
-def variances(margins, precision, bounded):
+def variances(margins: NDArray, precision: NDArray, bounded: float) -> tuple[float, float]:
     """Return the variances of strengths and of remainders, by moments; 0 where they are not told from noise."""
     weighed, pairs = precision * margins, np.square(precision).sum()
     # The products of an item's different margins: noise has no part in their mean.

@@ -1,0 +1,96 @@
+"""`RankIntervalDisplay`: what is drawn is what the release says, and of whom is written beside it."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import Borda, DPBorda, DPPairwise, LDPPairwise
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.plotting import RankIntervalDisplay
+from sklearn_dprank.preprocessing import RatingsToRankings
+
+pd = pytest.importorskip("pandas")
+NAMES = ["tea", "coffee", "water", "juice", "milk"]
+X = pd.DataFrame(make_mallows(900, 5, 0.8, random_state=1), columns=NAMES)
+
+
+def bars(display):
+    """(best, worst) of every bar, from the top, 1 is best."""
+    (lines,) = display.ax_.collections
+    segments = sorted(lines.get_segments(), key=lambda segment: segment[0][1])
+    return [(int(a[0]), int(b[0])) for a, b in segments]
+
+
+def texts(display):
+    return [text.get_text() for text in display.ax_.get_yticklabels()]
+
+
+def test_drawn_bars(plt, inside):
+    display = RankIntervalDisplay([[1, 2], [0, 0], [1, 2]], [2, 0, 1], ["tea", "milk", "beer"], name="ours").plot()
+    assert bars(display) == [(1, 1), (2, 3), (2, 3)]
+    assert texts(display) == ["milk", "beer", "tea"]
+    dots = next(line for line in display.ax_.get_lines() if line.get_marker() == "o")
+    assert dots.get_xdata().tolist() == [1, 2, 3]
+    assert dots.get_ydata().tolist() == [0, 1, 2]
+    low, high = display.ax_.get_ylim()
+    assert low > high  # the best on top
+    assert display.ax_.get_title() == "ours"
+    assert inside(display.figure_)
+
+
+@pytest.mark.parametrize("estimator", [DPBorda(0.2), DPPairwise(1.0), LDPPairwise(3.0)], ids=repr)
+def test_of_an_estimator(plt, inside, apart, estimator):
+    fitted = estimator.set_params(random_state=0).fit(X)
+    display = RankIntervalDisplay.from_estimator(fitted, level=0.8).plot()
+    expected = 1 + fitted.rank_intervals(0.8)[np.argsort(fitted.ranks_)]
+    assert bars(display) == [tuple(row) for row in expected.tolist()]
+    assert texts(display) == fitted.consensus_.tolist()
+    words = display.ax_.get_xlabel() + display.ax_.get_title() + display.ax_.get_legend().get_texts()[0].get_text()
+    assert "of these voters, not of a population" in words
+    assert ("net wins" in words) == (fitted.noise_.on == "scores")
+    assert ("majorities" in words) == (fitted.noise_.on == "margins")
+    assert "simulation only" in words and "80 %: all at once" in words
+    assert inside(display.figure_)
+    legend = display.ax_.get_legend().get_texts()
+    assert apart([display.ax_.xaxis.label, *legend, *display.ax_.get_xticklabels()])
+
+
+def test_what_may_be_published_has_no_mark(plt):
+    display = RankIntervalDisplay.from_estimator(DPBorda(0.5).fit(X), name="ours").plot()
+    assert display.mark == ""
+    assert display.ax_.get_title() == "ours"
+
+
+def test_many_items(plt, inside, apart):
+    fitted = DPBorda(1.0, random_state=0).fit(make_mallows(500, 60, 0.9, random_state=0))
+    display = RankIntervalDisplay.from_estimator(fitted).plot()
+    assert inside(display.figure_)
+    assert apart(display.ax_.get_yticklabels())
+
+
+def test_of_a_pipeline_on_given_axes(plt):
+    pipeline = make_pipeline(RatingsToRankings(), DPBorda(0.5, random_state=0)).fit(-X.to_numpy())
+    _, ax = plt.subplots()
+    display = RankIntervalDisplay.from_estimator(pipeline).plot(ax)
+    assert display.ax_ is ax
+    np.testing.assert_array_equal(display.intervals, pipeline[-1].rank_intervals())
+
+
+def test_refusals():
+    with pytest.raises(NotFittedError):
+        RankIntervalDisplay.from_estimator(DPBorda())
+    for silent in (Borda(), DPBorda(noise="knorm")):
+        with pytest.raises(ValueError, match="estimator must have rank_intervals, got "):
+            RankIntervalDisplay.from_estimator(silent.fit(X))
+    with pytest.raises(ValueError, match="level must be a number"):
+        RankIntervalDisplay.from_estimator(DPBorda(random_state=0).fit(X), level=95)
+    for intervals in ([[0, 1]], [[0, 1], [1, 0]], [[0.5, 1.0], [0, 1]], [0, 1]):
+        with pytest.raises(ValueError, match="the best and the worst rank of each of the 2 items"):
+            RankIntervalDisplay(intervals, [0, 1])
+
+
+def test_without_matplotlib(without):
+    without("matplotlib")
+    with pytest.raises(ImportError, match=r"sklearn-dprank\[plot\]"):
+        RankIntervalDisplay([[0, 0], [1, 1]], [0, 1]).plot()
