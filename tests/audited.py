@@ -11,6 +11,7 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPSwissBorda,
     LDPAdaptivePairs,
     LDPBorda,
     LDPGroupKwikSort,
@@ -68,7 +69,12 @@ SLOW_GAUSSIAN = {
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
     "histogram Borda, published": (DPHistogram(3.0, 1e-2, "gaussian", calibration="published"), 4),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values()]
+# Trusted curator, Gaussian, question by question: what all answers together reveal, whatever is asked.
+ROUNDS = {
+    "Swiss": DPSwissBorda(delta=1e-3),
+    "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
+}
+CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values(), *ROUNDS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.

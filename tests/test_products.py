@@ -26,6 +26,7 @@ from sklearn_dprank.rules import (
     KemenyRule,
     KwikSortRule,
     SortByScore,
+    SwissRule,
 )
 
 CHANNELS = {
@@ -64,10 +65,11 @@ RULES = {
     "choose kemeny": Choose(KemenyUtility()),
     "choose prudent": Choose(MaxViolatedMargin()),
     "choose near anchor": ChooseNearAnchor(2),
+    "swiss": SwissRule(),
 }
 # Which rules each channel serves; everything else is refused.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical"}
-NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive"}
+NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
 DRAWN = {"choose kemeny", "choose prudent"}
 FITS = {
     "exact": NOISY,

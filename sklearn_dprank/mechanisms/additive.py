@@ -45,12 +45,34 @@ class _Noise(OfBudget):
 
 
 @dataclass(frozen=True)
+class NoNoise(_Noise):
+    """The exact answer, for what no ballot moves."""
+
+    arithmetic = "exact"
+    how = "no noise"
+    deviation = 0.0
+
+    def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
+        """Return no loss."""
+        return Losses()
+
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
+        """Return the vector."""
+        return vector
+
+
+@dataclass(frozen=True)
 class LaplaceNoise(_Noise):
     """Exact discrete Laplace noise, P(z) proportional to exp(-rate |z|) (Canonne, Kamath and Steinke 2020)."""
 
     rate: Fraction
     arithmetic = "exact"
     how = "discrete Laplace noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, drawn block by block."""
@@ -70,6 +92,11 @@ class GaussianNoise(_Noise):
     sigma: float
     arithmetic = "exact"
     how = "rounded Gaussian noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation, before rounding."""
+        return self.sigma
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
         """Return the squared mu of all answers."""

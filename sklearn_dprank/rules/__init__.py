@@ -14,6 +14,7 @@ from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
 from .sort import SortByScore
+from .swiss import SwissRule
 
 __all__ = [
     "RULE",
@@ -28,6 +29,7 @@ __all__ = [
     "KwikSortRule",
     "Rule",
     "SortByScore",
+    "SwissRule",
     "resolve_rule",
 ]
 
