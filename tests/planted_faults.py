@@ -41,8 +41,23 @@ base = faults("queries/base.py", VECTORS)
 pairs = faults("queries/pairs.py", VECTORS)
 scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
+groups = faults("queries/groups.py", VECTORS)
 QUERIES = [
     base("a replaced ballot counts once", "return RELATIONS[neighboring]", "return 1"),
+    groups("half the l1 of groups", "sum(k**2 // 2 for k in sizes)", "sum(k**2 // 4 for k in sizes)"),
+    groups("half the l2 of groups", "for k in sizes), 3)", "for k in sizes), 12)"),
+    groups("groups in l2 under replace", "change**2 * l2_squared", "change * l2_squared"),
+    groups(
+        "an item may meet two groups",
+        "len(set(items)) < len(items) or min(items, default=0) < 0",
+        "False",
+        "tests/queries/test_groups.py::test_groups_that_overlap_cannot_be_made",
+    ),
+    faults("queries/voters.py", VECTORS)(
+        "the number of voters is public where voters come and go",
+        'moved = int(neighboring == "add_remove")',
+        "moved = 0",
+    ),
     scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
     scores("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
     scores("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
@@ -398,6 +413,24 @@ MONEY = [
         "whole = Fraction(times) / Fraction(ask.share)",
         "whole = Fraction(times)",
         "tests/channels/test_central.py::test_prices_never_add_up_to_more_than_epsilon",
+    ),
+    central(
+        "what no ballot moves leaves the others all of the budget",
+        "share=ask.share * whole",
+        "share=Fraction(1, len(moved))",
+        "tests/channels/test_free_answers.py::test_shares_that_leave_some_of_the_budget_are_not_stretched_beyond_it",
+    ),
+    central(
+        "what has no gauge is free",
+        "if not any(sensitivity):",
+        "if not sensitivity.gauge:",
+        "tests/audit/test_rounds_audit.py::test_no_ballot_tells_more_than_stated",
+    ),
+    faults("aggregators/swiss.py")(
+        "neighbours that replace a ballot are not heard of",
+        '"gaussian", neighboring=self.neighboring',
+        '"gaussian"',
+        "tests/audit/test_rounds_audit.py::test_no_ballot_tells_more_than_stated",
     ),
     central(
         "a published scale states what was asked for",

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from .base import OfBudget, Published, Sampler, Times
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
+_sigma = lru_cache(maxsize=256)(gaussian_sigma)  # found by bisection; repeated fits ask for the same few
 _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
 
 
@@ -210,7 +212,7 @@ class Gaussian(BaseEstimator):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> GaussianNoise:
         """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
-        return GaussianNoise(gaussian_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
+        return GaussianNoise(_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
 
     def published(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1

@@ -53,7 +53,7 @@ class _Bend(NamedTuple):
 def group_strengths(
     rounds: list[Round], n_voters: float, ridge: float, start: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the strengths s that explain rounds of noisy net wins best, shape (n_items,).
+    """Return the strengths s that explain rounds of noisy net wins best, centred, shape (n_items,).
 
     They minimise ``ridge`` |s|^2 plus, over all rounds and items, (w_i - n sum_j tanh((s_i - s_j) / 2))^2 over
     2 deviation^2, j in i's group: that many more of n voters prefer i to j than the other way round in the
@@ -100,7 +100,7 @@ def group_strengths(
         if settled:
             break
         damped = max(damped / 10, _LEAST_DAMPED)
-    return s
+    return s - s.mean()
 
 
 def _linear(first, n_voters, ridge):
