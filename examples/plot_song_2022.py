@@ -329,10 +329,10 @@ def gain(results, first, second):
     return np.array([(each.mean(), standard_error(each)) for each in by_votes])
 
 
-def helps(results, first, second):
+def helps(results, votes, first, second):
     """Return where the gain is above two standard errors, and it in words: the arguments of a claim."""
     gains = gain(results, first, second)
-    words = [f"{mean:+.4f} ± {2 * error:.4f} ({v.title})" for (mean, error), v in zip(gains, VOTES, strict=True)]
+    words = [f"{mean:+.4f} ± {2 * error:.4f} ({v.title})" for (mean, error), v in zip(gains, votes, strict=True)]
     return gains[:, 0] > 2 * gains[:, 1], "gains " + ", ".join(words)
 
 
@@ -349,7 +349,7 @@ if __name__ == "__main__":
         ),
         ("hiding the pair too beats shuffling pair by pair (new here)", "true, shuffled", "true, pair hidden too"),
     ):
-        claim(words, *helps(BY_EPSILON, first, second))
+        claim(words, *helps(BY_EPSILON, VOTES, first, second))
 
 # %%
 # What held

@@ -1,4 +1,5 @@
 import importlib.util
+import runpy
 import sys
 from pathlib import Path
 
@@ -39,3 +40,22 @@ def closed_pictures():
 def is_picture():
     """Return a check that a file is a PNG picture."""
     return lambda path: path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def verdicts(example, monkeypatch, capsys):
+    """Return what runs an example as from a shell, and returns what it says became of its claims, {claim: words}."""
+
+    def run(name, *arguments):
+        monkeypatch.setattr("sys.argv", [name, *arguments])
+        example("_shared")
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        found, words = {}, None
+        for line in ("What " + capsys.readouterr().out.partition("\nWhat ")[2]).splitlines():
+            if line.startswith("  - "):
+                found[line.removeprefix("  - ")] = words
+            else:
+                words = line.removeprefix("What ").rstrip(":")
+        return found
+
+    return run
