@@ -15,6 +15,10 @@ pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+STAND_INS_AND_REAL = [
+    pytest.param(None, id="stand-ins"),
+    pytest.param(DATA, id="real", marks=pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")),
+]
 SMALL = {"crowds": 2, "repeats": 3}
 
 
@@ -264,7 +268,7 @@ def test_song_verdicts_where_pairs_are_few(example):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", [None, DATA], ids=["stand-ins", "real"])
+@pytest.mark.parametrize("folder", STAND_INS_AND_REAL)
 def test_song_verdicts(verdicts, folder, monkeypatch):
     """The example's own settings: Figure 2 failed, 3 held, 4 with the published accounting only and where m = 4."""
     if folder:
