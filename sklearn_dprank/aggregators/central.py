@@ -185,9 +185,17 @@ class DPPairwise(_PublishedOnce):
     "add_remove", 2 under "replace"; the rule is post-processing.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
+    .. rubric:: Remarks
+
+    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2), the margins here to plus and minus the number of
+    voters n. They are left as they are: "add_remove" does not publish n; KwikSort reads signs, which clipping
+    keeps; and the exact Kemeny order has its guarantee, an additive error alone, for any numbers. Where n is public,
+    clipping ``margins_`` is post-processing. Once the noise exceeds n it helps Borda on Laplace margins a little,
+    and Kemeny hardly.
+
     References
     ----------
-    Alabi et al. (2022), Section 3.
+    Alabi et al. (2022), Section 3: Theorem 1, Corollaries 3 and 4.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .._types import Neighboring, Variant
 from ..checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
 from ..privacy.calibration import gaussian_sigma
-from .alabi import central_budget, group_load, group_overflow_bound, local_budget, reduction_error
+from .alabi import central_budget, group_overflow_bound, local_budget, reduction_error
 
 __all__ = [
     "Approximation",
@@ -127,7 +127,7 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
     Examples
     --------
     >>> round(hypercube_answer_error(10_000, 10, 1.0), 4)
-    0.0904
+    0.0905
     """
     check_whole(n_voters, "n_voters")
     at_least_two(n_items=n_items)
@@ -188,7 +188,7 @@ def group_answers(
     Examples
     --------
     >>> group_answers(10_000, 20, 1.0, 150)
-    GroupAnswers(query_error=0.671..., overflow=0.0717...)
+    GroupAnswers(query_error=0.671..., overflow=0.0720...)
     >>> group_answers(10_000, 20, 1.0, 150, variant="published")
     GroupAnswers(query_error=1.342..., overflow=0.472...)
     """
@@ -288,8 +288,9 @@ def corollary_bound(
 
     Notes
     -----
-    At the first sizes KwikSort's bound is the larger one: the ratio 5 costs a factor 3, and the fallback half the
-    budget. At epsilon = 1 Corollary 6 is below Corollary 3 from m = 167 on, Corollary 12 below 9 for no m up to 200.
+    KwikSort's bound is the larger one for long: the ratio 5 costs a factor 3, and the fallback half the budget. Its
+    additive error is the smaller one from m = 192 on in Corollary 6 against 3, for no m up to 250 in Corollaries 7
+    and 12 against 4 and 9.
 
     References
     ----------
@@ -298,9 +299,9 @@ def corollary_bound(
     Examples
     --------
     >>> corollary_bound("Corollary 3", 10_000, 10, 1.0)
-    Approximation(ratio=1, additive=0.405)
-    >>> corollary_bound("Corollary 6", 10_000, 20, 1.0).additive
-    34.2...
+    Approximation(ratio=1, additive=0.40...)
+    >>> round(corollary_bound("Corollary 6", 10_000, 20, 1.0).additive, 2)
+    34.2
     """
     check_choice(source, "source", _COROLLARIES)
     at_least_two(n_items=n_items)
