@@ -10,7 +10,7 @@ from sklearn_dprank.theory.shang import published_sigma, simple_bound
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
 
-# n = 2000, delta = 5e-5, Borda, m = 3: epsilon, error rate of 100,000 profiles, Theorem 2, Lemma 3, the bound of the rule
+# n = 2000, delta = 5e-5, m = 3: epsilon, error rate of 100,000 profiles, Theorem 2, Lemma 3, the bound of Borda
 KNOWN = [
     (0.05, 0.2356, 1.408, 0.389, 0.265),
     (0.10, 0.1249, 0.925, 0.1948, 0.1325),

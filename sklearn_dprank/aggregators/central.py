@@ -280,7 +280,16 @@ class DPHistogram(_PublishedOnce):
     """
 
     histogram_: NDArray[np.int64]
-    parameter_checks: dict = {**_PublishedOnce.parameter_checks, **CALIBRATION}
+
+    parameter_checks: dict = {
+        **EPSILON,
+        **DELTA,
+        "noise": _PURE_OR_GAUSSIAN,
+        **RULE,
+        **NEIGHBORING,
+        **CALIBRATION,
+        **RANDOM_STATE,
+    }
 
     def __init__(
         self,
