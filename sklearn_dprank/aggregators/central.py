@@ -12,7 +12,7 @@ from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 
-_PURE_OR_GAUSSIAN = one_of("laplace", "gaussian")
+_PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), **RULE, **NEIGHBORING}
 
 
 class DPBorda(RankAggregator):
@@ -113,14 +113,7 @@ class _PublishedOnce(RankAggregator):
 
     optimal_gap_: float
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        **RULE,
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {**_PUBLISHED, **RANDOM_STATE}
 
     def __init__(
         self,
@@ -281,15 +274,7 @@ class DPHistogram(_PublishedOnce):
 
     histogram_: NDArray[np.int64]
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        **RULE,
-        **NEIGHBORING,
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {**_PUBLISHED, **CALIBRATION, **RANDOM_STATE}
 
     def __init__(
         self,
