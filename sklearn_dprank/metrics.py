@@ -177,7 +177,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
     References
     ----------
-    Yan et al. (2020), equation 4; there for an estimated profile, here for the order that a ranking implies.
+    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
+    ranking implies.
 
     Examples
     --------
@@ -189,6 +190,61 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     places = _as_positions(positions, profile.n_items)
     wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
     return float(wrong / n_pairs(profile.n_items))
+
+
+def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
+    """Return the share of item pairs whose estimated margin is against a strict majority.
+
+    It judges what a mechanism heard, before any rule made an order of it.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        Positive where the row's item is estimated to beat the column's, in any unit: an aggregator's ``margins_``.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If there is not one margin for each pair, or the two of a pair have not opposite signs.
+
+    Notes
+    -----
+    As in the paper's equation, only opposite signs count: a pair without a majority is no error, and neither is a pair
+    estimated to be even, as one is that nobody was asked about. Where few answers came in, the rate is low for that
+    reason; `pairwise_error_rate` judges the order that came of them.
+
+    References
+    ----------
+    Yan et al. (2020), equation 4.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import margin_error_rate
+    >>> margin_error_rate([[0, -5, 2], [5, 0, 0], [-2, 0, 0]], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
+    0.333...
+    """
+    profile = as_profile(X)
+    wrong = np.count_nonzero(np.triu(_margin_signs(margins, profile.n_items) * profile.margins < 0))
+    return float(wrong / n_pairs(profile.n_items))
+
+
+def _margin_signs(margins, n_items):
+    try:
+        signs = np.sign(np.asarray(margins, dtype=float))
+    except (TypeError, ValueError):
+        raise ValueError("margins must hold numbers: by how much each item beats each other one.") from None
+    if signs.shape != (n_items, n_items):
+        raise ValueError(f"margins must have shape {(n_items, n_items)}, a row for each item, got {signs.shape}.")
+    if not np.array_equal(signs, -signs.T):
+        raise ValueError("margins must be numbers with margins[i, j] = -margins[j, i]: positive where i beats j.")
+    return signs
 
 
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
