@@ -193,9 +193,7 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
 
 def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs whose estimated margin is against a strict majority.
-
-    It judges what a mechanism heard, before any rule made an order of it.
+    """Return the share of item pairs whose estimated margin is against a strict majority, before any rule orders them.
 
     Parameters
     ----------
@@ -207,18 +205,13 @@ def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
     Returns
     -------
     float
-        Between 0 and 1.
+        Between 0 and 1. Only opposite signs count, as in the paper: a pair without a majority is no error, and neither
+        is one that is estimated to be even, say because nobody was asked about it.
 
     Raises
     ------
     ValueError
         If there is not one margin for each pair, or the two of a pair have not opposite signs.
-
-    Notes
-    -----
-    As in the paper's equation, only opposite signs count: a pair without a majority is no error, and neither is a pair
-    estimated to be even, as one is that nobody was asked about. Where few answers came in, the rate is low for that
-    reason; `pairwise_error_rate` judges the order that came of them.
 
     References
     ----------
@@ -231,20 +224,15 @@ def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
     0.333...
     """
     profile = as_profile(X)
-    wrong = np.count_nonzero(np.triu(_margin_signs(margins, profile.n_items) * profile.margins < 0))
-    return float(wrong / n_pairs(profile.n_items))
-
-
-def _margin_signs(margins, n_items):
+    shape = (profile.n_items, profile.n_items)
     try:
         signs = np.sign(np.asarray(margins, dtype=float))
     except (TypeError, ValueError):
         raise ValueError("margins must hold numbers: by how much each item beats each other one.") from None
-    if signs.shape != (n_items, n_items):
-        raise ValueError(f"margins must have shape {(n_items, n_items)}, a row for each item, got {signs.shape}.")
-    if not np.array_equal(signs, -signs.T):
-        raise ValueError("margins must be numbers with margins[i, j] = -margins[j, i]: positive where i beats j.")
-    return signs
+    if signs.shape != shape or not np.array_equal(signs, -signs.T):
+        raise ValueError(f"margins must be a matrix of shape {shape} with margins[i, j] = -margins[j, i], as margins_.")
+    wrong = np.count_nonzero(np.triu(signs * profile.margins < 0))
+    return float(wrong / n_pairs(profile.n_items))
 
 
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:

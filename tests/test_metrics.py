@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, DPBorda, Kemeny, PositionalRule
+from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise, PositionalRule
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import (
     average_kendall_tau,
@@ -113,14 +113,24 @@ def test_margins_are_read_by_their_sign_and_ties_are_no_error():
     assert margin_error_rate(even, Profile.from_rankings(X, keep="counts")) == pytest.approx(1 / 6)
 
 
+@pytest.mark.parametrize("estimator", [DPPairwise(50.0), LDPKwikSort(50.0), LDPPairwise(50.0, randomizer="djw")])
+def test_estimated_margins_of_much_budget_are_hardly_wrong(estimator):
+    X = make_mallows(4000, 5, 0.5, random_state=0)
+    fitted = estimator.set_params(random_state=0).fit(X)
+    assert margin_error_rate(fitted.margins_, X) == 0
+    assert margin_error_rate(-fitted.margins_, X) == 1
+    with pytest.raises(ValueError, match="a matrix of shape"):
+        margin_error_rate(fitted.ranks_, X)
+
+
 @pytest.mark.parametrize(
     ("margins", "message"),
     [
         ([[0, "a"], ["b", 0]], "margins must hold numbers: by how much"),
-        ([[0, 1, 2]], "margins must have shape (2, 2), a row for each item, got (1, 3)"),
-        ([[0, 1], [1, 0]], "margins must be numbers with margins[i, j] = -margins[j, i]"),
-        ([[1, 1], [-1, 0]], "margins must be numbers with margins[i, j] = -margins[j, i]"),
-        ([[0, np.nan], [np.nan, 0]], "margins must be numbers with margins[i, j] = -margins[j, i]"),
+        ([[0, 1, 2]], "margins must be a matrix of shape (2, 2)"),
+        ([[0, 1], [1, 0]], "with margins[i, j] = -margins[j, i]"),
+        ([[1, 1], [-1, 0]], "with margins[i, j] = -margins[j, i]"),
+        ([[0, np.nan], [np.nan, 0]], "with margins[i, j] = -margins[j, i]"),
     ],
 )
 def test_what_is_no_matrix_of_margins(margins, message):
