@@ -179,13 +179,14 @@ def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
     ax.set_xlabel(xlabel)
 
 
-def both_scores(results, xs, titles, xlabel, **look):
+def both_scores(results, xs, votes, xlabel, **look):
     """Draw error rates above distances, a column for each {name: scores of shape (len(x), n_trials, 2)} and its x."""
     figure, axes = panels(2, len(results))
     for row, metric in zip(axes, (ERROR_RATE, DISTANCE), strict=True):
-        for ax, result, x, title in zip(row, results, xs, titles, strict=True):
+        for ax, result, x, each in zip(row, results, xs, votes, strict=True):
             one = {name: scores[..., metric] for name, scores in result.items()}
-            curves(ax, x, one, title if metric == ERROR_RATE else "", xlabel if metric == DISTANCE else "", **look)
+            words = (each.title, "") if metric == ERROR_RATE else ("", xlabel)
+            curves(ax, x, one, *words, **look)
     axes[0, 0].set_ylabel("error rate")
     axes[1, 0].set_ylabel("average Kendall tau")
     return figure, axes
@@ -202,6 +203,17 @@ def finish(figure, title, name, folder=None):
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+def _short(number):
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+
+
+def table(title, *rows):
+    """Print rows of words and numbers, the first of them a header, in columns that are aligned to the right."""
+    words = [[cell if isinstance(cell, str) else _short(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*words, strict=True)]
+    print(title, *("  ".join(map(str.rjust, row, widths)) for row in words), sep="\n  ")
 
 
 # Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.

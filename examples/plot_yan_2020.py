@@ -39,6 +39,7 @@ from _shared import (
     standard_error,
     summary,
     sweep,
+    table,
     trials,
 )
 
@@ -70,16 +71,6 @@ def paper_queries(epsilon, n_items):
 # against the ballots; it cannot fall to 0, because the voters disagree with each other.
 
 
-def few_votes():
-    """Return the votes of the gallery."""
-    return [real("TurkDots"), real("SUSHI"), mallows(2000, 10, 0.5)]
-
-
-def all_votes():
-    """Return the paper's six data sets."""
-    return [real("TurkDots"), real("TurkPuzzle"), real("SUSHI"), *(mallows(5000, 15, t) for t in (0.25, 0.5, 0.75))]
-
-
 def effort(votes):
     """Return how often a setting is tried."""
     return 30 if ARGUMENTS.full or votes.ballots.shape[1] == 4 else TRIALS
@@ -87,8 +78,12 @@ def effort(votes):
 
 if __name__ == "__main__":
     ARGUMENTS = begin()
-    VOTES = all_votes() if ARGUMENTS.full else few_votes()
-    TITLES = [each.title for each in VOTES]
+    if ARGUMENTS.full:  # the paper's six data sets
+        REAL = [real("TurkDots"), real("TurkPuzzle"), real("SUSHI")]
+        VOTES = REAL + [mallows(5000, 15, theta) for theta in (0.25, 0.5, 0.75)]
+    else:
+        REAL = [real("TurkDots"), real("SUSHI")]
+        VOTES = [*REAL, mallows(2000, 10, 0.5)]
     print("Trials a setting: " + ", ".join(f"{effort(each)} ({each.title})" for each in VOTES) + ".")
 
 # %%
@@ -118,13 +113,12 @@ def draw_queries(results, votes, name, number, folder=None):
     sizes = [each.ballots.shape[1] for each in votes]
     counts = [query_counts(n_items) for n_items in sizes]
     lines = [{f"epsilon = {epsilon:g}": scores for epsilon, scores in result.items()} for result in results]
-    titles = [each.title for each in votes]
-    figure, axes = both_scores(lines, counts, titles, "K, questions to each voter", ticks=True)
+    figure, axes = both_scores(lines, counts, votes, "K, questions to each voter", ticks=True)
     for pair, n_items, ks, result in zip(axes.T, sizes, counts, results, strict=True):
         for epsilon, scores in result.items():
-            chosen = paper_queries(epsilon, n_items)
+            k = paper_queries(epsilon, n_items)
             for ax, metric in zip(pair, (ERROR_RATE, DISTANCE), strict=True):
-                ax.plot(chosen, scores[ks.index(chosen), :, metric].mean(), "o", ms=12, mfc="none", mec="0.3")
+                ax.plot(k, scores[ks.index(k), :, metric].mean(), "o", ms=12, mfc="none", mec="0.3")
     finish(figure, f"Figure {number}: {RANDOMIZERS[name]}; circles: K by the paper", f"yan_figure_{number}", folder)
 
 
@@ -179,16 +173,10 @@ def sweep_epsilon(votes, epsilons=EPSILONS, repeats=TRIALS):
     return sweep(lambda epsilon: compared(mechanisms(epsilon, profile.n_items), profile, repeats), epsilons)
 
 
-def draw_epsilon(results, votes, epsilons=EPSILONS, folder=None):
-    """Draw Figure 5."""
-    xs, titles = [epsilons] * len(votes), [each.title for each in votes]
-    figure, _ = both_scores(results, xs, titles, "epsilon", first=0)
-    finish(figure, "Figure 5: the privacy budget", "yan_figure_5", folder)
-
-
 if __name__ == "__main__":
     BY_EPSILON = [sweep_epsilon(each, repeats=effort(each)) for each in VOTES]
-    draw_epsilon(BY_EPSILON, VOTES, folder=ARGUMENTS.pictures)
+    figure, _ = both_scores(BY_EPSILON, [EPSILONS] * len(VOTES), VOTES, "epsilon", first=0)
+    finish(figure, "Figure 5: the privacy budget", "yan_figure_5", ARGUMENTS.pictures)
     mean = {name: np.array([result[name].mean(axis=1) for result in BY_EPSILON]) for name in NAMES}
     exact, central, rr, lap = (mean[name][..., DISTANCE] for name in NAMES)
     claim(
@@ -222,10 +210,9 @@ if __name__ == "__main__":
 # %%
 # Figure 6: voters and items
 # --------------------------
-# Random voters of the real data, and Mallows votes with more items, at epsilon = 2, where K = 1. In the paper KwikSort
-# hears as little of each voter as the protocols do, K answers, and hears the truth (`sklearn_dprank.channels.Truthful`);
-# what it loses to KwikSort on all ballots is the price of asking little, and what the protocols lose to it is that of
-# privacy.
+# Random voters of the real data, and Mallows votes with more items, at epsilon = 2, where K = 1. The paper's KwikSort
+# hears as little of each voter as the protocols do, K answers, but hears the truth: `sklearn_dprank.channels.Truthful`.
+# What it loses to KwikSort on all ballots is the price of asking little; what the protocols lose to it, of privacy.
 
 TRUTHFUL = "KwikSort on K truthful answers"
 
@@ -266,8 +253,7 @@ def gap(result, upper, lower):
 
 if __name__ == "__main__":
     sizes, thetas = ((15, 30, 45), (0.25, 0.5, 0.75)) if ARGUMENTS.full else ((15, 45), (0.5,))
-    first = [real(name) for name in (("TurkDots", "TurkPuzzle", "SUSHI") if ARGUMENTS.full else ("TurkDots", "SUSHI"))]
-    CROWDS = first + [mallows(10000, m, theta) for theta in thetas for m in sizes]
+    CROWDS = REAL + [mallows(10000, m, theta) for theta in thetas for m in sizes]
     BY_VOTERS = [sweep_voters(each, voter_numbers(each), effort(each)) for each in CROWDS]
     draw_voters(BY_VOTERS, CROWDS, ARGUMENTS.pictures)
     gaps = [gap(result, RR, "KwikSort") for result in BY_VOTERS]
@@ -280,24 +266,23 @@ if __name__ == "__main__":
         + ", and privacy "
         + ", ".join(f"{gap(result, RR, TRUTHFUL)[-1]:.3f}" for result in BY_VOTERS),
     )
-    heard = [
-        result[TRUTHFUL][voter_numbers(each).index(100) :, :, DISTANCE].mean(axis=1).max()
-        for each, result in zip(first, BY_VOTERS, strict=False)
-    ]
+    heard = [result[TRUTHFUL][voter_numbers(each).index(100) :] for each, result in zip(REAL, BY_VOTERS, strict=False)]
+    heard = np.array([scores[..., DISTANCE].mean(axis=1).max() for scores in heard])
+    least = [result["KwikSort"][-1, :, DISTANCE].mean() for result in BY_VOTERS]
     claim(
-        "with 100 real voters or more, truthful KwikSort comes below .4",
-        np.array(heard) < 0.4,
-        "its mean is at most " + ", ".join(f"{distance:.3f}" for distance in heard),
+        "from 100 voters on, truthful KwikSort is nearer than .4 to real voters",
+        heard < 0.4,
+        f"it is within {', '.join(f'{each:.3f}' for each in heard)}; KwikSort on all ballots of all of them is at "
+        + ", ".join(f"{each:.3f}" for each in least[: len(REAL)]),
     )
-    floor = [result["KwikSort"][-1, :, DISTANCE].mean() for result in BY_VOTERS[len(first) :]]
-    small, large = np.array(floor).reshape(len(thetas), len(sizes))[:, [0, -1]].T
+    small, large = np.reshape(least[len(REAL) :], (len(thetas), len(sizes)))[:, [0, -1]].T
     claim("KwikSort's own distance falls as items are added (m = 15 to 45)", large < small)
 
 # %%
 # RR's lead over Laplace, in percent
 # ----------------------------------
 # Sections 6.4 and 6.5 print by how much less RR's distance is than Laplace's (two more percentages come without their
-# theta). In means over the paper's 30 trials such a number has a standard error of some 5, both here and there.
+# theta). Over the paper's 30 trials such a number has a standard error of some 5, here as there; ``--full`` takes 300.
 
 PRINTED = {  # by items, theta and voters
     (15, 0.5, 2500): 2.4,
@@ -320,19 +305,21 @@ def lead(n_items, theta, n_voters, repeats=30, epsilon=2.0):
 if __name__ == "__main__":
     repeats = 300 if ARGUMENTS.full else 30
     leads = np.array([lead(*setting, repeats) for setting in PRINTED])
-    print("RR's lead over Laplace in percent, and two standard errors")
-    for (m, theta, n), (found, error), printed in zip(PRINTED, leads, PRINTED.values(), strict=True):
-        print(f"  m = {m}, theta = {theta:4}, n = {n}: {found:5.1f} +- {2 * error:4.1f}, in the paper {printed:4.1f}")
+    header = ("m", "theta", "voters", "measured", "standard error", "paper")
+    rows = np.column_stack([list(PRINTED), leads, list(PRINTED.values())])
+    table("By how many percent RR's distance is below Laplace's", header, *rows)
     off, error = np.abs(leads[:, 0] - list(PRINTED.values())), leads[:, 1]
     claim(
         "the printed percentages come out again, up to two standard errors of both runs",
         off <= 2 * error * math.sqrt(1 + repeats / 30),
         "they are off by " + ", ".join(f"{each:.1f}" for each in off),
     )
-    claim(
-        "RR's lead grows with the items, from 15 to 45, and with theta, from .25 to .75",
-        leads[[2, 5], 0] > leads[[0, 3], 0],
-    )
+    claim("RR's lead grows with the items (2,500 voters)", np.diff(leads[:3, 0]) > 0)
+    claim("RR's lead grows with theta (45 items)", np.diff(leads[3:, 0]) > 0)
+
+# %%
+# A lead is small where voters are many, and small where they are so few that both protocols guess; more items move the
+# votes from the one end towards the other.
 
 # %%
 # Theorems 2 and 3
@@ -360,20 +347,23 @@ def wrong_pairs(n_voters, n_items, theta, name, repeats=TRIALS, epsilon=2.0):
 
 
 if __name__ == "__main__":
-    print("Wrong pairs of 45 (n = 5000, m = 10, epsilon = 2, K = 1)")
-    print("  theta  mechanism          measured   mu corrected   mu printed")
-    below, useful, order = [], [], []
-    for theta in (0.25, 0.5, 0.75):
-        rows = [wrong_pairs(5000, 10, theta, name, 30) for name in RANDOMIZERS]
-        for title, (found, corrected, printed) in zip(RANDOMIZERS.values(), rows, strict=True):
-            below.append(found.mean() - 2 * standard_error(found) <= corrected <= printed)
-            useful.append(printed < 45)
-            print(f"  {theta:5g}  {title:17s} {found.mean():9.2f} {corrected:14.2f} {printed:12.2f}")
-        order.append(rows[0][2] < rows[1][2])
-    claim("mu bounds the number of wrong pairs", below, "true of both forms")
-    claim("the printed mu says more than that at most all pairs are wrong", useful)
+    SETTINGS = [(theta, name) for theta in (0.25, 0.5, 0.75) for name in RANDOMIZERS]
+    FOUND = [wrong_pairs(5000, 10, theta, name, 30) for theta, name in SETTINGS]
+    header = ("theta", "mechanism", "measured", "mu corrected", "mu printed")
+    rows = [(t, RANDOMIZERS[name], found.mean(), *mu) for (t, name), (found, *mu) in zip(SETTINGS, FOUND, strict=True)]
+    table("Wrong pairs of 45 (n = 5000, m = 10, epsilon = 2, K = 1)", header, *rows)
+    least = np.array([found.mean() - 2 * standard_error(found) for found, *_ in FOUND])
+    corrected, printed = np.array([mu for _, *mu in FOUND]).T
+    claim("mu bounds the number of wrong pairs", (least <= corrected) & (corrected <= printed), "true of both forms")
     claim(
-        "the printed mu puts RR before Laplace, as the experiments do", order, "g is a bound for RR, exact for Laplace"
+        "the printed mu says more than that at most all pairs are wrong",
+        printed < 45,
+        "it takes all pairs for neighbours, which are the hardest to tell apart",
+    )
+    claim(
+        "the printed mu puts RR before Laplace, as the experiments do",
+        printed[::2] < printed[1::2],
+        "g is a bound for RR, exact for Laplace",
     )
 
 # %%
@@ -394,42 +384,31 @@ PAPER_SECONDS = {
 
 
 def time_table(sizes, repeats=TRIALS):
-    """Return {(n, m): seconds of the four mechanisms}."""
-    table = {}
-    for n_voters, n_items in sizes:
-        votes = mallows(n_voters, n_items, 0.5)
-        table[n_voters, n_items] = [seconds(each, votes, repeats) for each in mechanisms(1.0, n_items).values()]
-    return table
+    """Return the seconds of the four mechanisms for each (n, m), shape (n_sizes, 4)."""
+    votes = {(n_voters, n_items): mallows(n_voters, n_items, 0.5) for n_voters, n_items in sizes}
+    return np.array([[seconds(each, votes[n, m], repeats) for each in mechanisms(1.0, m).values()] for n, m in sizes])
 
 
 if __name__ == "__main__":
     sizes = list(PAPER_SECONDS) if ARGUMENTS.full else [(795, 4), (5000, 10), (5000, 45)]
     TIMES = time_table(sizes)
-    print("Table 3: the paper's seconds over ours (Mallows votes of the paper's sizes, epsilon = 1)")
-    print(f"  {'n, m':10s}" + "".join(f"{name:>18s}" for name in NAMES))
-    for size, ours in TIMES.items():
-        ratios = "".join(f"{theirs / own:18.1f}" for theirs, own in zip(PAPER_SECONDS[size], ours, strict=True))
-        print(f"  {size[0]:4d}, {size[1]:2d}  {ratios}")
-    rr_time, kwiksort_time = (np.array([row[i] for row in TIMES.values()]) for i in (2, 0))
+    rows = [(n, m, *(np.array(PAPER_SECONDS[n, m]) / ours)) for (n, m), ours in zip(sizes, TIMES, strict=True)]
+    table("Table 3: the paper's seconds over ours (Mallows votes, epsilon = 1)", ("n", "m", *NAMES), *rows)
+    ratios = TIMES[:, 2] / TIMES[:, 0]
     claim(
         "KwikSort takes the least time",
-        kwiksort_time <= rr_time,
-        "RR takes "
-        + ", ".join(f"{ratio:.0f}" for ratio in rr_time / kwiksort_time)
-        + " times as long; in the paper thousands",
+        ratios >= 1,
+        f"RR takes {', '.join(f'{ratio:.0f}' for ratio in ratios)} times as long; in the paper thousands",
     )
     wide = mallows(5000, 15, 0.5)
-    linear = [seconds(local("rr", 10.0, k), wide, 3) for k in (25, 100)]
-    print(
-        f"Table 2: four times as many questions (K = 25 to 100) take {linear[1] / linear[0]:.1f} times as long, O(n K)."
-    )
+    few, many = (seconds(local("rr", 10.0, k), wide, 3) for k in (25, 100))
+    print(f"Table 2: four times as many questions (K = 25 to 100) take {many / few:.1f} times as long, O(n K).")
 
 # %%
 # Table 2: communication and memory
 # ---------------------------------
-# In the paper a voter sends and holds O(log K) bits, and the curator O(n log K). But K answers are K bits, and a pair
-# takes 2 log m more: what a device sends, as JSON, grows with K. The curator needs no more than a counter for each
-# ordered pair: reports are counted as they come in.
+# In the paper a voter sends and holds O(log K) bits, and the curator O(n log K). But K answers are K bits, and each
+# comes with the name of its pair. The curator counts reports as they come in: a counter for each ordered pair will do.
 
 
 def reports(n_queries, n_items, n_devices=20):
@@ -439,8 +418,8 @@ def reports(n_queries, n_items, n_devices=20):
     return [json.dumps(device.report(range(n_items))) for device in devices]
 
 
-def kept(sent, n_queries, n_items, n_voters):
-    """Return the most bytes that a curator holds at a time while so many reports come in."""
+def held(sent, n_queries, n_items, n_voters):
+    """Return the most bytes that a curator holds at a time while so many reports come in, again and again the same."""
     tracemalloc.start()
     LDPKwikSort(10.0, n_queries, random_state=0).fit_reports(islice(cycle(sent), n_voters), items=n_items)
     peak = tracemalloc.get_traced_memory()[1]
@@ -449,25 +428,25 @@ def kept(sent, n_queries, n_items, n_voters):
 
 
 if __name__ == "__main__":
-    counts, crowds = (1, 5, 25), (1000, 10000)
-    sent = {k: reports(k, 10) for k in counts}
-    size = np.array([np.mean([len(report) for report in sent[k]]) for k in counts])
-    peaks = np.array([[kept(sent[k], k, 10, n) for n in crowds] for k in counts]) / 1000
-    print("Table 2, m = 10: bytes of a voter's report, and the most that the curator holds, in kB")
-    print(f"  {'K':>4s} {'a report':>9s}" + "".join(f"{f'n = {n}':>12s}" for n in crowds))
-    for k, length, peak in zip(counts, size, peaks, strict=True):
-        print(f"  {k:4d} {length:9.0f}" + "".join(f"{each:12.0f}" for each in peak))
-    print("  in the paper: O(log K) bits a report, O(n log K) at the curator")
-    steps = np.diff(size)
+    COUNTS, sent = (1, 5, 25), [reports(k, 10) for k in (1, 5, 25)]
+    length = np.array([np.mean([len(report) for report in each]) for each in sent])
+    peaks = np.array([[held(each, k, 10, n) for n in (600, 6000)] for each, k in zip(sent, COUNTS, strict=True)])
+    table(
+        "Table 2, m = 10: bytes of a report as JSON, and the most bytes that the curator holds",
+        ("K", "a report", "600 voters", "6,000 voters"),
+        *np.column_stack([COUNTS, length, peaks]),
+        ("paper", "O(log K) bits", "O(n log K)", "O(n log K)"),
+    )
+    first, then = np.diff(length)
     claim(
-        "a voter sends O(log K) bits (as much more from K = 5 to 25 as from 1 to 5)",
-        steps[1] < 1.5 * steps[0],
-        f"each further question adds {steps[1] / 20:.0f} bytes: K answers alone are K bits",
+        "a voter sends O(log K) bits: about as much is added from K = 5 to 25 as from 1 to 5",
+        then < 2 * first,
+        f"{first:.0f} and then {then:.0f} bytes are added; K answers alone are K bits",
     )
     claim(
-        "the curator's memory grows as n (tenfold from 1,000 to 10,000 voters)",
+        "the curator's memory grows as the voters do",
         peaks[:, 1] > 5 * peaks[:, 0],
-        "it grows by a factor of " + ", ".join(f"{b / a:.2f}" for a, b in peaks) + ": m^2 counters are enough",
+        f"for ten times as many by factors of {', '.join(f'{ratio:.2f}' for ratio in peaks[:, 1] / peaks[:, 0])}",
     )
 
 # %%
