@@ -261,10 +261,8 @@ if __name__ == "__main__":
     claim(
         "KwikSort is the lower bound, also on K truthful answers: RR is never below it, up to two standard errors",
         np.concatenate([not_above(each[TRUTHFUL][..., DISTANCE], each[RR][..., DISTANCE]) for each in BY_VOTERS]),
-        "with most voters, asking little costs "
-        + ", ".join(f"{gap(result, TRUTHFUL, 'KwikSort')[-1]:.3f}" for result in BY_VOTERS)
-        + ", and privacy "
-        + ", ".join(f"{gap(result, RR, TRUTHFUL)[-1]:.3f}" for result in BY_VOTERS),
+        f"with most voters, asking little costs {np.mean([gap(each, TRUTHFUL, 'KwikSort')[-1] for each in BY_VOTERS]):.4f} "
+        f"on average, and privacy {np.mean([gap(each, RR, TRUTHFUL)[-1] for each in BY_VOTERS]):.4f} more",
     )
     heard = [result[TRUTHFUL][voter_numbers(each).index(100) :] for each, result in zip(REAL, BY_VOTERS, strict=False)]
     heard = np.array([scores[..., DISTANCE].mean(axis=1).max() for scores in heard])
