@@ -272,7 +272,7 @@ if __name__ == "__main__":
     claim(
         "from 100 voters on, truthful KwikSort is below .4 (real votes, or what stands in)",
         heard < 0.4,
-        f"it is below {', '.join(f'{each:.3f}' for each in heard)}; of all voters, KwikSort on all ballots is at "
+        f"it is at most {', '.join(f'{each:.3f}' for each in heard)}; of all voters, KwikSort on all ballots is at "
         + ", ".join(f"{each:.3f}" for each in least[: len(REAL)]),
     )
     small, large = np.reshape(least[len(REAL) :], (len(thetas), len(sizes)))[:, [0, -1]].T

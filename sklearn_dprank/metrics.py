@@ -160,38 +160,6 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
     return order_to_positions(found.order)
 
 
-def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs that a ranking orders against a strict majority.
-
-    Parameters
-    ----------
-    positions : array-like of shape (n_items,)
-        The ranking; smaller is better. Any scores work too: an estimated profile is judged by its order.
-    X : array-like of shape (n_voters, n_items) or Profile
-        The ballots.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    References
-    ----------
-    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
-    ranking implies.
-
-    Examples
-    --------
-    >>> from sklearn_dprank.metrics import pairwise_error_rate
-    >>> pairwise_error_rate([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
-    0.333...
-    """
-    profile = as_profile(X)
-    places = _as_positions(positions, profile.n_items)
-    wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
-    return float(wrong / n_pairs(profile.n_items))
-
-
 def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
     """Return the share of item pairs whose estimated margin is against a strict majority, before any rule orders them.
 
@@ -232,6 +200,38 @@ def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
     if signs.shape != shape or not np.array_equal(signs, -signs.T):
         raise ValueError(f"margins must be a matrix of shape {shape} with margins[i, j] = -margins[j, i], as margins_.")
     wrong = np.count_nonzero(np.triu(signs * profile.margins < 0))
+    return float(wrong / n_pairs(profile.n_items))
+
+
+def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
+    """Return the share of item pairs that a ranking orders against a strict majority.
+
+    Parameters
+    ----------
+    positions : array-like of shape (n_items,)
+        The ranking; smaller is better. Any scores work too: an estimated profile is judged by its order.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    References
+    ----------
+    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
+    ranking implies.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import pairwise_error_rate
+    >>> pairwise_error_rate([1, 0, 2], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
+    0.333...
+    """
+    profile = as_profile(X)
+    places = _as_positions(positions, profile.n_items)
+    wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
     return float(wrong / n_pairs(profile.n_items))
 
 
