@@ -358,7 +358,9 @@ if __name__ == "__main__":
     table("Wrong pairs of 45 (n = 5000, m = 10, epsilon = 2, K = 1)", header, *rows)
     least = np.array([found.mean() - 2 * standard_error(found) for found, *_ in FOUND])
     corrected, printed = np.array([mu for _, *mu in FOUND]).T
-    claim("mu bounds the number of wrong pairs", (least <= corrected) & (corrected <= printed), "true of both forms")
+    claim(
+        "mu, corrected and so printed, bounds the number of wrong pairs", (least <= corrected) & (corrected <= printed)
+    )
     rare = [
         np.mean(found >= 6 * mu) <= many_errors_probability(mu, variant=variant)
         for found, *both in FOUND
