@@ -41,7 +41,11 @@ VARIANTS = {
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
     "DPBorda": [{"noise": "gaussian", "delta": 1e-6}, {"noise": "knorm"}, {"neighboring": "replace"}],
-    "DPHistogram": [{"noise": "gaussian", "delta": 1e-6}, {"rule": "kemeny"}],
+    "DPHistogram": [
+        {"noise": "gaussian", "delta": 1e-6},
+        {"rule": "kemeny"},
+        {"noise": "gaussian", "delta": 1e-6, "calibration": "published"},
+    ],
     "DPKwikSort": [
         {"on_exhausted": "coin"},
         {"on_exhausted": "kemeny", "max_queries": 1},

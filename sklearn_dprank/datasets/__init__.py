@@ -4,5 +4,6 @@ from ._bundled import load_hay_figure1
 from ._mallows import make_mallows
 from ._plackett_luce import make_plackett_luce
 from ._preflib import read_preflib
+from ._uniform_profile import make_uniform_profile
 
-__all__ = ["load_hay_figure1", "make_mallows", "make_plackett_luce", "read_preflib"]
+__all__ = ["load_hay_figure1", "make_mallows", "make_plackett_luce", "make_uniform_profile", "read_preflib"]

@@ -1,5 +1,8 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from collections.abc import Callable
+from functools import partial
+
 from .._types import RuleName
 from ..checks import Check, check_made, shown
 from .adaptive import AdaptiveBradleyTerryRule
@@ -7,6 +10,7 @@ from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
 from .choose import Choose, ChooseNearAnchor
 from .hierarchical import HierarchicalRule
+from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
 from .sort import SortByScore
@@ -19,6 +23,7 @@ __all__ = [
     "ChooseNearAnchor",
     "Consensus",
     "HierarchicalRule",
+    "InstantRunoffRule",
     "KemenyRule",
     "KwikSortRule",
     "Rule",
@@ -26,8 +31,11 @@ __all__ = [
     "resolve_rule",
 ]
 
-_NAMED = {
+_NAMED: dict[str, Callable[[], Rule]] = {
     "borda": SortByScore,
+    "plurality": partial(SortByScore, "plurality"),
+    "veto": partial(SortByScore, "veto"),
+    "instant_runoff": InstantRunoffRule,
     "kemeny": KemenyRule,
     "kwiksort": KwikSortRule,
     "hierarchical": HierarchicalRule,
