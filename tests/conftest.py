@@ -1,4 +1,5 @@
 import importlib.util
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -50,12 +51,10 @@ def verdicts(example, monkeypatch, capsys):
         monkeypatch.setattr("sys.argv", [name, *arguments])
         example("_shared")
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-        found, words = {}, None
-        for line in ("What " + capsys.readouterr().out.partition("\nWhat ")[2]).splitlines():
-            if line.startswith("  - "):
-                found[line.removeprefix("  - ")] = words
-            else:
-                words = line.removeprefix("What ").rstrip(":")
-        return found
+        lines = capsys.readouterr().out.splitlines()
+        after = zip(lines, [*lines[1:], ""], strict=True)
+        return {
+            said.removeprefix("* "): re.split("[,:]", words.strip())[0] for said, words in after if said[:2] == "* "
+        }
 
     return run
