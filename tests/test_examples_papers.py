@@ -416,7 +416,7 @@ def test_alabi_table_1(example, tmp_path, is_picture, monkeypatch):
     assert len(shares) == 4 * 4 and 0.02 < shares.min() < shares.max() < 0.25
     assert alabi.first_size_with_less_noise() == 44 and all(alabi.above_floor(by_items))
     rows = alabi.table(by_voters, by_items, growth)
-    assert [row.split("  ")[0] for row in rows[1:]] == list(alabi.ROWS) and "m = 16 to 64" in rows[-1]
+    assert [row[:17].strip() for row in rows[1:]] == list(alabi.ROWS) and "m = 16 to 64" in rows[-1]
     votes = example("_shared").mallows(400, 10, 0.25)
     real = alabi.sweep(lambda n: alabi.sushi(alabi.some(votes, n), 2), (100, 400))
     alabi.draw(by_voters, by_items, votes, (100, 400), real, tmp_path)
