@@ -232,7 +232,8 @@ def test_too_many_queries():
 @pytest.mark.parametrize("make", [Aggregator, DPPairwise, LDPPairwise], ids=lambda c: c.__name__)
 def test_unknown_rules(make):
     text = message(make(rule="condorcet").fit, GOOD)
-    assert text.startswith("rule must be None, one of ['borda', 'bradley_terry', 'hierarchical', 'kemeny', 'kwiksort']")
+    names = "['borda', 'bradley_terry', 'hierarchical', 'kemeny', 'kwiksort', 'markov_chain']"
+    assert text.startswith(f"rule must be None, one of {names}")
     assert "got 'condorcet'" in text
 
 

@@ -9,6 +9,7 @@ from .choose import Choose, ChooseNearAnchor
 from .hierarchical import HierarchicalRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
+from .markov_chain import MarkovChainRule
 from .sort import SortByScore
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "HierarchicalRule",
     "KemenyRule",
     "KwikSortRule",
+    "MarkovChainRule",
     "Rule",
     "SortByScore",
     "resolve_rule",
@@ -32,6 +34,7 @@ _NAMED = {
     "kwiksort": KwikSortRule,
     "hierarchical": HierarchicalRule,
     "bradley_terry": BradleyTerryRule,
+    "markov_chain": MarkovChainRule,
 }
 _ESTIMATORS = {
     "Borda": '"borda"',

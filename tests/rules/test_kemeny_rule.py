@@ -17,6 +17,7 @@ from sklearn_dprank.rules import (
     HierarchicalRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     Rule,
     SortByScore,
     resolve_rule,
@@ -143,6 +144,7 @@ def test_errors(parameters, message):
         ("kwiksort", KwikSortRule),
         ("hierarchical", HierarchicalRule),
         ("bradley_terry", BradleyTerryRule),
+        ("markov_chain", MarkovChainRule),
     ],
 )
 def test_rules_by_name(name, kind):
