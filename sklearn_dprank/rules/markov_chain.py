@@ -32,7 +32,7 @@ class MarkovChainRule(Rule):
 
     Thus each item stands above all that it beats directly or through others and that do not beat it so in turn: a
     Condorcet winner is first, a transitive majority is the consensus. How large majorities are does not matter.
-    Chances are computed by elimination without subtractions, to the last digits however small; no walk is taken.
+    Chances are computed by elimination without subtractions, to the last digits; no walk is taken.
 
     Examples
     --------
@@ -123,7 +123,8 @@ def log_stationary(moves: Any) -> NDArray[np.float64]:
     Returns
     -------
     ndarray, shape (k,)
-        0 for the first state. Each chance is right to the last digits, relatively, but for those below 1e-300.
+        0 for the first state. Each chance is right to the last digits, relatively, also where it is below any double;
+        only a product of rates below 1e-300 is lost.
 
     Notes
     -----

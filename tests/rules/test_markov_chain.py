@@ -1,6 +1,8 @@
 import math
+import os
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +11,14 @@ from hypothesis import strategies as st
 from oracles import ScriptedSession, margins_of_order, naive_kemeny, random_margins
 from scipy import stats
 
-from sklearn_dprank import Aggregator, DPPairwise
+from sklearn_dprank import Aggregator, Borda, DPPairwise
 from sklearn_dprank.channels import Central, Local
-from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import MarkovChainRule
 from sklearn_dprank.rules.markov_chain import log_stationary
+
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
 def order_of(margins, **options):
@@ -231,3 +235,15 @@ def test_exact_and_private():
         assert private.privacy_.epsilon == channel.epsilon
     same = DPPairwise(5.0, rule=MarkovChainRule(), random_state=0).fit(X)
     assert same.consensus_.tolist() == exact.consensus_.tolist()
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
+@pytest.mark.parametrize(
+    ("file", "optimum"),
+    [("sushi.soc", 0.341991), ("00024-00000001.soc", 0.407547), ("00025-00000001.soc", 0.389239)],
+)
+def test_real_majorities_are_transitive(file, optimum):
+    """So MC4 is Kemeny's order, and not farther from the votes than Borda's."""
+    X = read_preflib(Path(DATA, file)).data
+    assert -Aggregator(rule="markov_chain").fit(X).score(X) == pytest.approx(optimum, abs=1e-6)
+    assert Borda().fit(X).score(X) <= -optimum + 1e-6
