@@ -15,15 +15,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sklearn_dprank import Aggregator
-from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows, read_preflib
-from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import AllMargins, Ask
-from sklearn_dprank.rules import Consensus, KwikSortRule, Rule
 
 # Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
 # and JESTER's ratings as a table), Mallows rankings of the same size elsewhere; none may come with the package.
@@ -94,26 +90,7 @@ def _folder():
 # drawn again.
 
 
-class KeepEstimates(Rule):
-    """Another rule, which also publishes the margins that it saw: ``margins_``, estimated from private reports.
-
-    Where reports are private, so is everything computed from them.
-    """
-
-    def __init__(self, rule):
-        self.rule = rule
-
-    def asks(self, n_items):
-        return [*self.rule.asks(n_items), Ask(AllMargins())]
-
-    def aggregate(self, session):
-        order, facts = self.rule.aggregate(session)
-        return Consensus(order, {**facts, "margins": session.answer(AllMargins())})
-
-
-def ldp(epsilon, randomizer, rule=None):
-    """Return a local mechanism, LDP-KwikSort by default, that keeps its estimated margins."""
-    return Aggregator(Local(epsilon, randomizer), KeepEstimates(KwikSortRule() if rule is None else rule))
+DISTANCE, ERROR_RATE = 0, 1  # columns of a score
 
 
 def distance_and_error_rate(estimator, profile):
@@ -123,14 +100,23 @@ def distance_and_error_rate(estimator, profile):
     """
     ranks = estimator.ranks_
     margins = getattr(estimator, "margins_", ranks - ranks[:, None])
-    wrong = np.count_nonzero(np.triu(margins * profile.margins < 0))
-    return average_kendall_tau(ranks, profile), wrong / (len(ranks) * (len(ranks) - 1) / 2)
+    return average_kendall_tau(ranks, profile), margin_error_rate(margins, profile)
 
 
 def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
     """Return the scores, one row a fit."""
     profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
     return cross_validate(estimator, profile, n_trials=n_trials, scoring=scoring, random_state=0)["test_score"]
+
+
+def compared(estimators, votes, n_trials, scoring=distance_and_error_rate):
+    """Return {name: scores} of {name: estimator}."""
+    return {name: trials(estimator, votes, n_trials, scoring) for name, estimator in estimators.items()}
+
+
+def seconds(estimator, votes, n_trials):
+    """Return the median time of a fit."""
+    return np.median(cross_validate(estimator, votes.ballots, n_trials=n_trials, random_state=0)["fit_time"])
 
 
 def excess(estimator, profile, optimum, n_trials):
@@ -200,6 +186,19 @@ def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
     ax.set_xlabel(xlabel)
 
 
+def both_scores(results, xs, votes, xlabel, **look):
+    """Draw error rates above distances, a column for each {name: scores of shape (len(x), n_trials, 2)} and its x."""
+    figure, axes = panels(2, len(results))
+    for row, metric in zip(axes, (ERROR_RATE, DISTANCE), strict=True):
+        for ax, result, x, each in zip(row, results, xs, votes, strict=True):
+            one = {name: scores[..., metric] for name, scores in result.items()}
+            words = (each.title, "") if metric == ERROR_RATE else ("", xlabel)
+            curves(ax, x, one, *words, **look)
+    axes[0, 0].set_ylabel("error rate")
+    axes[1, 0].set_ylabel("average Kendall tau")
+    return figure, axes
+
+
 def finish(figure, title, name, folder=None):
     """Add title and legend; save the picture if a folder is given."""
     entries = {}
@@ -211,6 +210,17 @@ def finish(figure, title, name, folder=None):
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+def _short(number):
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+
+
+def table(title, *rows):
+    """Print rows of words and numbers, the first of them a header, in columns that are aligned to the right."""
+    words = [[cell if isinstance(cell, str) else _short(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*words, strict=True)]
+    print(title, *("  ".join(map(str.rjust, row, widths)) for row in words), sep="\n  ")
 
 
 # Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.

@@ -568,6 +568,12 @@ FIELD = [
         "if not randomizer.spends_all:",
         "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
     ),
+    faults("channels/truthful.py")(
+        "a truthful answer is flipped now and then",
+        '"flip": [0, FLIP_GRID]',
+        '"flip": [FLIP_GRID >> 6, FLIP_GRID]',
+        "tests/channels/test_truthful.py::test_every_pair_of_strict_rankings_is_exact",
+    ),
     faults("channels/plan.py")(
         "a plan for fewer items serves",
         "if self.n_items not in (None, n_items):",
