@@ -23,6 +23,7 @@ from _shared import (
     Votes,
     begin,
     claim,
+    compared,
     curves,
     excess,
     finish,
@@ -34,13 +35,12 @@ from _shared import (
     standard_error,
     summary,
     sweep,
-    trials,
 )
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
-from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.theory.hay import epsilon_lower_bound, p_sample_voters
@@ -100,21 +100,18 @@ def private(epsilon, n_items):
     return dict(zip(THREE, (DPBorda(epsilon, calibration="published"), sort, sampler), strict=True))
 
 
-def distances(estimators, profile, repeats):
-    """Return {name: average Kendall tau distances, shape (n_trials,)}."""
-    return {
-        name: trials(each, profile, repeats, lambda fit, X: average_kendall_tau(fit.ranks_, X))
-        for name, each in estimators.items()
-    }
+def distance(estimator, profile):
+    """Score by the average Kendall tau distance."""
+    return average_kendall_tau(estimator.ranks_, profile)
 
 
 def real_voters(votes, epsilons=EPSILONS, repeats=TRIALS, histograms=HISTOGRAMS):
     """Return (distances without privacy, {epsilon: distances}), each by mechanism; histograms of ten items only."""
     profile = Profile.from_rankings(votes.ballots)
-    found = {epsilon: distances(private(epsilon, profile.n_items), profile, repeats) for epsilon in epsilons}
+    found = {epsilon: compared(private(epsilon, profile.n_items), profile, repeats, distance) for epsilon in epsilons}
     for epsilon in epsilons if profile.n_items <= 10 else ():
-        found[epsilon] |= distances({HISTOGRAM: DPHistogram(epsilon)}, profile, histograms)
-    return distances(PAIRED, profile, repeats), found
+        found[epsilon] |= compared({HISTOGRAM: DPHistogram(epsilon)}, profile, histograms, distance)
+    return compared(PAIRED, profile, repeats, distance), found
 
 
 def draw_bars(ax, without, found):
@@ -187,7 +184,7 @@ def by_voters(votes, numbers=NUMBERS, repeats=TRIALS):
     def measured(n_voters):
         profile = Profile.from_rankings(votes.ballots[:n_voters])
         optimal = np.full(repeats, average_kendall_tau(kemeny_positions(profile), profile))
-        return {"Optimal": optimal} | distances(private(0.1, profile.n_items), profile, repeats)
+        return {"Optimal": optimal} | compared(private(0.1, profile.n_items), profile, repeats, distance)
 
     return sweep(measured, numbers)
 
@@ -256,13 +253,10 @@ def misses(profile, epsilons, repeats):
     """Return {name: 0 or 1 for each trial that found another order than the optimum, shape (n_epsilons, n_trials)}."""
     optimum = kemeny_positions(profile)
 
-    def measured(epsilon):
-        found = private(epsilon, profile.n_items)
-        return {
-            k: trials(found[k], profile, repeats, lambda fit, _: float((fit.ranks_ != optimum).any())) for k in THREE
-        }
+    def missed(estimator, _):
+        return float((estimator.ranks_ != optimum).any())
 
-    return sweep(measured, epsilons)
+    return sweep(lambda epsilon: compared(private(epsilon, profile.n_items), profile, repeats, missed), epsilons)
 
 
 def sampled(votes, epsilons, repeats):
@@ -337,19 +331,18 @@ CHAIN = "private MC4"
 
 def chains(votes, epsilons=EPSILONS, repeats=TRIALS):
     """Return ({method: error without privacy}, {mechanism: errors of shape (n_epsilons, n_trials)})."""
-    profile, optimum = Profile.from_rankings(votes.ballots), kemeny_positions(votes.ballots)
+    profile, best = Profile.from_rankings(votes.ballots), kemeny_positions(votes.ballots)
 
-    def errors(estimators):
-        return {name: excess(each, profile, optimum, repeats) for name, each in estimators.items()}
+    def error(estimator, profile):
+        return excess_kendall_tau(estimator.ranks_, profile, optimum=best)
 
-    without = errors({"MC4": Aggregator(rule="markov_chain"), "Borda": Borda(), "quicksort": KwikSort()})
-    found = sweep(
-        lambda epsilon: errors(
-            private(epsilon, profile.n_items) | {CHAIN: Aggregator(Central(epsilon), "markov_chain")}
-        ),
-        epsilons,
-    )
-    return {name: error.mean() for name, error in without.items()}, found
+    def measured(epsilon):
+        chain = {CHAIN: Aggregator(Central(epsilon), "markov_chain")}
+        return compared(private(epsilon, profile.n_items) | chain, profile, repeats, error)
+
+    exact = {"MC4": Aggregator(rule="markov_chain"), "Borda": Borda(), "quicksort": KwikSort()}
+    without = compared(exact, profile, repeats, error)
+    return {name: errors.mean() for name, errors in without.items()}, sweep(measured, epsilons)
 
 
 def draw_chains(results, votes, folder=None):
