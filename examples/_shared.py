@@ -67,7 +67,7 @@ def some(votes, n_voters, seed=0):
 
 
 def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
-    """Print which of these votes are real; return what a shell asked for: ``full`` settings, a folder for ``pictures``."""
+    """Print which of these votes are real; return a shell's wishes: ``full`` settings, a folder for ``pictures``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
