@@ -18,10 +18,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
-# Votes: real rankings where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the PrefLib files,
-# Mallows rankings of the same size elsewhere; none of the files may come with the package.
+# Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
+# and JESTER's ratings as a table), Mallows rankings of the same size elsewhere; none may come with the package.
 
 # The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
 # as the voters of the file are from their Kemeny optimum.
@@ -29,6 +30,7 @@ _FILES = {
     "TurkDots": ("00024-00000001.soc", 795, 4, 0.77),
     "TurkPuzzle": ("00025-00000001.soc", 793, 4, 0.73),
     "SUSHI": ("sushi.soc", 5000, 10, 0.79),
+    "JESTER": ("jester100.csv.gz", 2341, 100, 0.978),
 }
 
 
@@ -40,12 +42,17 @@ class Votes(NamedTuple):
 
 
 def real(name):
-    """Return the rankings called TurkDots, TurkPuzzle or SUSHI, or Mallows rankings in their place."""
+    """Return the rankings called TurkDots, TurkPuzzle, SUSHI or JESTER, or Mallows rankings in their place."""
     file, n_voters, n_items, phi = _FILES[name]
     path = _folder() / file
     if path.is_file():
-        return Votes(name, read_preflib(path).data)
+        return Votes(name, read_preflib(path).data if path.suffix == ".soc" else _ranked_by_ratings(path))
     return Votes(f"Mallows in place of {name}", make_mallows(n_voters, n_items, phi, random_state=1))
+
+
+def _ranked_by_ratings(path):
+    """Return the positions by which each row of a table, higher is better, ranks the columns; equal ratings tie."""
+    return RatingsToRankings().fit_transform(np.loadtxt(path, delimiter=",", skiprows=1))
 
 
 def mallows(n_voters, n_items, theta, seed=0):
@@ -59,24 +66,21 @@ def some(votes, n_voters, seed=0):
     return Votes(votes.title, votes.ballots[chosen])
 
 
-def begin(simulated=False):
-    """Print which votes are used; return what a shell asked for: ``full`` settings, and a folder for ``pictures``.
-
-    Nothing is said of real votes where all are `simulated`.
-    """
+def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
+    """Print which of these votes are real; return a shell's wishes: ``full`` settings, a folder for ``pictures``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
     arguments = parser.parse_args()
-    if simulated:
+    if not names:
         return arguments
-    if missing := [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]:
+    if missing := [name for name in names if not (_folder() / _FILES[name][0]).is_file()]:
         print(
             f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "
             "Mallows rankings of the same size and spread stand in."
         )
     else:
-        print(f"Real rankings ({', '.join(_FILES)}) are read from SKLEARN_DPRANK_DATA.")
+        print(f"Real rankings ({', '.join(names)}) are read from SKLEARN_DPRANK_DATA.")
     return arguments
 
 

@@ -27,7 +27,7 @@ from sklearn_dprank.theory.shang import lemma_3, published_sigma, simple_bound, 
 from sklearn_dprank.theory.shang_geometry import central_density
 
 if __name__ == "__main__":
-    ARGUMENTS = begin(simulated=True)
+    ARGUMENTS = begin(names=())
 
 # %%
 # Theorem 1: the noise

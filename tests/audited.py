@@ -47,6 +47,7 @@ LARGE = {
     "pairwise Kemeny": DPPairwise(epsilon=3.0),
     "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
     "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise Markov chain": DPPairwise(epsilon=3.0, rule="markov_chain"),
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),

@@ -881,6 +881,12 @@ BOUNDARIES = [
         "list(range(session.n_items))",
         "tests/rules/test_kwiksort.py::test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up",
     ),
+    faults("rules/markov_chain.py")(
+        "columns decide between equal chances",
+        "priority = session.tie_break()",
+        "priority = np.arange(session.n_items)",
+        "tests/rules/test_markov_chain.py::test_coins_break_ties_on_private_channels",
+    ),
 ]
 
 FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *BOUNDARIES]

@@ -1,5 +1,6 @@
 """The reproductions of the local papers measure what they say: small settings, known answers, pictures."""
 
+import gzip
 import math
 import os
 
@@ -42,9 +43,16 @@ def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatc
     data.begin()
     printed = capsys.readouterr().out
     assert "TurkPuzzle, SUSHI" in printed and "TurkDots" not in printed
+    data.begin(("TurkDots",))
+    assert "Real rankings (TurkDots)" in capsys.readouterr().out
+    with gzip.open(tmp_path / "jester100.csv.gz", "wt") as table:
+        table.write("joke1,joke2,joke3\n-1.5,9.0,8.25\n7,7,-10\n")
+    assert data.real("JESTER").ballots.tolist() == [[2, 0, 1], [0, 0, 2]]
 
 
-@pytest.mark.parametrize(("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420)])
+@pytest.mark.parametrize(
+    ("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420), ("JESTER", 0.3806)]
+)
 def test_replacements_are_spread_like_the_real_votes(example, name, distance):
     shared = example("_shared")
     profile = Profile.from_rankings(shared.real(name).ballots)
@@ -59,10 +67,11 @@ def test_real_votes(example, monkeypatch, capsys):
     data = example("_shared")
     assert data.begin().full
     assert "Real rankings" in capsys.readouterr().out
-    assert [data.real(name).ballots.shape for name in ("TurkDots", "TurkPuzzle", "SUSHI")] == [
+    assert [data.real(name).ballots.shape for name in ("TurkDots", "TurkPuzzle", "SUSHI", "JESTER")] == [
         (795, 4),
         (793, 4),
         (5000, 10),
+        (2341, 100),
     ]
 
 

@@ -77,5 +77,5 @@ def test_pictures(shang, tmp_path, is_picture):
 
 def test_no_votes_are_asked_for(example, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["plot.py", "--full"])
-    assert example("_shared").begin(simulated=True).full
+    assert example("_shared").begin(names=()).full
     assert capsys.readouterr().out == ""

@@ -25,6 +25,7 @@ from sklearn_dprank.rules import (
     InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     SortByScore,
 )
 
@@ -60,6 +61,7 @@ RULES = {
     "binary insertion": KwikSortRule(strategy="binary_insertion"),
     "kemeny": KemenyRule(),
     "hierarchical": HierarchicalRule(),
+    "markov chain": MarkovChainRule(),
     "bradley-terry": BradleyTerryRule(),
     "adaptive": AdaptiveBradleyTerryRule(),
     "choose kemeny": Choose(KemenyUtility()),
@@ -67,7 +69,7 @@ RULES = {
     "choose near anchor": ChooseNearAnchor(2),
 }
 # Which rules each channel serves; everything else is refused.
-PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical"}
+PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
 NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive"}
 DRAWN = {"choose kemeny", "choose prudent"}
 FITS = {
@@ -319,7 +321,7 @@ def test_fit_simulates_what_clients_send(n_queries):
     [
         (c, r)
         for c in ("laplace", "margins released", "one pair")
-        for r in ("borda", "kwiksort", "kemeny", "hierarchical")
+        for r in ("borda", "kwiksort", "kemeny", "hierarchical", "markov chain")
     ]
     + [("knorm", "borda"), ("gaussian", "p-sort"), ("gaussian", "dp-kwiksort"), ("laplace", "choose prudent")]
     + [("histogram released", "borda"), ("one pair", "bradley-terry"), ("laplace", "choose kemeny")],

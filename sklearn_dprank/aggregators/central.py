@@ -144,8 +144,8 @@ class DPPairwise(_PublishedOnce):
     noise : {"laplace", "gaussian"}, default="laplace"
         Noise on every margin.
     rule : None, str or Rule, default=None
-        What turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical" or a rule
-        object; None is Kemeny.
+        What turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical",
+        "markov_chain" or a rule object; None is Kemeny.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     random_state : None, int, Generator or RandomState, default=None
