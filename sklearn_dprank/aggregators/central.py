@@ -180,11 +180,9 @@ class DPPairwise(_PublishedOnce):
 
     .. rubric:: Remarks
 
-    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2), the margins here to plus and minus the number of
-    voters n. They are left as they are: "add_remove" does not publish n; KwikSort reads signs, which clipping
-    keeps; and the exact Kemeny order has its guarantee, an additive error alone, for any numbers. Where n is public,
-    clipping ``margins_`` is post-processing. Once the noise exceeds n it helps Borda on Laplace margins a little,
-    and Kemeny hardly.
+    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). Nothing is clipped here: "add_remove" keeps n, and
+    no guarantee needs it (`~sklearn_dprank.theory.alabi_bounds` says why). Where n is public, clipping ``margins_`` is
+    post-processing; it helps Borda a little where Laplace noise exceeds n, and Kemeny hardly.
 
     References
     ----------

@@ -152,7 +152,7 @@ class ShuffleHierarchical(_Shuffled):
         Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
     calibration : {"exact", "published"}, default="exact"
         "published" flips answers as often as the noise does that Algorithm 1 prints for the local epsilon and
-        `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives, which is less.
+        `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 

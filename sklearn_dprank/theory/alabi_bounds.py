@@ -3,10 +3,10 @@
 `alabi.GUARANTEES` says how the bounds grow. Here is what they are, for the budgets and noises of the estimators.
 
 Notation: w_ij is the share of voters who prefer i to j. The paper clips noisy shares to [0, 1] (footnote 2), so that
-they are shares again: an approximation ratio above 1 is proved for shares only. Nothing here needs the clipping to be
-done. It moves no answer away from the true one, so the error e of an answer bounds that of the clipped one. KwikSort
-reads of an answer whether it is above 1/2, which clipping does not change: what is proved of the clipped answers holds
-for its rankings. The exact Kemeny order has ratio 1 for any numbers.
+they are shares again: an approximation ratio above 1 is proved for shares only. The estimators do not clip, and the
+bounds hold all the same. Clipping moves no answer away from the true one, so the error e of an answer bounds that of
+the clipped one. KwikSort reads of an answer whether it is above 1/2, which clipping does not change: what is proved of
+the clipped answers holds for its rankings. The exact Kemeny order has ratio 1 for any numbers.
 """
 
 import math
@@ -17,15 +17,6 @@ from .._types import Neighboring, Variant
 from ..checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
 from ..privacy.calibration import gaussian_sigma
 from .alabi import central_budget, group_overflow_bound, local_budget, reduction_error
-
-__all__ = [
-    "Approximation",
-    "GroupAnswers",
-    "corollary_bound",
-    "group_answers",
-    "hypercube_answer_error",
-    "stopped_reduction",
-]
 
 
 class Approximation(NamedTuple):
@@ -216,12 +207,9 @@ def _curator_error(answers, n_voters, epsilon, delta, changed):
     return answers * changed / epsilon / (2 * n_voters)
 
 
-def _all_pairs(n_items, error):
-    return Approximation(1, reduction_error(1, n_items, error))
-
-
 def _central_all(n_voters, n_items, epsilon, delta, _xi, changed):
-    return _all_pairs(n_items, _curator_error(math.comb(n_items, 2), n_voters, epsilon, delta, changed))
+    error = _curator_error(math.comb(n_items, 2), n_voters, epsilon, delta, changed)
+    return Approximation(1, reduction_error(1, n_items, error))
 
 
 def _central_kwiksort(n_voters, n_items, epsilon, delta, xi, changed):
@@ -233,7 +221,7 @@ def _central_kwiksort(n_voters, n_items, epsilon, delta, xi, changed):
 
 
 def _local_all(n_voters, n_items, epsilon, *_):
-    return _all_pairs(n_items, hypercube_answer_error(n_voters, n_items, epsilon))
+    return Approximation(1, reduction_error(1, n_items, hypercube_answer_error(n_voters, n_items, epsilon)))
 
 
 def _local_kwiksort(n_voters, n_items, epsilon, _delta, xi, _changed):
