@@ -168,9 +168,9 @@ def group_answers(
     Notes
     -----
     The printed tail is proved for q > 10 m log m. The q that KwikSort needs is 3 to 8 times smaller for m = 5 to 100;
-    the printed value is then above 1/2 and true, but says nothing. The response to w in {0, 1} is a fair coin at w = 0
-    and spends only part of epsilon0 (`alabi.printed_response_epsilon`). The paper takes n to be a multiple of m; here
-    the smallest group counts.
+    the printed value is then .26 to .82 and true, but far off: .04 to .18. The response to w in {0, 1} is a fair coin
+    at w = 0 and spends only part of epsilon0 (`alabi.printed_response_epsilon`). The paper takes n to be a multiple of
+    m; here the smallest group counts.
 
     References
     ----------
@@ -278,7 +278,7 @@ def corollary_bound(
     -----
     KwikSort's bound is the larger one for long: the ratio 5 costs a factor 3, and the fallback half the budget. Its
     additive error is the smaller one from m = 192 on in Corollary 6 against 3, for no m up to 250 in Corollaries 7
-    and 12 against 4 and 9.
+    and 12 against 4 and 9. (`LDPGroupKwikSort` falls back on one random pair a voter, at 4/5 of the error counted.)
 
     References
     ----------
