@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Local
-from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.profile import Profile
@@ -24,7 +24,8 @@ from sklearn_dprank.queries import AllMargins, Ask
 from sklearn_dprank.rules import Consensus, KwikSortRule, Rule
 
 # Votes: real rankings where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the PrefLib files,
-# Mallows rankings of the same size elsewhere; none of the files may come with the package.
+# or where `--download` on the command line says that they may be fetched; Mallows rankings of the same size elsewhere;
+# none of the files may come with the package.
 
 # The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
 # as the voters of the file are from their Kemeny optimum.
@@ -33,6 +34,7 @@ _FILES = {
     "TurkPuzzle": ("00025-00000001.soc", 793, 4, 0.73),
     "SUSHI": ("sushi.soc", 5000, 10, 0.79),
 }
+_DOWNLOADED = {}  # what `begin` was allowed to fetch
 
 
 class Votes(NamedTuple):
@@ -48,6 +50,8 @@ def real(name):
     path = _folder() / file
     if path.is_file():
         return Votes(name, read_preflib(path).data)
+    if name in _DOWNLOADED:
+        return Votes(name, _DOWNLOADED[name])
     return Votes(f"Mallows in place of {name}", make_mallows(n_voters, n_items, phi, random_state=1))
 
 
@@ -67,15 +71,27 @@ def begin():
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
+    parser.add_argument("--download", action="store_true", help="get rankings that are not there from PrefLib, once")
     arguments = parser.parse_args()
-    if missing := [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]:
+    missing = [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]
+    _DOWNLOADED.clear()  # a gallery runs examples in one process
+    if arguments.download:
+        _DOWNLOADED.update(_fetched(missing))
+        missing = [name for name in missing if name not in _DOWNLOADED]
+    if missing:
         print(
             f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "
             "Mallows rankings of the same size and spread stand in."
         )
-    else:
-        print(f"Real rankings ({', '.join(_FILES)}) are read from SKLEARN_DPRANK_DATA.")
+    if there := [name for name in _FILES if name not in missing]:
+        print(f"Real rankings: {', '.join(there)}.")
     return arguments
+
+
+def _fetched(names):
+    """Return the ballots of those that PrefLib may pass on; the licence of SUSHI sends to its author's own page."""
+    files = {name: _FILES[name][0] for name in names}
+    return {name: fetch_preflib(file).data for name, file in files.items() if file[:5].isdigit()}
 
 
 def _folder():

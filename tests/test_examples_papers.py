@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import LDPKwikSort, LDPQuickSort, PositionalRule
+from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import SortByScore
@@ -73,7 +74,31 @@ def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatc
     assert data.real("SUSHI").title == "Mallows in place of SUSHI"
     data.begin()
     printed = capsys.readouterr().out
-    assert "TurkPuzzle, SUSHI" in printed and "TurkDots" not in printed
+    assert "for TurkPuzzle, SUSHI" in printed and "Real rankings: TurkDots." in printed
+
+
+def test_rankings_are_downloaded_where_that_is_allowed_only(example, tmp_path, monkeypatch, capsys):
+    data, asked = example("_shared"), []
+
+    def fetch(name):
+        asked.append(name)
+        return read_preflib(tmp_path / name)
+
+    monkeypatch.setattr(data, "fetch_preflib", fetch)
+    for name, order in (("00024-00000001.soc", "2,1,3,4"), ("00025-00000001.soc", "4,3,2,1")):
+        (tmp_path / name).write_text(f"# NUMBER ALTERNATIVES: 4\n3: {order}\n")
+    monkeypatch.setattr("sys.argv", ["plot.py", "--download"])
+    data.begin()
+    assert asked == ["00024-00000001.soc", "00025-00000001.soc"]
+    assert data.real("TurkPuzzle").title == "TurkPuzzle"
+    assert data.real("TurkPuzzle").ballots.tolist() == [[3, 2, 1, 0]] * 3
+    assert data.real("SUSHI").title == "Mallows in place of SUSHI"
+    printed = capsys.readouterr().out
+    assert "No files for SUSHI (" in printed and "Real rankings: TurkDots, TurkPuzzle." in printed
+    asked.clear()
+    monkeypatch.setattr("sys.argv", ["plot.py"])
+    data.begin()
+    assert asked == [] and data.real("TurkDots").title == "Mallows in place of TurkDots"
 
 
 @pytest.mark.parametrize(("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420)])
