@@ -9,11 +9,11 @@ from typing import Any
 
 from .checks import (
     CALIBRATIONS,
-    RELATIONS,
     Check,
     check_choice,
     check_delta,
     check_epsilon,
+    check_neighboring,
     check_random_state,
     check_whole,
 )
@@ -43,6 +43,6 @@ COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}
 DELTA: dict[str, Check] = {"delta": check_delta}
-NEIGHBORING: dict[str, Check] = {"neighboring": one_of(*RELATIONS)}
+NEIGHBORING: dict[str, Check] = {"neighboring": check_neighboring}
 CALIBRATION: dict[str, Check] = {"calibration": one_of(*CALIBRATIONS)}
 RANDOM_STATE: dict[str, Check] = {"random_state": check_random_state}

@@ -42,7 +42,7 @@ pairs = faults("queries/pairs.py", VECTORS)
 scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
 QUERIES = [
-    base("a replaced ballot counts once", 'return 2 if neighboring == "replace" else 1', "return 1"),
+    base("a replaced ballot counts once", "return RELATIONS[neighboring]", "return 1"),
     scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
     scores("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
     scores("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
@@ -448,8 +448,8 @@ SELECTION = [
     ),
     total(
         "a total rounded to the nearest",
-        "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
-        "return nearest",
+        "epsilon=rounded_up(exact)",
+        "epsilon=float(exact)",
         "tests/model_selection/private/test_private_selection.py::test_total_is_never_rounded_below",
     ),
     faults("model_selection/private/selection.py")(
@@ -741,8 +741,8 @@ BOUNDARIES = [
     ),
     faults("channels/local.py")(
         "the smallest of personal epsilons is stated",
-        "max(as_double(protocol, half)",
-        "min(as_double(protocol, half)",
+        "max(stated_epsilon(protocol, half)",
+        "min(stated_epsilon(protocol, half)",
         "tests/aggregators/test_personal_budgets.py::test_the_guarantee_is_the_largest_and_says_so",
     ),
     faults("channels/shuffle.py")(

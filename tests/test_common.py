@@ -21,6 +21,7 @@ import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.bits import seed_sequence
@@ -53,12 +54,17 @@ VARIANTS = {
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_"}
+FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
 X = np.random.default_rng(0).permuted(np.tile(np.arange(N_ITEMS), (N_VOTERS, 1)), axis=1)
 NAMES = ["tea", "milk", "water", "wine", "juice"]
+# What is published with noise, and what it must not be.
+NOISY = {
+    "estimator['margins_']": Profile.from_rankings(X).margins,
+    "estimator['histogram_']": np.bincount(permutation_index(X.T), minlength=120),
+}
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
@@ -426,8 +432,12 @@ def check_what_is_left(fitted):
     n_is_public = fitted.privacy_.neighboring == "replace"
     for path, value in parts(left):
         if isinstance(value, np.ndarray):
-            assert value.shape == (N_ITEMS,), path
             assert value.base is None, path
+            if (exact := NOISY.get(path)) is not None:
+                assert value.shape == exact.shape, path
+                assert not np.allclose(value, exact) and not np.allclose(value, exact / N_VOTERS), path
+                continue
+            assert value.shape == (N_ITEMS,), path
             assert value.dtype == object or sorted(value.tolist()) == list(range(N_ITEMS)), path
         else:
             assert isinstance(value, (*PLAIN, dict, tuple, PrivacyGuarantee)), path
@@ -478,6 +488,10 @@ def test_only_what_may_be_published_survives_a_fit(estimator, names):
         {"optimal_gap_": np.random.default_rng(0)},
         {"optimal_gap_": Profile.from_rankings(X).net_wins},
         {"ranks_": Profile.from_rankings(X).net_wins},
+        {"margins_": Profile.from_rankings(X).margins},
+        {"margins_": Profile.from_rankings(X).margins / N_VOTERS},
+        {"margins_": Profile.from_rankings(X).positions.table},
+        {"histogram_": np.bincount(permutation_index(X.T), minlength=120)},
         {"ranks_": np.arange(2 * N_ITEMS)[:N_ITEMS]},
         {"consensus_": np.array([[0]] * N_ITEMS, dtype=object)},
     ],

@@ -1,6 +1,9 @@
 """Aggregators for a trusted curator that publish noisy statistics."""
 
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..base import RankAggregator
@@ -166,6 +169,9 @@ class DPPairwise(_PublishedOnce):
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -189,6 +195,8 @@ class DPPairwise(_PublishedOnce):
     >>> DPPairwise(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
+
+    margins_: NDArray[Any]
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, AllMargins(), self.neighboring)
@@ -224,6 +232,9 @@ class DPHistogram(_PublishedOnce):
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
+    histogram_ : ndarray of int64, shape (n_items!,)
+        Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
+        positions. Not there beyond 10 items, where no histogram is drawn.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -257,6 +268,8 @@ class DPHistogram(_PublishedOnce):
     >>> DPHistogram(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
+
+    histogram_: NDArray[np.int64]
 
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)

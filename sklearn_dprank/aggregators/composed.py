@@ -1,5 +1,10 @@
 """Aggregator: any channel with any rule, for what has no name of its own."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from .._types import RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Channel, Exact
@@ -44,6 +49,12 @@ class Aggregator(RankAggregator):
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+    histogram_ : ndarray of int64, shape (n_items!,)
+        Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
+        positions. Not there beyond 10 items, where no histogram is drawn.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -65,6 +76,8 @@ class Aggregator(RankAggregator):
     """
 
     optimal_gap_: float
+    margins_: NDArray[Any]
+    histogram_: NDArray[np.int64]
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float

@@ -1,6 +1,8 @@
 """Aggregators that trust nobody and hear from each voter once."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from .._types import Amount, Calibration, RandomState, RuleName
 from ..base import RankAggregator
@@ -61,6 +63,9 @@ class LDPPairwise(RankAggregator):
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -95,6 +100,7 @@ class LDPPairwise(RankAggregator):
     optimal_gap_: float
     reports_accepted_: int
     reports_refused_: dict[str, int]
+    margins_: NDArray[Any]
 
     parameter_checks: dict = {
         **EPSILON,
@@ -159,6 +165,9 @@ class LDPKwikSort(RankAggregator):
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -191,6 +200,7 @@ class LDPKwikSort(RankAggregator):
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
+    margins_: NDArray[Any]
 
     parameter_checks: dict = {
         **EPSILON,

@@ -1,6 +1,8 @@
 """Aggregators that trust a shuffler."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from .._types import Amount, RandomState, RuleName
 from ..base import RankAggregator
@@ -18,6 +20,7 @@ class _Shuffled(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
+    margins_: NDArray[Any]
 
 
 class ShufflePairwise(_Shuffled):
@@ -61,6 +64,9 @@ class ShufflePairwise(_Shuffled):
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -160,6 +166,9 @@ class ShuffleHierarchical(_Shuffled):
         How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
+    margins_ : ndarray, shape (n_items, n_items)
+        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
+        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -19,7 +19,7 @@ from ..privacy.ledger import BudgetExhausted
 from ..profile import Profile
 from ..queries import Ask, Tallies
 from ..randomizers.base import drafted
-from ..randomizers.budgets import as_double, as_text, both_ways
+from ..randomizers.budgets import as_text, both_ways, stated_epsilon
 from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.response import PairFlips, counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
@@ -90,7 +90,7 @@ class Interactive(BaseEstimator):
         fields = {"answers": int(terms.answers), "flips": flips, "flip_grid": FLIP_GRID}
         protocol = drafted("rr-interactive", n_items if items is None else items, stated, fields)
         how = terms.how.format(randomizer.called)
-        guarantee = PrivacyGuarantee(as_double(protocol, voters_half), 0.0, "local", "replace", how)
+        guarantee = PrivacyGuarantee(stated_epsilon(protocol, voters_half), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if terms.reserve else {})}
         opening = partial(_InteractivePoll, terms, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
@@ -120,9 +120,9 @@ class _InteractivePoll:
 
     def __init__(self, terms, kinds, protocol, n_voters, voters):
         self._terms, self._kinds, self._protocol = terms, kinds, protocol
-        self._ballots = ballots_of(voters) if isinstance(voters, Profile) else None
-        self._messenger = None if isinstance(voters, Profile) else voters
-        self._n_voters = voters.n_voters if isinstance(voters, Profile) else n_voters
+        self._n_voters, self._messenger, self._ballots = n_voters, voters, None
+        if isinstance(voters, Profile):
+            self._n_voters, self._messenger, self._ballots = voters.n_voters, None, ballots_of(voters)
 
     def __call__(self, bits):
         if self._ballots is None:

@@ -15,7 +15,7 @@ from ..profile import Profile
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer
 from ..randomizers.base import Heard, joined, simulated
-from ..randomizers.budgets import as_double
+from ..randomizers.budgets import stated_epsilon
 from ..randomizers.choice import check_randomizer, resolve_randomizer
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
@@ -92,7 +92,7 @@ class Local(BaseEstimator):
         half, named = randomizer.half, n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), half) for value in grid}
         guarantee = PrivacyGuarantee(
-            max(as_double(protocol, half) for protocol in protocols.values()),
+            max(stated_epsilon(protocol, half) for protocol in protocols.values()),
             0.0,
             "local",
             "replace",

@@ -13,7 +13,7 @@ from ..privacy.bits import Bits
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
-from ..queries import Ask, Publication, Query
+from ..queries import AllMargins, Ask, Publication, Query
 from ..rankings import Positions
 
 #: What devices that run here need of a Profile.
@@ -74,13 +74,13 @@ class PublishedSession(Session):
     publication : Publication
         What everything is derived from.
     published : dict
-        What the channel publishes besides.
+        What the channel publishes besides; the margins are added where they follow.
     """
 
     def __init__(self, n_items: int, coins: BitSource, publication: Publication, published: dict[str, Any]) -> None:
         super().__init__(n_items, coins)
         self._publication = publication
-        self.published = published
+        self.published = published | publication.named([AllMargins()])
 
     def answer(self, query: Query) -> Any:
         return self._publication.derive(query)

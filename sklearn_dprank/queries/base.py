@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from numpy.typing import NDArray
 
 from .._types import Neighboring
+from ..checks import RELATIONS
 
 
 class Sensitivity(NamedTuple):
@@ -63,6 +64,8 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    published_as : str or None
+        The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -70,6 +73,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    published_as: ClassVar[str | None] = None
 
     @property
     def steps(self) -> tuple["Query", ...]:
@@ -200,4 +204,4 @@ def n_pairs(n_items: int) -> int:
 
 def moves(neighboring):
     """How many of one voter's contributions a neighbour can change, where any opposite pair is allowed."""
-    return 2 if neighboring == "replace" else 1
+    return RELATIONS[neighboring]

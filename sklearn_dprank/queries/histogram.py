@@ -35,6 +35,7 @@ class Histogram(Query):
     unseen_last: bool = False  # type: ignore[misc]  # a trait of other queries, a choice here
     largest: ClassVar[int] = 10
     needs = "positions"
+    published_as = "histogram"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:

@@ -1,5 +1,6 @@
 """One published answer, and everything that follows from it for free."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from .base import Query
@@ -41,3 +42,7 @@ class Publication:
                 raise LookupError(f"{query} does not follow from {self._query}.")
             self._answers[query] = query.step(step, self.derive(step))
         return self._answers[query]
+
+    def named(self, queries: Iterable[Query]) -> dict[str, Any]:
+        """Return the answers to those of some queries that follow, by the name under which they are published."""
+        return {str(q.published_as): self.derive(q) for q in queries if q.published_as and q.follows_from(self._query)}

@@ -67,7 +67,7 @@ def cost_as_text(spent):
         return str(+spent).lower()
 
 
-def as_double(protocol, half):
+def stated_epsilon(protocol, half):
     """Return the epsilon that a protocol states, as a double that is not below what its numbers spend.
 
     Parameters

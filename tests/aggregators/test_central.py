@@ -77,6 +77,8 @@ def test_everything_is_paid_for_and_nothing_more(estimator, neighboring):
             "privacy_",
             "n_features_in_",
             "optimal_gap_",
+            "margins_",
+            "histogram_",
         }
 
 

@@ -71,7 +71,9 @@ def test_what_fit_and_field_count_has_one_law(estimator):
     plan = estimator.plan_for(Shape(4))[1]
     lines = reports_of(estimator, X, seed=1)
     opened = [plan.open(voters)(Bits.from_random_state(2)) for voters in (Profile.from_rankings(X), iter(lines))]
-    assert [session.published for session in opened] == [{"reports_accepted": size, "reports_refused": {}}] * 2
+    for session in opened:
+        published = {name: said for name, said in session.published.items() if name != "margins"}
+        assert published == {"reports_accepted": size, "reports_refused": {}}
     randomizer = estimator._compose()[0].randomizer
     if randomizer.releases == PairTallies():
         tallies = [session.answer(PairTallies())[0] for session in opened]

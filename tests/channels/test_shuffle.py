@@ -22,7 +22,7 @@ from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
 from sklearn_dprank.profile import Profile, Shape
-from sklearn_dprank.queries import Ask, KemenyUtility, PairTallies
+from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
 
@@ -365,6 +365,8 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
             tally.flip == pytest.approx(flip_probability(2.0 / n_queries), rel=1e-14)
             and tally.wins.sum() == size * n_queries
         )
+        margins = opened.published.pop("margins")
+        np.testing.assert_array_equal(margins, opened.answer(AllMargins()))
         assert opened.published == {"reports_accepted": size * n_queries, "reports_refused": {}, "local_epsilon": 2.0}
         seen.append(np.repeat(np.arange(16), tally.wins.ravel()).tolist())
     assert same_law(*seen) > 1e-3

@@ -25,10 +25,10 @@ The proof needs pure candidates: with delta > 0, an event of probability delta i
 probability about E[K] delta among all, and the statements differ.
 """
 
-import math
 from fractions import Fraction
 
 from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.rounding import rounded_up
 
 _RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
 
@@ -59,7 +59,7 @@ def guarantee_of_the_best(guarantees, score_epsilon, eta):
     dearest = max(g.epsilon for g in guarantees)
     exact = (2 + Fraction(eta)) * (Fraction(float(dearest)) + Fraction(score_epsilon))
     return PrivacyGuarantee(
-        epsilon=_rounded_up(exact),
+        epsilon=rounded_up(exact),
         delta=0.0,
         trust="central",
         neighboring=relations[0],
@@ -68,9 +68,3 @@ def guarantee_of_the_best(guarantees, score_epsilon, eta):
         arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
         caveats=(_RUNNING_TIME, *dict.fromkeys(c for g in guarantees for c in g.caveats)),
     )
-
-
-def _rounded_up(exact):
-    """Return the smallest double that is not below a fraction (but for one unit in the last place)."""
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
