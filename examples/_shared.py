@@ -7,6 +7,7 @@ Votes, measuring, drawing, and saying what held. Nothing here is private.
 
 import argparse
 import os
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -223,21 +224,21 @@ def finish(figure, title, name, folder=None):
 
 # Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.
 
-_VERDICTS = {}
+_FOUND = []
 
 
 def claim(text, holds, evidence=""):
     """Print a claim and in how many of the measured settings it held; `summary` remembers it."""
     holds = np.atleast_1d(holds).astype(bool)
     words = "held" if holds.all() else "did not hold" if not holds.any() else "held in part"
-    _VERDICTS[text] = words
-    settings = f" ({np.count_nonzero(holds)} of {holds.size})" if holds.size > 1 else ""
+    settings = f", {np.count_nonzero(holds)} of {holds.size}" if holds.size > 1 else ""
+    _FOUND.append((text, words + settings))
     print(f"* {text}\n  {words}{settings}{': ' + evidence if evidence else ''}")
 
 
-def summary():
-    """Print the claims, sorted by what became of them, and forget them: a gallery runs examples in one process."""
-    for words in ("held", "held in part", "did not hold"):
-        if texts := [text for text, verdict in _VERDICTS.items() if verdict == words]:
-            print(f"What {words}:", *texts, sep="\n  - ")
-    _VERDICTS.clear()
+def summary(width=76):
+    """Print one table of all claims and what was found, and forget them: a gallery runs examples in one process."""
+    for text, found in [("What is claimed", "What was found"), ("-" * width, "-" * 24), *_FOUND]:
+        first, *more = textwrap.wrap(text, width)
+        print(f"{first:{width}}  {found}", *more, sep="\n")
+    _FOUND.clear()
