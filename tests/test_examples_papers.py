@@ -1,10 +1,7 @@
 """The reproductions of the local papers measure what they say: small settings, known answers, pictures."""
 
-import importlib.util
 import math
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,45 +13,14 @@ from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import SortByScore
 
 pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.usefixtures("closed_pictures")
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 SMALL = {"crowds": 2, "repeats": 3}
 
 
-@pytest.fixture(scope="module")
-def example():
-    """Return a loader of example modules, what they share importable, pictures not shown, no real data."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MPLBACKEND", "agg")
-        patch.delenv("SKLEARN_DPRANK_DATA", raising=False)
-        patch.syspath_prepend(str(EXAMPLES))
-
-        def load(name):
-            if name.startswith("_"):
-                return importlib.import_module(name)
-            spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-
-        yield load
-        sys.modules.pop("_shared", None)
-
-
-@pytest.fixture(autouse=True)
-def closed_pictures():
-    yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
-
-
 def mean(scores):
     return np.asarray(scores).mean(axis=-1)
-
-
-def is_picture(path):
-    return path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_votes_are_read_or_replaced_and_it_is_said(example, tmp_path, monkeypatch, capsys):
@@ -207,7 +173,7 @@ def test_curves_draw_means_and_label_what_was_measured(example):
     assert (ax.get_title(), ax.get_xlabel()) == ("title", "x")
 
 
-def test_yan_queries(example, tmp_path):
+def test_yan_queries(example, tmp_path, is_picture):
     yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
     assert yan.query_counts(4) == [1, 2, 3, 4, 5, 6] and yan.query_counts(15) == [1, 2, 3, 4, 5, 16, 105]
@@ -220,7 +186,7 @@ def test_yan_queries(example, tmp_path):
     assert is_picture(tmp_path / "yan_figure_4.png")
 
 
-def test_yan_epsilon_voters_and_time(example, tmp_path):
+def test_yan_epsilon_voters_and_time(example, tmp_path, is_picture):
     yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
     result = yan.sweep_epsilon(votes, (0.1, 5.0), 6)
@@ -251,7 +217,7 @@ def test_yan_theorems(example):
     assert yan.wrong_pairs(100, 10, 0.25, "rr", 3)[0].mean() > 5  # few voters: many pairs wrong
 
 
-def test_song_accounting(example, tmp_path):
+def test_song_accounting(example, tmp_path, is_picture):
     song = example("plot_song_2022")
     local, message = song.claimed_local_epsilon(1.0, 4)
     assert local == pytest.approx(1 + math.log(16)) and "false" in message
@@ -266,7 +232,7 @@ def test_song_accounting(example, tmp_path):
     assert is_picture(tmp_path / "song_accounting.png")
 
 
-def test_song_figures(example, tmp_path, monkeypatch):
+def test_song_figures(example, tmp_path, monkeypatch, is_picture):
     song, data = example("plot_song_2022"), example("_shared")
     votes = data.mallows(500, 4, 0.5)
     monkeypatch.setattr(song, "N_VOTERS", 200)
@@ -302,7 +268,7 @@ def test_song_measures_each_crowd_on_itself(example):
     )
 
 
-def test_alabi_answers(example, tmp_path):
+def test_alabi_answers(example, tmp_path, is_picture):
     alabi, data = example("plot_alabi_2022"), example("_shared")
     few, many = (alabi.share_errors(data.mallows(n, 10, 0.1), repeats=6) for n in (500, 8000))
     djw, everything, one = alabi.DEVICES
@@ -316,7 +282,7 @@ def test_alabi_answers(example, tmp_path):
     assert is_picture(tmp_path / "shares.png")
 
 
-def test_alabi_rankings(example, tmp_path):
+def test_alabi_rankings(example, tmp_path, is_picture):
     alabi, data = example("plot_alabi_2022"), example("_shared")
     votes = data.mallows(2000, 8, 0.25)
     found = alabi.sweep(lambda epsilon: alabi.excesses(votes, epsilon, 5), (0.5, 4.0))
@@ -343,7 +309,7 @@ def test_epsilon_saved(example):
     assert beyond.saved(epsilons, baseline / 1e4, baseline) == 1 / 16
 
 
-def test_beyond_local(example, tmp_path, capsys):
+def test_beyond_local(example, tmp_path, capsys, is_picture):
     beyond, data = example("plot_beyond_local"), example("_shared")
     votes = data.mallows(1000, 8, 0.25)
     local = beyond.excesses(beyond.local, votes, (0.5, 2.0), 6)

@@ -1,0 +1,41 @@
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def example():
+    """Return a loader of example modules, what they share importable, pictures not shown, no real data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "agg")
+        patch.delenv("SKLEARN_DPRANK_DATA", raising=False)
+        patch.syspath_prepend(str(EXAMPLES))
+
+        def load(name):
+            if name.startswith("_"):
+                return importlib.import_module(name)
+            spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+        yield load
+        sys.modules.pop("_shared", None)
+
+
+@pytest.fixture
+def closed_pictures():
+    """Close the pictures that a test drew."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def is_picture():
+    """Return a check that a file is a PNG picture."""
+    return lambda path: path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
