@@ -28,7 +28,6 @@ from _shared import (
     curves,
     excess,
     finish,
-    ldp,
     mallows,
     not_above,
     panels,
@@ -40,7 +39,8 @@ from _shared import (
     trials,
 )
 
-from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
+from sklearn_dprank import Aggregator, LDPGroupKwikSort, LDPPairwise
+from sklearn_dprank.channels import Local
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
@@ -77,7 +77,7 @@ def share_errors(votes, epsilon=1.0, repeats=TRIALS):
     """Return {device: errors of shape (n_trials,)}."""
     n_items = votes.ballots.shape[1]
     return {
-        name: trials(ldp(epsilon, device(n_items), SortByScore()), votes, repeats, share_error)
+        name: trials(Aggregator(Local(epsilon, device(n_items)), SortByScore()), votes, repeats, share_error)
         for name, device in DEVICES.items()
     }
 
@@ -170,7 +170,7 @@ def excesses(votes, epsilon=1.0, repeats=TRIALS):
     found = {
         name: pairs * excess(mechanism(epsilon), profile, optimum, repeats) for name, mechanism in MECHANISMS.items()
     }
-    answers = trials(ldp(epsilon, HypercubeSampling(), SortByScore()), profile, repeats, share_error)
+    answers = trials(LDPPairwise(epsilon, randomizer="djw"), profile, repeats, share_error)
     bound = reduction_error(1, profile.n_items, answers.mean())
     coin = pairs * (0.5 - average_kendall_tau(optimum, profile))
     return {**found, BOUND: np.full(repeats, bound), COIN: np.full(repeats, coin)}

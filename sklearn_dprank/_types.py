@@ -22,7 +22,17 @@ GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]
 NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential"]
 PairNoise: TypeAlias = Literal["rr", "laplace"]
-RuleName: TypeAlias = Literal["borda", "kemeny", "kwiksort", "hierarchical", "bradley_terry"]
+RuleName: TypeAlias = Literal[
+    "borda",
+    "plurality",
+    "veto",
+    "instant_runoff",
+    "kemeny",
+    "kwiksort",
+    "hierarchical",
+    "bradley_terry",
+    "markov_chain",
+]
 #: One score a position, best first; no plain array-like, which text would be too.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]
 

@@ -160,6 +160,49 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
     return order_to_positions(found.order)
 
 
+def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
+    """Return the share of item pairs whose estimated margin is against a strict majority, before any rule orders them.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        Positive where the row's item is estimated to beat the column's, in any unit: an aggregator's ``margins_``.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    float
+        Between 0 and 1. Only opposite signs count, as in the paper: a pair without a majority is no error, and neither
+        is one that is estimated to be even, say because nobody was asked about it.
+
+    Raises
+    ------
+    ValueError
+        If there is not one margin for each pair, or the two of a pair have not opposite signs.
+
+    References
+    ----------
+    Yan et al. (2020), equation 4.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import margin_error_rate
+    >>> margin_error_rate([[0, -5, 2], [5, 0, 0], [-2, 0, 0]], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
+    0.333...
+    """
+    profile = as_profile(X)
+    shape = (profile.n_items, profile.n_items)
+    try:
+        signs = np.sign(np.asarray(margins, dtype=float))
+    except (TypeError, ValueError):
+        raise ValueError("margins must hold numbers: by how much each item beats each other one.") from None
+    if signs.shape != shape or not np.array_equal(signs, -signs.T):
+        raise ValueError(f"margins must be a matrix of shape {shape} with margins[i, j] = -margins[j, i], as margins_.")
+    wrong = np.count_nonzero(np.triu(signs * profile.margins < 0))
+    return float(wrong / n_pairs(profile.n_items))
+
+
 def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     """Return the share of item pairs that a ranking orders against a strict majority.
 
@@ -177,7 +220,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
     References
     ----------
-    Yan et al. (2020), equation 4; there for an estimated profile, here for the order that a ranking implies.
+    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
+    ranking implies.
 
     Examples
     --------
@@ -189,6 +233,42 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     places = _as_positions(positions, profile.n_items)
     wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
     return float(wrong / n_pairs(profile.n_items))
+
+
+def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
+    """Tell whether two rankings order any pair of items differently.
+
+    Its mean over fits is the error rate of a private rule: how often noise changes the ranking.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_items,)
+        Positions; smaller is better. Pairs that only one of them ties are ordered differently.
+
+    Returns
+    -------
+    float
+        1.0 if some pair is, else 0.0.
+
+    Raises
+    ------
+    ValueError
+        If the rankings are not of the same items, or hold something else than numbers.
+
+    References
+    ----------
+    Shang et al. (2014), Definition 3.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import ranking_changed
+    >>> ranking_changed([0, 1, 2], [0, 2, 1]), ranking_changed([0, 1, 2], [1, 2, 3])
+    (1.0, 0.0)
+    """
+    first = _as_positions(a, np.size(a), "a")
+    second = _as_positions(b, len(first), "b")
+    first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))
+    return float(not np.array_equal(first, second))
 
 
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:

@@ -47,9 +47,11 @@ LARGE = {
     "pairwise Kemeny": DPPairwise(epsilon=3.0),
     "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
     "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise Markov chain": DPPairwise(epsilon=3.0, rule="markov_chain"),
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
+    "histogram Borda, published": DPHistogram(epsilon=2.0, calibration="published"),
     "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
 }
 # Other ways to draw one law: that it is the audited one is all there is to show.
@@ -65,6 +67,7 @@ GAUSSIAN = {
 SLOW_GAUSSIAN = {
     "KwikSort, Kemeny after 1": (DPKwikSort(noise="gaussian", delta=1e-2, max_queries=1), 2),
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
+    "histogram Borda, published": (DPHistogram(3.0, 1e-2, "gaussian", calibration="published"), 4),
 }
 CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]

@@ -89,8 +89,8 @@ QUERIES = [
     scores("half the l2 of positional scores", "l2_squared = squares + 2", "l2_squared = squares // 2 + 2"),
     scores(
         "half the noise of all cells",
-        "l2_squared * spread\n",
-        "l2_squared * spread / 2\n",
+        "l2_squared * self._spread(n_items)\n",
+        "l2_squared * self._spread(n_items) / 2\n",
         "tests/queries/test_scores_by_histogram.py::test_noise_sorts_like_noise_on_every_cell",
     ),
     utilities(
@@ -116,9 +116,27 @@ MECHANISMS = [
     ),
     additive(
         "many Gaussian answers for the price of one",
-        "float(sensitivity.l2_squared * times)",
-        "float(sensitivity.l2_squared)",
+        "float(epsilon), delta, _root(sensitivity.l2_squared * times)",
+        "float(epsilon), delta, _root(sensitivity.l2_squared)",
         "tests/mechanisms/test_additive.py::test_gaussian_scale_covers_every_neighbour",
+    ),
+    additive(
+        "published Laplace noise states what was asked for",
+        "Fraction(epsilon) * Fraction(sensitivity.l1, l1)",
+        "Fraction(epsilon)",
+        "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
+    ),
+    additive(
+        "published Gaussian noise is stated for added ballots only",
+        "gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))",
+        "gaussian_epsilon(delta, sigma)",
+        "tests/audit/test_released_histogram.py::test_released_counts_keep_what_is_stated",
+    ),
+    additive(
+        "published Gaussian noise is half of what is stated",
+        "Published(GaussianNoise(sigma)",
+        "Published(GaussianNoise(sigma / 2)",
+        "tests/audit/test_released_histogram.py::test_released_counts_keep_what_is_stated",
     ),
     additive(
         "many K-norm answers for the price of one",
@@ -352,7 +370,7 @@ MONEY = [
     ),
     central(
         "a published scale states what was asked for",
-        "budget * Fraction(sensitivity.l1, covered.l1) / times",
+        "printed.epsilon / times",
         "budget / times",
         "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
     ),
@@ -567,6 +585,12 @@ FIELD = [
         "if not randomizer.spends_all or flips_cost(flip, times) > both_ways(allowed):",
         "if not randomizer.spends_all:",
         "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
+    ),
+    faults("channels/truthful.py")(
+        "a truthful answer is flipped now and then",
+        '"flip": [0, FLIP_GRID]',
+        '"flip": [FLIP_GRID >> 6, FLIP_GRID]',
+        "tests/channels/test_truthful.py::test_every_pair_of_strict_rankings_is_exact",
     ),
     faults("channels/plan.py")(
         "a plan for fewer items serves",
@@ -855,6 +879,12 @@ BOUNDARIES = [
         "session.coins.permutation(session.n_items).tolist()",
         "list(range(session.n_items))",
         "tests/rules/test_kwiksort.py::test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up",
+    ),
+    faults("rules/markov_chain.py")(
+        "columns decide between equal chances",
+        "priority = session.tie_break()",
+        "priority = np.arange(session.n_items)",
+        "tests/rules/test_markov_chain.py::test_coins_break_ties_on_private_channels",
     ),
 ]
 

@@ -41,13 +41,21 @@ VARIANTS = {
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
     "DPBorda": [{"noise": "gaussian", "delta": 1e-6}, {"noise": "knorm"}, {"neighboring": "replace"}],
-    "DPHistogram": [{"noise": "gaussian", "delta": 1e-6}, {"rule": "kemeny"}],
+    "DPHistogram": [
+        {"noise": "gaussian", "delta": 1e-6},
+        {"rule": "kemeny"},
+        {"noise": "gaussian", "delta": 1e-6, "calibration": "published"},
+    ],
     "DPKwikSort": [
         {"on_exhausted": "coin"},
         {"on_exhausted": "kemeny", "max_queries": 1},
         {"strategy": "binary_insertion", "noise": "gaussian", "delta": 1e-6},
     ],
-    "DPPairwise": [{"rule": "borda"}, {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6}],
+    "DPPairwise": [
+        {"rule": "borda"},
+        {"rule": "markov_chain"},
+        {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
+    ],
     "DPKemenySampler": [{"sampler": "insertion"}],
     "DPPrudentOrder": [{"window": 2}],
     "LDPPairwise": [{"rule": "hierarchical"}, {"rule": "kwiksort"}, {"randomizer": "djw"}],

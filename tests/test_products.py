@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle
+from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Truthful
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
@@ -22,18 +22,23 @@ from sklearn_dprank.rules import (
     Choose,
     ChooseNearAnchor,
     HierarchicalRule,
+    InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     SortByScore,
 )
 
 CHANNELS = {
     "exact": Exact(),
+    "truthful": Truthful(2),
     "laplace": Central(),
     "gaussian": Central(delta=1e-6, noise="gaussian"),
     "knorm": Central(noise="knorm"),
     "exponential": Central(noise="exponential"),
     "published": Central(calibration="published"),
+    "published, gaussian": Central(delta=1e-6, noise="gaussian", calibration="published"),
+    "published, knorm": Central(noise="knorm", calibration="published"),
     "margins released": Central(release=AllMargins()),
     "net wins released": Central(noise="knorm", release=NetWins()),
     "histogram released": Central(release=Histogram()),
@@ -49,12 +54,14 @@ CHANNELS = {
 RULES = {
     "borda": SortByScore(),
     "plurality": SortByScore("plurality"),
+    "instant runoff": InstantRunoffRule(),
     "kwiksort": KwikSortRule(),
     "p-sort": KwikSortRule(3, "coin"),
     "dp-kwiksort": KwikSortRule(3, "kemeny"),
     "binary insertion": KwikSortRule(strategy="binary_insertion"),
     "kemeny": KemenyRule(),
     "hierarchical": HierarchicalRule(),
+    "markov chain": MarkovChainRule(),
     "bradley-terry": BradleyTerryRule(),
     "adaptive": AdaptiveBradleyTerryRule(),
     "choose kemeny": Choose(KemenyUtility()),
@@ -62,19 +69,22 @@ RULES = {
     "choose near anchor": ChooseNearAnchor(2),
 }
 # Which rules each channel serves; everything else is refused.
-PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical"}
-NOISY = PAIRWISE | {"plurality", "bradley-terry", "adaptive"}
+PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
+NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive"}
 DRAWN = {"choose kemeny", "choose prudent"}
 FITS = {
     "exact": NOISY,
+    "truthful": PAIRWISE | {"bradley-terry"},
     "laplace": NOISY | DRAWN | {"choose near anchor"},
     "gaussian": NOISY,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
-    "published": {"borda", "kwiksort", "p-sort", "binary insertion"},
+    "published": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion"},
+    "published, gaussian": {"instant runoff"},
+    "published, knorm": set(),
     "margins released": PAIRWISE,
     "net wins released": {"borda"},
-    "histogram released": PAIRWISE | {"plurality"},
+    "histogram released": PAIRWISE | {"plurality", "instant runoff"},
     "one pair": PAIRWISE | {"bradley-terry"},
     "three pairs": PAIRWISE | {"bradley-terry"},
     "margin vector": PAIRWISE,
@@ -127,7 +137,7 @@ def test_fits_or_says_why_not(channel, rule):
         estimator.fit(X)
         assert sorted(estimator.ranks_) == list(range(M))
         np.testing.assert_array_equal(estimator.ranks_[estimator.consensus_], np.arange(M))
-        assert estimator.privacy_.certified == (channel == "exact" and estimator.privacy_.certified)
+        assert not estimator.privacy_.certified  # it has a seed
         return
     with pytest.raises(ValueError) as error:
         estimator.fit(X)
@@ -311,7 +321,7 @@ def test_fit_simulates_what_clients_send(n_queries):
     [
         (c, r)
         for c in ("laplace", "margins released", "one pair")
-        for r in ("borda", "kwiksort", "kemeny", "hierarchical")
+        for r in ("borda", "kwiksort", "kemeny", "hierarchical", "markov chain")
     ]
     + [("knorm", "borda"), ("gaussian", "p-sort"), ("gaussian", "dp-kwiksort"), ("laplace", "choose prudent")]
     + [("histogram released", "borda"), ("one pair", "bradley-terry"), ("laplace", "choose kemeny")],

@@ -17,10 +17,23 @@ from numpy.typing import NDArray
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
-from sklearn_dprank.datasets import fetch_preflib, load_hay_figure1, make_mallows, make_plackett_luce, read_preflib
+from sklearn_dprank.datasets import (
+    fetch_preflib,
+    load_hay_figure1,
+    make_mallows,
+    make_plackett_luce,
+    make_uniform_profile,
+    read_preflib,
+)
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Gaussian, Laplace, Mechanism
-from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kendall_tau_distance, pairwise_error_rate
+from sklearn_dprank.metrics import (
+    average_kendall_tau,
+    excess_kendall_tau,
+    kendall_tau_distance,
+    pairwise_error_rate,
+    ranking_changed,
+)
 from sklearn_dprank.model_selection import (
     GridSearchCV,
     PrivateKendallTau,
@@ -71,6 +84,7 @@ def accepted_parts() -> None:
         assert_type(Aggregator(channel, rule=SortByScore(scores=[3, 1, 0])).fit(BALLOTS), Aggregator)
     released = Central(epsilon=2.0, delta=1e-6, noise=Gaussian(), release=AllMargins())
     assert_type(Aggregator(released, rule="hierarchical").fit(BALLOTS).privacy_, PrivacyGuarantee)
+    assert_type(Aggregator(released, rule="markov_chain").fit(BALLOTS).privacy_, PrivacyGuarantee)
 
 
 def accepted_field() -> None:
@@ -102,6 +116,7 @@ def accepted_questions() -> None:
 def accepted_ballots() -> None:
     X = assert_type(make_mallows(50, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0), NDArray[np.int64])
     assert_type(make_plackett_luce(50, 4, weights=(1, 4, 2, 2)), NDArray[np.int64])
+    assert_type(make_uniform_profile(50, 4, random_state=0), NDArray[np.int64])
     profile = assert_type(Profile.from_chunks([X, X], keep="positions"), Profile)
     assert_type(profile + profile, Profile)
     assert_type(profile.pairwise_counts, NDArray[np.int64])
@@ -115,6 +130,7 @@ def accepted_ballots() -> None:
     assert_type(average_kendall_tau(X[0], profile), float)
     assert_type(excess_kendall_tau(X[0], X, optimum=X[1], normalize=False), float)
     assert_type(pairwise_error_rate((0, 1, 2, 3), X), float)
+    assert_type(ranking_changed(X[0], (0, 1, 2, 3)), float)
 
 
 def accepted_search() -> None:

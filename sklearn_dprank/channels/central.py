@@ -144,10 +144,13 @@ class Central(BaseEstimator):
             refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")
         if remedy := mechanism.refusal(query, n_items):
             refuse(self, query, remedy)
-        covered = self._published(query, n_items, sensitivity) if self.calibration == "published" else sensitivity
         delta = float(exact(self.delta) * Fraction(ask.share))
-        calibrated = mechanism.calibrated(query, covered, n_items, budget, delta, times)
-        return _Price(query, sensitivity, calibrated, times, budget * Fraction(sensitivity.l1, covered.l1) / times)
+        asked = query, sensitivity, n_items, budget, delta, times
+        if self.calibration == "exact":
+            return _Price(query, sensitivity, mechanism.calibrated(*asked), times, budget / times)
+        if (printed := mechanism.published(*asked)) is None:
+            refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
+        return _Price(query, sensitivity, printed.mechanism, times, printed.epsilon / times)
 
     def _guarantee(self, loss, epsilon, prices):
         used = [price.mechanism for price in prices.values()]
@@ -159,12 +162,6 @@ class Central(BaseEstimator):
             how=", then ".join(f"{p.mechanism.how} on {p.times} x {type(p.query).__name__}" for p in prices.values()),
             arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
         )
-
-    def _published(self, query, n_items, sensitivity):
-        l1 = query.published_l1(n_items)
-        if l1 is None or not self._mechanism().has_published_scale:
-            refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
-        return sensitivity._replace(l1=l1)
 
     def _mechanism(self):
         return MECHANISMS[self.noise] if isinstance(self.noise, str) else self.noise

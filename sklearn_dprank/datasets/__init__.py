@@ -5,5 +5,13 @@ from ._fetch import fetch_preflib
 from ._mallows import make_mallows
 from ._plackett_luce import make_plackett_luce
 from ._preflib import read_preflib
+from ._uniform_profile import make_uniform_profile
 
-__all__ = ["fetch_preflib", "load_hay_figure1", "make_mallows", "make_plackett_luce", "read_preflib"]
+__all__ = [
+    "fetch_preflib",
+    "load_hay_figure1",
+    "make_mallows",
+    "make_plackett_luce",
+    "make_uniform_profile",
+    "read_preflib",
+]

@@ -1,7 +1,7 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
 from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise
-from .base import Calibrated, Mechanism, Sampler
+from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
 
 #: Mechanisms by the names that ``noise=`` knows.
@@ -24,5 +24,6 @@ __all__ = [
     "Laplace",
     "LaplaceNoise",
     "Mechanism",
+    "Published",
     "Sampler",
 ]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
-from ..privacy.calibration import gaussian_sigma
+from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.draws import BitSource
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
 from ..queries import Query, Sensitivity
-from .base import Sampler
+from .base import Published, Sampler
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
@@ -112,7 +112,6 @@ class Laplace(BaseEstimator):
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
-    has_published_scale = True
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Refuse nothing."""
@@ -143,6 +142,22 @@ class Laplace(BaseEstimator):
             )
         return LaplaceNoise(round_down(rate) if rate > _SMALL else round_down(rate, _LIMIT))
 
+    def published(
+        self,
+        query: Query,
+        sensitivity: Sensitivity,
+        n_items: int,
+        epsilon: Fraction,
+        delta: float,
+        times: int = 1,
+    ) -> Published | None:
+        """Return the noise of the printed l1: it spends the more, the further a ballot really moves the answer."""
+        l1 = query.published_l1(n_items)
+        if l1 is None:
+            return None
+        noise = self.calibrated(query, sensitivity._replace(l1=l1), n_items, epsilon, delta, times)
+        return Published(noise, Fraction(epsilon) * Fraction(sensitivity.l1, l1))
+
 
 class Gaussian(BaseEstimator):
     """Rounded Gaussian noise, by the sum of squared changes.
@@ -153,7 +168,6 @@ class Gaussian(BaseEstimator):
     answers_with: Literal["vector", "order"] = "vector"
     pure = False
     adds_up = True
-    has_published_scale = False
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Refuse nothing."""
@@ -163,9 +177,19 @@ class Gaussian(BaseEstimator):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
     ) -> GaussianNoise:
         """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
-        # Up by one ulp twice: the square root and the fraction's conversion each round.
-        l2 = math.nextafter(math.sqrt(math.nextafter(float(sensitivity.l2_squared * times), math.inf)), math.inf)
-        return GaussianNoise(gaussian_sigma(float(epsilon), delta, l2))
+        return GaussianNoise(gaussian_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
+
+    def published(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+    ) -> Published | None:
+        """Return the noise of the printed sigma, and the smallest epsilon that it keeps at this delta."""
+        printed = query.published_gaussian(n_items)
+        if printed is None:
+            return None
+        sigma = classical_gaussian_sigma(float(epsilon), delta, _root(printed[0] * times), printed[1])
+        spent = gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))
+        # An epsilon of millions, told from half a square that is as large, is off by some 2**-52 of itself.
+        return Published(GaussianNoise(sigma), Fraction(spent) * (1 + Fraction(1, 2**48)))
 
 
 class KNorm(BaseEstimator):
@@ -174,7 +198,6 @@ class KNorm(BaseEstimator):
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
-    has_published_scale = False
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Refuse what has no gauge."""
@@ -187,3 +210,12 @@ class KNorm(BaseEstimator):
     ) -> KNormNoise:
         """Return the noise: answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused
+
+    def published(self, *asked: Any) -> None:
+        """Return None: no paper prints a scale."""
+
+
+def _root(l2_squared):
+    """Return a square root that is not below the exact one."""
+    # Up by one ulp twice: the square root and the fraction's conversion each round.
+    return math.nextafter(math.sqrt(math.nextafter(float(l2_squared), math.inf)), math.inf)

@@ -1,7 +1,7 @@
 """What a curator's mechanism is: before it is calibrated, calibrated, and about to draw one answer."""
 
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -37,6 +37,21 @@ class Calibrated(Protocol):
         """Return what draws answers to a query from its exact vector."""
 
 
+class Published(NamedTuple):
+    """A mechanism with the scale that a paper prints.
+
+    Attributes
+    ----------
+    mechanism : Calibrated
+        With the printed scale, whatever that gives.
+    epsilon : Fraction
+        What all of its answers together really spend, at the delta that it was given; never rounded down.
+    """
+
+    mechanism: Calibrated
+    epsilon: Fraction
+
+
 class Mechanism(Protocol):
     """A way to answer privately, for whatever budget.
 
@@ -48,14 +63,11 @@ class Mechanism(Protocol):
         Whether it keeps delta = 0; the others need a positive delta.
     adds_up : bool
         Whether sums of its independent noise have the same law as such noise.
-    has_published_scale : bool
-        Whether a paper prints its scale (``calibration="published"``).
     """
 
     answers_with: Literal["vector", "order"]
     pure: bool
     adds_up: bool
-    has_published_scale: bool
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return what to use instead where it cannot answer this query, or "" where it can; by public inputs only."""
@@ -84,4 +96,12 @@ class Mechanism(Protocol):
         ------
         ValueError
             If the budget is too small for the arithmetic.
+        """
+
+    def published(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int
+    ) -> "Published | None":
+        """Return the same with the scale that a paper prints, and what that really spends; None where none is printed.
+
+        The parameters are those of `calibrated`; the query knows what is printed for it.
         """

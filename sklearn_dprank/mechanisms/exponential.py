@@ -69,7 +69,6 @@ class Exponential(BaseEstimator):
     answers_with: Literal["vector", "order"] = "order"
     pure = True
     adds_up = False
-    has_published_scale = False
 
     def __init__(self, sampler: OrderSampler = "auto", verbose: bool = False) -> None:
         self.sampler = sampler
@@ -99,6 +98,9 @@ class Exponential(BaseEstimator):
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
         return ExponentialNoise(rate / sensitivity.l1, self.sampler, self.verbose)
+
+    def published(self, *asked: Any) -> None:
+        """Return None: no paper prints a rate."""
 
 
 def _clock():

@@ -61,3 +61,53 @@ def indexed_permutations(index, n_items):
     for i in range(n_items - 2, -1, -1):
         out[i + 1 :] += out[i + 1 :] >= out[i]
     return out
+
+
+def first_places(histogram):
+    """Return how many rankings put each item first.
+
+    Parameters
+    ----------
+    histogram : array of shape (n_items, n_items - 1, ..., 1)
+        How many rankings have each number, by the digits of their Lehmer codes: entry i of an index is the place of
+        item i among the items i, i + 1, ...
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+
+    Examples
+    --------
+    >>> first_places(np.array([5, 0, 0, 0, 0, 2]).reshape(3, 2, 1))
+    array([5, 0, 2])
+    """
+    # Item i is first where it comes before all later ones, and no earlier item comes before all that are later than it.
+    return np.array([histogram[(slice(1, None),) * i + (0,)].sum() for i in range(histogram.ndim)])
+
+
+def without_item(histogram, item):
+    """Return the histogram of the rankings of all other items.
+
+    Parameters
+    ----------
+    histogram : array of shape (n_items, n_items - 1, ..., 1)
+        As `first_places` takes it.
+    item : int
+        What leaves every ranking.
+
+    Returns
+    -------
+    ndarray of shape (n_items - 1, n_items - 2, ..., 1)
+
+    Examples
+    --------
+    >>> without_item(np.array([5, 0, 0, 0, 0, 2]).reshape(3, 2, 1), 1).ravel()
+    array([5, 2])
+    """
+    n_items = histogram.ndim
+    for i in range(item - 1, -1, -1):
+        # Axis `item` has its place among the items i + 1, ...; that of item i becomes its place among those but it.
+        other, place = np.indices((n_items - 1 - i, n_items - i))
+        pair = np.moveaxis(histogram, (i, item), (0, 1))
+        histogram = np.moveaxis(pair[other + (other >= place), place - (other < place)], (0, 1), (i, item))
+    return histogram.sum(axis=item)

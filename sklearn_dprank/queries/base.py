@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 from ..checks import RELATIONS
 
 
@@ -153,7 +153,14 @@ class Query:
         raise NotImplementedError
 
     def published_l1(self, n_items: int) -> int | None:
-        """Return the l1 sensitivity that the paper prints, or None; for ``calibration="published"``."""
+        """Return the l1 sensitivity that the paper prints, or None; for published Laplace noise."""
+        return None
+
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant] | None:
+        """Return the squared l2 sensitivity and the constant that the paper prints, or None.
+
+        They are for published Gaussian noise, `sklearn_dprank.privacy.calibration.classical_gaussian_sigma`.
+        """
         return None
 
     def step(self, source: "Query", answer: Any) -> Any:

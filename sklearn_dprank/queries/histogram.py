@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 from ..orders.permutations import indexed_permutations, permutation_index
 from ..rankings import completed
 from .base import Query, Sensitivity, moves
@@ -48,6 +48,13 @@ class Histogram(Query):
                 "noise='gaussian' with the Borda or a positional rule (an equivalent shortcut), or DPBorda."
             )
 
+    @property
+    def steps(self) -> tuple[Query, ...]:
+        return (Histogram(),) if self.unseen_last else ()
+
+    def step(self, source: Query, answer: Any) -> Any:
+        return answer  # ballots were completed already, once and for all
+
     def covering(self, queries: Iterable[Query]) -> Query:
         return Histogram(unseen_last=True) if all(query.unseen_last for query in queries) else self
 
@@ -61,6 +68,9 @@ class Histogram(Query):
 
     def published_l1(self, n_items: int) -> int | None:
         return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
+
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
+        return 1, "two"  # Shang et al. 2014, Theorem 1
 
     def __str__(self):
         return f"Histogram(unseen_last={self.unseen_last})" if self.unseen_last else "Histogram"

@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._types import GaussianConstant, Neighboring
 from .base import Query, Sensitivity, moves
 from .histogram import Histogram, cells, completed_ballots
 from .pairs import AllMargins
@@ -87,7 +87,7 @@ class PositionalScores(Query):
 
     @property
     def steps(self) -> tuple[Query, ...]:
-        return Histogram(unseen_last=True), Histogram()
+        return (Histogram(unseen_last=True),)
 
     def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         return _by_histogram(self, released, noise, n_items)
@@ -206,10 +206,17 @@ class ScoresByHistogram(Query):
         return scores // factor, factor
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        s = self._whole(n_items)[0].tolist()
-        spread = factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
-        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * spread
+        l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * self._spread(n_items)
         return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
+
+    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
+        l2_squared, constant = Histogram().published_gaussian(n_items)
+        return l2_squared * self._spread(n_items), constant
+
+    def _spread(self, n_items):
+        """Return the variance that noise of variance 1 in every cell puts on a score, but for what all share."""
+        s = self._whole(n_items)[0].tolist()
+        return factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"

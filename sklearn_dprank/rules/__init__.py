@@ -1,5 +1,8 @@
 """Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
 
+from collections.abc import Callable
+from functools import partial
+
 from .._types import RuleName
 from ..checks import Check, check_made, shown
 from .adaptive import AdaptiveBradleyTerryRule
@@ -7,8 +10,10 @@ from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
 from .choose import Choose, ChooseNearAnchor
 from .hierarchical import HierarchicalRule
+from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
+from .markov_chain import MarkovChainRule
 from .sort import SortByScore
 
 __all__ = [
@@ -19,19 +24,25 @@ __all__ = [
     "ChooseNearAnchor",
     "Consensus",
     "HierarchicalRule",
+    "InstantRunoffRule",
     "KemenyRule",
     "KwikSortRule",
+    "MarkovChainRule",
     "Rule",
     "SortByScore",
     "resolve_rule",
 ]
 
-_NAMED = {
+_NAMED: dict[str, Callable[[], Rule]] = {
     "borda": SortByScore,
+    "plurality": partial(SortByScore, "plurality"),
+    "veto": partial(SortByScore, "veto"),
+    "instant_runoff": InstantRunoffRule,
     "kemeny": KemenyRule,
     "kwiksort": KwikSortRule,
     "hierarchical": HierarchicalRule,
     "bradley_terry": BradleyTerryRule,
+    "markov_chain": MarkovChainRule,
 }
 _ESTIMATORS = {
     "Borda": '"borda"',

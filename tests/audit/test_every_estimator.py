@@ -89,6 +89,7 @@ def test_every_channel_randomizer_and_noise_has_an_audit():
     composed = [estimator._compose() for estimator in AUDITED]
     assert {type(channel) for channel, _ in composed} == public_classes(channels, "plan") - {
         channels.Exact,
+        channels.Truthful,
         channels.Channel,
     }
     used = {type(getattr(channel, "randomizer", None)) for channel, _ in composed}

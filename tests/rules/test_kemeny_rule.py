@@ -15,8 +15,10 @@ from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import (
     BradleyTerryRule,
     HierarchicalRule,
+    InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     Rule,
     SortByScore,
     resolve_rule,
@@ -139,10 +141,14 @@ def test_errors(parameters, message):
     ("name", "kind"),
     [
         ("borda", SortByScore),
+        ("plurality", SortByScore),
+        ("veto", SortByScore),
+        ("instant_runoff", InstantRunoffRule),
         ("kemeny", KemenyRule),
         ("kwiksort", KwikSortRule),
         ("hierarchical", HierarchicalRule),
         ("bradley_terry", BradleyTerryRule),
+        ("markov_chain", MarkovChainRule),
     ],
 )
 def test_rules_by_name(name, kind):
@@ -160,7 +166,7 @@ def test_rules_by_name(name, kind):
         (Borda(), 'rule must be a rule, got the estimator Borda; use rule="borda".'),
         (KwikSort, 'rule must be a rule, got the estimator KwikSort; use rule="kwiksort".'),
         (DPBorda(), "rule must be a rule, got the estimator DPBorda; use rule=one of ['borda', 'bradley_terry'"),
-        ("Kemeny", "rule must be None, one of ['borda', 'bradley_terry', 'hierarchical', 'kemeny', 'kwiksort'"),
+        ("Kemeny", "rule must be None, one of ['borda', 'bradley_terry', 'hierarchical', 'instant_runoff', 'kemeny'"),
         (3, "or a Rule object, got 3"),
     ],
 )

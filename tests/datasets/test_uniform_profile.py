@@ -1,0 +1,76 @@
+from collections import Counter
+from itertools import permutations, product
+from math import comb, factorial, prod
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from sklearn_dprank.datasets import make_uniform_profile
+
+
+def histograms(n_voters, n_items, size):
+    rng = np.random.default_rng(0)
+    drawn = (make_uniform_profile(n_voters, n_items, random_state=rng) for _ in range(size))
+    return Counter(tuple(sorted(map(tuple, X.tolist()))) for X in drawn)
+
+
+@pytest.mark.parametrize(("n_voters", "n_items"), [(1, 3), (4, 2), (2, 3), (3, 3)])
+def test_every_histogram_is_equally_likely(n_voters, n_items):
+    """C(n + m! - 1, n) of them, at most 56 here."""
+    seen = histograms(n_voters, n_items, 8000)
+    assert len(seen) == comb(n_voters + factorial(n_items) - 1, n_voters)
+    assert chisquare(list(seen.values())).pvalue > 1e-3
+
+
+def test_voters_are_in_random_order():
+    """Every way to line up the voters of a histogram is equally likely too."""
+    rng = np.random.default_rng(1)
+    firsts = [tuple(make_uniform_profile(4, 2, random_state=rng)[:, 0].tolist()) for _ in range(8000)]
+    chances = {line: 1 / 5 / comb(4, sum(line)) for line in product((0, 1), repeat=4)}
+    assert sum(chances.values()) == pytest.approx(1)
+    observed = [firsts.count(line) for line in chances]
+    assert chisquare(observed, np.array(list(chances.values())) * 8000).pvalue > 1e-3
+
+
+def test_shares_are_uniform_on_the_simplex():
+    """Of many voters: the share of one of six rankings is Beta(1, 5), and shares are not those of random voters."""
+    shares = [(make_uniform_profile(600, 3, random_state=k) == [0, 1, 2]).all(axis=1).mean() for k in range(2000)]
+    # The counts themselves have a law: C(n - k + 4, 4) of all histograms have k voters with this ranking.
+    law = np.array([comb(600 - k + 4, 4) for k in range(601)]) / comb(605, 5)
+    edges = np.searchsorted(np.cumsum(law), np.arange(1, 12) / 12)
+    expected = np.diff([0, *np.cumsum(law)[edges], 1])
+    observed = np.bincount(np.searchsorted(edges, np.rint(np.array(shares) * 600).astype(int)), minlength=12)
+    assert chisquare(observed, expected * 2000).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 9, 25, 180])
+def test_any_number_of_items(n_items):
+    X = make_uniform_profile(200, n_items, random_state=3)
+    assert X.shape == (200, n_items) and X.dtype == np.int64
+    np.testing.assert_array_equal(np.sort(X, axis=1), np.tile(np.arange(n_items), (200, 1)))
+    np.testing.assert_array_equal(X, make_uniform_profile(200, n_items, random_state=np.random.default_rng(3)))
+    if n_items >= 25:  # 25! rankings: no two voters share one
+        assert len(np.unique(X, axis=0)) == 200
+
+
+def test_voters_who_repeat_each_other():
+    """Of two voters one repeats the other with chance 2 / (m! + 1): P(both) = sum over p of E[p^2]."""
+    pairs = [make_uniform_profile(2, 3, random_state=k) for k in range(3000)]
+    same = sum(bool((first == second).all()) for first, second in pairs)
+    assert same / 3000 == pytest.approx(2 / 7, abs=0.035)
+    assert len({tuple(X[0]) for X in pairs}) == prod(range(1, 4)) == len(list(permutations(range(3))))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_voters": 0}, "n_voters must be a positive integer, got 0."),
+        ({"n_items": 2.5}, "n_items must be a positive integer, got 2.5."),
+        ({"random_state": -1}, "random_state must be None, an int of at least 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError) as error:
+        make_uniform_profile(**{"n_voters": 5, "n_items": 3, **arguments})
+    assert str(error.value).startswith(message)
