@@ -149,7 +149,7 @@ def test_a_verdict_begins_with_one_of_the_words_that_the_page_explains(row):
 
 
 def test_every_example_of_a_paper_and_every_theorem_here_is_on_the_map():
-    for path in (ROOT / "examples").glob("plot_*_20??.py"):
+    for path in (ROOT / "examples").glob("plot_*_20??*.py"):
         assert f"`{path.name} <" in PAGE
     on_the_map = {name for row in ROWS for name in row.names}
     for room in pkgutil.iter_modules(sklearn_dprank.theory.__path__, "sklearn_dprank.theory."):
