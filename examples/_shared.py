@@ -151,6 +151,15 @@ def standard_error(scores):
     return np.std(scores, axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(scores.shape[1:])
 
 
+def slope(x, errors):
+    """Return the exponent a of error ~ x^a by least squares, and its standard error; trials are the last axis."""
+    errors = np.reshape(errors, (len(x), -1))
+    centred = np.log(x) - np.log(x).mean()
+    weights = centred / (centred @ centred)
+    relative = standard_error(errors.T) / errors.mean(axis=1)
+    return weights @ np.log(errors.mean(axis=1)), np.hypot.reduce(weights * relative)
+
+
 def not_above(lower, upper):
     """Return where one mean is above the other by two standard errors at most; trials are the last axis."""
     noise = np.hypot(standard_error(lower.T), standard_error(upper.T))

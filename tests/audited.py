@@ -99,5 +99,8 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
+    "hierarchical, published": ShuffleHierarchical(
+        local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
+    ),
 }
 AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]

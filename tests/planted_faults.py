@@ -629,6 +629,19 @@ FIELD = [
         "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
     ),
     faults("channels/shuffle.py")(
+        "published answers that nobody hides at the price of one",
+        "spent = rounded_up(Fraction(flips_cost(flip, rounds)))",
+        "spent = rounded_up(Fraction(flips_cost(flip)))",
+        "tests/aggregators/test_shuffle_aggregators.py::"
+        "test_published_noise_without_a_crowd_states_what_the_device_spends",
+    ),
+    faults("aggregators/shuffle.py")(
+        "Algorithm 1 with the noise of another delta",
+        'ThresholdedGaussian(delta=self.delta, calibration="published")',
+        'ThresholdedGaussian(delta=10 * self.delta, calibration="published")',
+        "tests/aggregators/test_shuffle_aggregators.py::test_algorithm_1_spends_what_its_flips_tell",
+    ),
+    faults("channels/shuffle.py")(
         "releases below min_reports",
         "if least < promised:",
         "if least < 1:",

@@ -178,9 +178,15 @@ class DPPairwise(_PublishedOnce):
     "add_remove", 2 under "replace"; the rule is post-processing.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
+    .. rubric:: Remarks
+
+    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). Nothing is clipped here: "add_remove" keeps n, and
+    no guarantee needs it (`~sklearn_dprank.theory.alabi_bounds` says why). Where n is public, clipping ``margins_`` is
+    post-processing; it helps Borda a little where Laplace noise exceeds n, and Kemeny hardly.
+
     References
     ----------
-    Alabi et al. (2022), Section 3.
+    Alabi et al. (2022), Section 3: Theorem 1, Corollaries 3 and 4.
 
     Examples
     --------

@@ -66,6 +66,7 @@ class DPKwikSort(RankAggregator):
 
     P-SORT's number of answers is exceeded with probability .11 at m = 10 and .20 at m = 40, so its error
     has a floor that no number of voters removes. Its printed Lap(1 / epsilon') holds under "add_remove" only.
+    Alabi et al. clip noisy shares of voters to [0, 1]; only signs are read here, which clipping keeps.
 
     References
     ----------
