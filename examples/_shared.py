@@ -122,7 +122,8 @@ def distance_and_error_rate(estimator, profile):
 def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
     """Return the scores, one row a fit."""
     profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
-    return cross_validate(estimator, profile, n_trials=n_trials, scoring=scoring, random_state=0)["test_score"]
+    options = {"scoring": scoring, "random_state": 0, "progress": False}
+    return cross_validate(estimator, profile, n_trials=n_trials, **options)["test_score"]
 
 
 def compared(estimators, votes, n_trials, scoring=distance_and_error_rate):
