@@ -15,14 +15,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sklearn_dprank.datasets import make_mallows, read_preflib
+from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
 
 # Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
-# and JESTER's ratings as a table), Mallows rankings of the same size elsewhere; none may come with the package.
+# and JESTER's ratings as a table), or where `--download` on the command line says that they may be fetched; Mallows
+# rankings of the same size elsewhere; none may come with the package.
 
 # The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
 # as the voters of the file are from their Kemeny optimum.
@@ -32,6 +33,7 @@ _FILES = {
     "SUSHI": ("sushi.soc", 5000, 10, 0.79),
     "JESTER": ("jester100.csv.gz", 2341, 100, 0.978),
 }
+_DOWNLOADED = {}  # what `begin` was allowed to fetch
 
 
 class Votes(NamedTuple):
@@ -47,6 +49,8 @@ def real(name):
     path = _folder() / file
     if path.is_file():
         return Votes(name, read_preflib(path).data if path.suffix == ".soc" else _ranked_by_ratings(path))
+    if name in _DOWNLOADED:
+        return Votes(name, _DOWNLOADED[name])
     return Votes(f"Mallows in place of {name}", make_mallows(n_voters, n_items, phi, random_state=1))
 
 
@@ -71,17 +75,27 @@ def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
+    parser.add_argument("--download", action="store_true", help="get rankings that are not there from PrefLib, once")
     arguments = parser.parse_args()
-    if not names:
-        return arguments
-    if missing := [name for name in names if not (_folder() / _FILES[name][0]).is_file()]:
+    _DOWNLOADED.clear()  # a gallery runs examples in one process
+    missing = [name for name in names if not (_folder() / _FILES[name][0]).is_file()]
+    if arguments.download:
+        _DOWNLOADED.update(_fetched(missing))
+        missing = [name for name in missing if name not in _DOWNLOADED]
+    if missing:
         print(
             f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "
             "Mallows rankings of the same size and spread stand in."
         )
-    else:
-        print(f"Real rankings ({', '.join(names)}) are read from SKLEARN_DPRANK_DATA.")
+    if there := [name for name in names if name not in missing]:
+        print(f"Real rankings: {', '.join(there)}.")
     return arguments
+
+
+def _fetched(names):
+    """Return the ballots of those that PrefLib may pass on; the licence of SUSHI sends to its author's own page."""
+    files = {name: _FILES[name][0] for name in names}
+    return {name: fetch_preflib(file).data for name, file in files.items() if file[:5].isdigit()}
 
 
 def _folder():
@@ -108,7 +122,8 @@ def distance_and_error_rate(estimator, profile):
 def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
     """Return the scores, one row a fit."""
     profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
-    return cross_validate(estimator, profile, n_trials=n_trials, scoring=scoring, random_state=0)["test_score"]
+    options = {"scoring": scoring, "random_state": 0, "progress": False}
+    return cross_validate(estimator, profile, n_trials=n_trials, **options)["test_score"]
 
 
 def compared(estimators, votes, n_trials, scoring=distance_and_error_rate):

@@ -939,6 +939,18 @@ BOUNDARIES = [
         "mass = np.log(np.exp(np.asarray(log_weights, dtype=float)[order]).cumsum())",
         "tests/orders/test_choice.py::test_every_option_has_its_probability",
     ),
+    faults("datasets/_download.py")(
+        "a cut download is kept",
+        "if announced is not None and received != announced:",
+        "if announced is None:",
+        "tests/datasets/test_fetch.py::test_a_cut_body_is_not_kept",
+    ),
+    faults("datasets/_fetch.py")(
+        "any checksum will do",
+        "(found := sha256(part)) != checksum.lower():",
+        "not (found := sha256(part)):",
+        "tests/datasets/test_fetch.py::test_another_checksum_keeps_nothing",
+    ),
     faults("rules/kwiksort.py")(
         "columns decide who is asked",
         "session.coins.permutation(session.n_items).tolist()",

@@ -215,7 +215,7 @@ class DPHistogram(_PublishedOnce):
         Noise on each of the m! counts.
     rule : None, str or Rule, default=None
         What turns the noisy counts into a ranking: "borda", "plurality", "veto", "instant_runoff", "kemeny",
-        "kwiksort", "hierarchical" or a rule object; None is Borda.
+        "kwiksort", "hierarchical", "markov_chain" or a rule object; None is Borda.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     calibration : {"exact", "published"}, default="exact"
