@@ -55,6 +55,10 @@ class Aggregator(RankAggregator):
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
+    periods_ : int
+        Of a stream: how many periods have been published.
+    stream_ : Stream
+        What `partial_fit` of a stream goes on from, a **secret**: see `DPStreamingBorda`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -81,6 +85,8 @@ class Aggregator(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
+    periods_: int
+    stream_: Any
 
     parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 

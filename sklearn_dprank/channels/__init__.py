@@ -7,6 +7,7 @@ from .local import Local
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .shuffle import Shuffle, balanced_design
+from .streaming import Streaming
 
 __all__ = [
     "Central",
@@ -20,5 +21,6 @@ __all__ = [
     "Session",
     "Shuffle",
     "Slots",
+    "Streaming",
     "balanced_design",
 ]
