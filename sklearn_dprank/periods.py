@@ -9,14 +9,13 @@ from ._types import RandomState
 from .field import channel_can
 from .names import names_of
 from .privacy.bits import Bits
-from .profile import Ballots, Profile, Shape
+from .profile import Ballots, Profile
 
 
 class Periods:
     """The part of an aggregator that goes on where the last period ended."""
 
     random_state: RandomState
-    n_features_in_: int
     read_ballots: Callable[..., Profile]
     plan_for: Callable[..., tuple[Any, Any]]
     _publish: Callable[..., Any]
@@ -59,7 +58,7 @@ class Periods:
         """
         before = getattr(self, "stream_", None)
         if before is not None:
-            before.check_goes_on(self.plan_for(Shape(self.n_features_in_))[1].prices)
+            before.check_room()
         elif hasattr(self, "ranks_"):
             warn(
                 "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count them; "

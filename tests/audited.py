@@ -11,6 +11,7 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPStreamingBorda,
     LDPAdaptivePairs,
     LDPBorda,
     LDPGroupKwikSort,
@@ -20,7 +21,7 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import MallowsRandomizer
 
@@ -99,4 +100,18 @@ SHUFFLES = {
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
 }
-AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]
+# Trusted curator, continual release: the joint law of all totals that a stream publishes.
+STREAMS = {
+    "two periods": DPStreamingBorda(horizon=2),
+    "three periods": DPStreamingBorda(epsilon=0.3, delta=1e-3, horizon=3),
+    "three periods, replace": DPStreamingBorda(horizon=3, neighboring="replace"),
+    "margins": Aggregator(Streaming(horizon=3), rule="kemeny"),
+}
+AUDITED = [
+    *CENTRAL,
+    *REPORTS.values(),
+    *DENSITIES.values(),
+    *TRANSCRIPTS.values(),
+    *SHUFFLES.values(),
+    *STREAMS.values(),
+]

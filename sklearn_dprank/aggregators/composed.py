@@ -56,9 +56,10 @@ class Aggregator(RankAggregator):
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
     periods_ : int
-        Of a stream: how many periods have been published.
+        How many periods have been published.
     stream_ : Stream
-        What `partial_fit` of a stream goes on from, a **secret**: see `DPStreamingBorda`.
+        What `partial_fit` goes on from: every period's exact sums, and no ballot. It is a **secret**, to be kept as the
+        ballots are. `fit` leaves none.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

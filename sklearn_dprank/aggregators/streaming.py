@@ -12,8 +12,8 @@ from ..rules import SortByScore
 class DPStreamingBorda(RankAggregator):
     """Borda that is published after every period, under one guarantee for the whole stream.
 
-    `partial_fit` adds the ballots of one period, and ``consensus_`` is then the order of all ballots so far. The
-    guarantee holds for everything that is published in up to `horizon` periods together.
+    `partial_fit` adds the ballots of one period, and ``consensus_`` is then the order of all ballots so far.
+    ``privacy_`` is fixed when the stream begins, and holds for all that is published in up to `horizon` periods.
 
     Parameters
     ----------
@@ -24,10 +24,9 @@ class DPStreamingBorda(RankAggregator):
     horizon : int, default=365
         How many periods the stream can have, at most 100,000; public. One more is refused.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which streams count as neighbours.
+        Which profiles count as neighbours.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only. Read when a stream
-        begins.
+        None draws from the operating system's secure source; anything else is for simulation only.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class DPStreamingBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What the whole stream promises each voter: a ceiling, fixed when it begins, the same after every period.
+        What this fit promises each voter: a ceiling, whatever the ballots say.
     periods_ : int
         How many periods have been published.
     stream_ : Stream
@@ -63,14 +62,15 @@ class DPStreamingBorda(RankAggregator):
     .. rubric:: A stream outlives its process
 
     A stream can be pickled after any period and goes on where it was. The pickle is a **secret**: it holds the exact
-    sums of every period, and with them, since totals are public, the noise so far. Noise to come is not in it, nor any seed that
-    would give it: every period draws afresh from the secure source. So a stolen pickle takes nothing from the promise
-    to ballots that are cast later, and two copies of one stream (two resumed pickles, a deepcopy, a forked process)
-    never repeat each other's noise, which would cancel in the difference of their totals and leave it exact. Each
-    copy keeps ``privacy_`` for whoever sees that copy alone. Whoever sees k continuations of one stream learns no
-    more than ``PrivacyGuarantee.compose([privacy_] * k)`` says about a ballot that is in several of them, and no more
-    than ``privacy_`` about one that was cast later and is in one only. A period that is published again after a crash
-    is such a copy: save first, then publish. With a seed copies repeat each other, and nothing is promised.
+    sums of every period, and with them, since totals are public, the noise so far. Noise to come is not in it, nor
+    any seed that would give it: every period draws afresh from the secure source. So a stolen pickle takes nothing
+    from the promise to ballots that are cast later, and two copies of one stream (two resumed pickles, a deepcopy, a
+    forked process) never repeat each other's noise, which would cancel in the difference of their totals and leave
+    it exact. Each copy keeps ``privacy_`` for whoever sees that copy alone. Whoever sees k continuations of one
+    stream learns no more than ``PrivacyGuarantee.compose([privacy_] * k)`` says about a ballot that is in several of
+    them, and no more than ``privacy_`` about one that was cast later and is in one only. A period that is published
+    again after a crash is such a copy: save first, then publish. With a seed copies repeat each other, and nothing is
+    promised.
 
     `sklearn.base.clone` keeps nothing of a stream and begins another. `fit` is a stream that ends after its first
     period: it keeps nothing secret, and after it `partial_fit` begins a stream that does not count its ballots, and

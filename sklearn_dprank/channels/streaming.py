@@ -136,7 +136,21 @@ class _Poll:
         return Stream(self, bits)
 
     def after(self, stream):
-        """Return the stream after one more period; the one before stays what it was."""
+        """Return the stream after one more period; the one before stays what it was.
+
+        Raises
+        ------
+        BudgetExhausted
+            If all periods are published.
+        ValueError
+            If parameters have changed since the stream began.
+        """
+        stream.check_room()
+        if self.prices != stream.prices:
+            raise ValueError(
+                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
+                "back, or begin another stream with sklearn.base.clone()."
+            )
         return Stream(self, stream.bits, stream)
 
 
@@ -147,6 +161,8 @@ class Stream(Session):
     ----------
     period : int
         How many periods it has had.
+    prices : dict of {Query: CorrelatedNoise}
+        What is added up, and its noise; fixed when the stream begins.
     bits : Bits
         Where noise comes from. A copy of the operating system's source draws afresh, so that copies of a stream never
         repeat each other's noise.
@@ -161,7 +177,7 @@ class Stream(Session):
         super().__init__(poll.profile.n_items, bits.coins)
         self.bits = bits
         self.period: int = 1 if before is None else before.period + 1
-        self._prices = poll.prices
+        self.prices = poll.prices
         self._kept: dict[Query, Any] = {}
         for query, price in poll.prices.items():
             vector = query.vector(poll.profile, bits.assignment)
@@ -185,22 +201,9 @@ class Stream(Session):
         total = np.rint(self._kept[query][1].sum(axis=0))
         return query.read(total.astype(np.int64) if np.abs(total).max() < _WHOLE else total, self.n_items)
 
-    def check_goes_on(self, prices: dict[Any, CorrelatedNoise]) -> None:
-        """Raise unless there is another period, at the same prices.
-
-        Raises
-        ------
-        BudgetExhausted
-            If all periods are published.
-        ValueError
-            If parameters have changed since the stream began.
-        """
-        if prices != self._prices:
-            raise ValueError(
-                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
-                "back, or begin another stream with sklearn.base.clone()."
-            )
-        horizon = min((price.horizon for price in prices.values()), default=self.period)
+    def check_room(self) -> None:
+        """Raise `BudgetExhausted` if all periods are published."""
+        horizon = min((price.horizon for price in self.prices.values()), default=self.period)
         if self.period >= horizon:
             raise BudgetExhausted(
                 f"all {horizon} periods of this stream are published, and its guarantee covers no more; "
