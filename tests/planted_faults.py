@@ -936,8 +936,8 @@ STREAMS = [
     ),
     streaming(
         "noise used again in every later period",
-        "Stream(self, stream.bits, stream)",
-        "Stream(self, Bits.from_random_state(0), stream)",
+        "else stream.bits\n",
+        "else Bits.from_random_state(0)\n",
         "tests/audit/test_stream_audit.py::test_the_noise_of_every_period_is_fresh",
     ),
     streaming(
@@ -946,10 +946,10 @@ STREAMS = [
         "if len(self.prices) != len(stream.prices):",
         "tests/aggregators/test_streaming.py::test_parameters_cannot_change_on_the_way",
     ),
-    faults("privacy/bits.py")(
+    streaming(
         "copies of a stream with the same noise",
-        "return SecureBits, ()",
-        "return SecureBits, (), vars(self)",
+        "Bits.from_random_state(None) if",
+        "Bits.from_random_state(stream.period) if",
         "tests/audit/test_stream_audit.py::test_copies_never_repeat_each_other_s_noise",
     ),
     faults("periods.py")(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .._types import RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Channel, Exact
+from ..channels.streaming import Stream
 from ..checks import check_made, shown
 from ..constraints import RANDOM_STATE
 from ..rules import RULE, Rule, SortByScore, resolve_rule
@@ -87,7 +88,7 @@ class Aggregator(RankAggregator):
     reports_refused_: dict[str, int]
     local_epsilon_: float
     periods_: int
-    stream_: Any
+    stream_: Stream
 
     parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 

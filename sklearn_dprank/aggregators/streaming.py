@@ -1,10 +1,9 @@
 """The aggregator for a trusted curator whose ballots come period by period."""
 
-from typing import Any
-
 from .._types import Amount, Neighboring, RandomState
 from ..base import RankAggregator
 from ..channels import Streaming
+from ..channels.streaming import Stream
 from ..constraints import RANDOM_STATE, taken_by
 from ..rules import SortByScore
 
@@ -102,7 +101,7 @@ class DPStreamingBorda(RankAggregator):
     """
 
     periods_: int
-    stream_: Any
+    stream_: Stream
 
     parameter_checks: dict = {
         **taken_by(Streaming, "epsilon", "delta", "horizon", "neighboring"),

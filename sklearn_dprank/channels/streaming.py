@@ -151,7 +151,9 @@ class _Poll:
                 "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
                 "back, or begin another stream with sklearn.base.clone()."
             )
-        return Stream(self, stream.bits, stream)
+        # Opened anew, so that no two copies of a stream, however they were made, ever read the same words.
+        bits = Bits.from_random_state(None) if stream.bits.certified else stream.bits
+        return Stream(self, bits, stream)
 
 
 class Stream(Session):
@@ -164,8 +166,7 @@ class Stream(Session):
     prices : dict of {Query: CorrelatedNoise}
         What is added up, and its noise; fixed when the stream begins.
     bits : Bits
-        Where noise comes from. A copy of the operating system's source draws afresh, so that copies of a stream never
-        repeat each other's noise.
+        Where the latest period's randomness came from; with a seed that of the next ones too.
 
     Notes
     -----
