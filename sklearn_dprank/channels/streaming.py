@@ -185,9 +185,9 @@ class Stream(Session):
             sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
             sums = np.vstack([sums.reshape(-1, len(vector)), vector])
             self._kept[query] = sums, np.vstack([found, price.added(sums, found, bits.noise)])
+            if len(poll.prices) == 1 and query.published_as is not None:
+                self.published[query.published_as] = self.answer(query)
         self.published["periods"] = self.period
-        if len(poll.prices) == 1 and query.published_as is not None:
-            self.published[query.published_as] = self.answer(query)
 
     def answer(self, query: Query) -> Any:
         """Return the noisy total of all periods, rounded; it is the same however often it is asked for.
