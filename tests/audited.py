@@ -48,6 +48,7 @@ LARGE = {
     "pairwise Kemeny": DPPairwise(epsilon=3.0),
     "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
     "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise Markov chain": DPPairwise(epsilon=3.0, rule="markov_chain"),
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
@@ -99,6 +100,9 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
+    "hierarchical, published": ShuffleHierarchical(
+        local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
+    ),
 }
 # Trusted curator, continual release: the joint law of all totals that a stream publishes.
 STREAMS = {

@@ -617,6 +617,12 @@ FIELD = [
         "if not randomizer.spends_all:",
         "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
     ),
+    faults("channels/truthful.py")(
+        "a truthful answer is flipped now and then",
+        '"flip": [0, FLIP_GRID]',
+        '"flip": [FLIP_GRID >> 6, FLIP_GRID]',
+        "tests/channels/test_truthful.py::test_every_pair_of_strict_rankings_is_exact",
+    ),
     faults("channels/plan.py")(
         "a plan for fewer items serves",
         "if self.n_items not in (None, n_items):",
@@ -652,6 +658,19 @@ FIELD = [
         "each = rounded_up(Fraction(flips_cost(flip)))",
         "each = rounded_up(Fraction(flips_cost(flip)) / 2)",
         "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
+    ),
+    faults("channels/shuffle.py")(
+        "published answers that nobody hides at the price of one",
+        "spent = rounded_up(Fraction(flips_cost(flip, rounds)))",
+        "spent = rounded_up(Fraction(flips_cost(flip)))",
+        "tests/aggregators/test_shuffle_aggregators.py::"
+        "test_published_noise_without_a_crowd_states_what_the_device_spends",
+    ),
+    faults("aggregators/shuffle.py")(
+        "Algorithm 1 with the noise of another delta",
+        'ThresholdedGaussian(delta=self.delta, calibration="published")',
+        'ThresholdedGaussian(delta=10 * self.delta, calibration="published")',
+        "tests/aggregators/test_shuffle_aggregators.py::test_algorithm_1_spends_what_its_flips_tell",
     ),
     faults("channels/shuffle.py")(
         "releases below min_reports",
@@ -892,6 +911,12 @@ BOUNDARIES = [
         "session.coins.permutation(session.n_items).tolist()",
         "list(range(session.n_items))",
         "tests/rules/test_kwiksort.py::test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up",
+    ),
+    faults("rules/markov_chain.py")(
+        "columns decide between equal chances",
+        "priority = session.tie_break()",
+        "priority = np.arange(session.n_items)",
+        "tests/rules/test_markov_chain.py::test_coins_break_ties_on_private_channels",
     ),
 ]
 

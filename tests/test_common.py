@@ -52,7 +52,11 @@ VARIANTS = {
         {"on_exhausted": "kemeny", "max_queries": 1},
         {"strategy": "binary_insertion", "noise": "gaussian", "delta": 1e-6},
     ],
-    "DPPairwise": [{"rule": "borda"}, {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6}],
+    "DPPairwise": [
+        {"rule": "borda"},
+        {"rule": "markov_chain"},
+        {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
+    ],
     "DPKemenySampler": [{"sampler": "insertion"}],
     "DPPrudentOrder": [{"window": 2}],
     "DPStreamingBorda": [{"neighboring": "replace", "horizon": 2}],

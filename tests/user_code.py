@@ -83,6 +83,7 @@ def accepted_parts() -> None:
         assert_type(Aggregator(channel, rule=SortByScore(scores=[3, 1, 0])).fit(BALLOTS), Aggregator)
     released = Central(epsilon=2.0, delta=1e-6, noise=Gaussian(), release=AllMargins())
     assert_type(Aggregator(released, rule="hierarchical").fit(BALLOTS).privacy_, PrivacyGuarantee)
+    assert_type(Aggregator(released, rule="markov_chain").fit(BALLOTS).privacy_, PrivacyGuarantee)
 
 
 def accepted_field() -> None:

@@ -8,6 +8,7 @@ from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .shuffle import Shuffle, balanced_design
 from .streaming import Streaming
+from .truthful import Truthful
 
 __all__ = [
     "Central",
@@ -22,5 +23,6 @@ __all__ = [
     "Shuffle",
     "Slots",
     "Streaming",
+    "Truthful",
     "balanced_design",
 ]

@@ -13,6 +13,7 @@ from .hierarchical import HierarchicalRule
 from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
+from .markov_chain import MarkovChainRule
 from .sort import SortByScore
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "InstantRunoffRule",
     "KemenyRule",
     "KwikSortRule",
+    "MarkovChainRule",
     "Rule",
     "SortByScore",
     "resolve_rule",
@@ -40,6 +42,7 @@ _NAMED: dict[str, Callable[[], Rule]] = {
     "kwiksort": KwikSortRule,
     "hierarchical": HierarchicalRule,
     "bradley_terry": BradleyTerryRule,
+    "markov_chain": MarkovChainRule,
 }
 _ESTIMATORS = {
     "Borda": '"borda"',
