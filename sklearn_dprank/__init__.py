@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.streaming import DPStreamingBorda
     from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPStreamingBorda",
     "DPSwissBorda",
     "HierarchicalAggregation",
     "Kemeny",

@@ -7,7 +7,16 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, shuffle, swiss
+from sklearn_dprank.aggregators import (
+    central,
+    central_orders,
+    classic,
+    local,
+    local_interactive,
+    shuffle,
+    streaming,
+    swiss,
+)
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
@@ -21,6 +30,7 @@ TRUST = {
     local.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
+    streaming.__name__: "stream",
 }
 # Another fact of the same name, and why.
 APART = {

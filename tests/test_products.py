@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Truthful
+from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Streaming, Truthful
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
@@ -51,6 +51,7 @@ CHANNELS = {
     "groups": Interactive(schedule=Groups()),
     "rounds": Interactive(schedule=Rounds()),
     "shuffle": Shuffle(),
+    "stream": Streaming(horizon=3),
 }
 RULES = {
     "borda": SortByScore(),
@@ -95,6 +96,7 @@ FITS = {
     "groups": {"kwiksort", "p-sort", "dp-kwiksort", "binary insertion"},
     "rounds": {"bradley-terry", "adaptive"},
     "shuffle": PAIRWISE | {"bradley-terry"},
+    "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
 }
 M = 5
 X = make_mallows(400, M, 0.5, random_state=0)
@@ -179,6 +181,8 @@ def test_refusals_come_before_any_ballot_is_touched(channel, rule):
         (Aggregator(Central(), Choose(MaxViolatedMargin())), 40),
         (Aggregator(Shuffle(min_reports=1000)), M),
         (Aggregator(Shuffle(delta=0.0)), M),
+        (Aggregator(Streaming(delta=0.0)), M),
+        (Aggregator(Streaming(horizon=0)), M),
     ],
     ids=repr,
 )
