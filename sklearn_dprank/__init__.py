@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .aggregators.local_borda import LDPBorda
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.streaming import DPStreamingBorda
+    from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
 
@@ -30,6 +32,8 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPStreamingBorda",
+    "DPSwissBorda",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

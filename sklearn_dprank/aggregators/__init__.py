@@ -10,3 +10,5 @@ from .local import LDPKwikSort, LDPPairwise
 from .local_borda import LDPBorda
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .shuffle import ShuffleHierarchical, ShufflePairwise
+from .streaming import DPStreamingBorda
+from .swiss import DPSwissBorda

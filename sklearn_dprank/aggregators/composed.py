@@ -9,6 +9,7 @@ from .._types import RandomState, RuleName
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Channel, Exact
+from ..channels.streaming import Stream
 from ..checks import check_made, shown
 from ..constraints import RANDOM_STATE
 from ..rules import RULE, Rule, SortByScore, resolve_rule
@@ -55,12 +56,17 @@ class Aggregator(RankAggregator):
         a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
     scores_ : ndarray, shape (n_items,)
         Each item's margins over all others together, as the release has them: their sum from a trusted curator, their
-        mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        mean over the voters elsewhere. With the Swiss rule: the strength of each item, larger is better.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
     noise_ : PublishedNoise
         The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+    periods_ : int
+        How many periods have been published.
+    stream_ : Stream
+        What `partial_fit` goes on from: every period's exact sums, and no ballot. It is a **secret**, to be kept as the
+        ballots are. `fit` leaves none.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -89,6 +95,8 @@ class Aggregator(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
+    periods_: int
+    stream_: Stream
 
     parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 

@@ -54,8 +54,8 @@ class Certain:
         costs no privacy.
 
         It speaks of **these voters**, those who are counted, and of what the noise hides of them: not of a population
-        that they may be a sample of. With `~sklearn_dprank.LDPBorda` the noise is the sum of many reports, and is
-        taken for normal.
+        that they may be a sample of. Each release has intervals of its own, every period of a stream too. With
+        `~sklearn_dprank.LDPBorda` the noise is the sum of many reports, and is taken for normal.
 
         Examples
         --------

@@ -33,6 +33,8 @@ class Calibrated(Protocol):
     law : LaplaceLaw, NormalLaw or None
         Of the independent noise on each number of an answer; None where it is not known, or where the numbers are not
         what is released: nothing but what rules make of them is published then.
+    deviation : float
+        Standard deviation of the noise on each number; only queries that are `weighed` need it.
     """
 
     @property
