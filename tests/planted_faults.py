@@ -1030,4 +1030,94 @@ STREAMS = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *STREAMS, *BOUNDARIES]
+LAWS, RANGES = "tests/certainty/test_laws.py::", "tests/certainty/test_ranges.py::"
+CERTAIN, POSTERIORS = "tests/certainty/test_certain.py::", "tests/certainty/test_posteriors.py::"
+laws = faults("certainty/laws.py")
+CERTAINTY = [
+    faults("channels/central.py")(
+        "what is no vector with noise is published",
+        "if query.published_as is not None and law is not None and",
+        "if query.published_as is not None and",
+        "tests/aggregators/test_published.py::test_others_publish_the_consensus_only",
+    ),
+    faults("channels/local.py")(
+        "margins of voters with epsilons of their own as if all had one",
+        "if len(heard) == 1 else None",
+        "if heard else None",
+        LAWS + "test_where_nothing_is_known_nothing_is_said",
+    ),
+    laws(
+        "the tail of continuous Laplace noise",
+        "/ (1 + math.exp(-rate))",
+        "/ 2",
+        LAWS + "test_moments_and_tails_of_laplace_noise",
+    ),
+    laws(
+        "one answer more than there was",
+        "np.where(enough, plus - 1, 0)",
+        "np.where(enough, plus, 0)",
+        LAWS + "test_p_values_of_answers_are_never_too_small",
+    ),
+    laws(
+        "confidence in scores as if there were no other",
+        "math.sqrt(spread / (spread + self.std**2) / 2)",
+        "math.sqrt(1 / 2)",
+        POSTERIORS + "test_normal_noise_on_scores",
+    ),
+    faults("randomizers/privunit.py")(
+        "the noise of complete rankings for all ballots",
+        "math.sqrt(1 + max(gamma * lean, 0.0))",
+        "1.0",
+        LAWS + "test_the_law_of_noisy_directions",
+    ),
+    faults("mechanisms/correlated.py")(
+        "the noise of the first period for all",
+        "root_weights(self.horizon)[:period]",
+        "root_weights(self.horizon)[:1]",
+        LAWS + "test_the_law_of_a_stream",
+    ),
+    faults("certainty/ranges.py")(
+        "ranges are too narrow by a cell",
+        "+ width + 1, len(below) - 1)",
+        "+ width + 2, len(below) - 1)",
+        RANGES + "test_noise_on_integers_is_exact",
+    ),
+    faults("certainty/noise.py")(
+        "every statement at the whole risk",
+        "* np.arange(len(order), 0, -1) > risk",
+        "> risk",
+        CERTAIN + "test_holm_step_by_step",
+    ),
+    faults("certainty/certain.py")(
+        "the worst rank is one too good",
+        "len(above) - 1 - above.sum(axis=1)",
+        "len(above) - 2 - above.sum(axis=1)",
+        CERTAIN + "test_the_borda_consensus_is_within_its_intervals",
+    ),
+    faults("certainty/margin_posterior.py")(
+        "strengths as if they were known",
+        "variance = of_pairs * (1 - kept) + (1 - kept) ** 2 * spread",
+        "variance = of_pairs * (1 - kept) + 0 * spread",
+        POSTERIORS + "test_margins_are_a_linear_model",
+    ),
+    faults("certainty/laplace_posterior.py")(
+        "Laplace noise of twice the width",
+        "min(width / scale, _FLAT)",
+        "min(width / (2 * scale), _FLAT)",
+        POSTERIORS + "test_laplace_noise_on_normal_numbers",
+    ),
+]
+
+FAULTS = [
+    *CERTAINTY,
+    *QUERIES,
+    *MECHANISMS,
+    *NOISE,
+    *MONEY,
+    *FORMULAS,
+    *SELECTION,
+    *SEARCHES,
+    *FIELD,
+    *STREAMS,
+    *BOUNDARIES,
+]

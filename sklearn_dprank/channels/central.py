@@ -264,7 +264,7 @@ class _CentralSession(Session):
             mechanism = self._poll.prices[query.kind].mechanism
             released = self._poll.sampler(query, mechanism, self._completion).draw(self._noise)
             answer = self._answers[query] = query.read(released, self.n_items)
-            law = mechanism.law
+            law = getattr(mechanism, "law", None)
             if query.published_as is not None and law is not None and len(self._poll.prices) == 1:
                 name = query.published_as
                 self.published = {name: np.array(answer), "noise": PublishedNoise(name, law)}

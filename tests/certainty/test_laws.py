@@ -6,12 +6,14 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.stats import kstest, multivariate_hypergeom
+from sklearn.base import clone
 
 from sklearn_dprank import (
     Aggregator,
     DPBorda,
     DPHistogram,
     DPPairwise,
+    DPStreamingBorda,
     LDPBorda,
     LDPKwikSort,
     LDPPairwise,
@@ -21,6 +23,7 @@ from sklearn_dprank import (
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import MallowsRandomizer
@@ -114,6 +117,25 @@ def test_answers_have_the_published_gain_and_no_more_than_the_published_variance
     assert ratio.max() < 1.2
     # The true margin's own square is what the variance is smaller by; here gains are such that this is little.
     assert np.median(ratio) > np.sqrt(1 - law.gain**2 * np.square(PROFILE.margins[PAIRS] / 1000).mean()) - 0.12
+
+
+def test_the_law_of_a_stream():
+    """Of the total of three periods: three draws of correlated noise are in it."""
+    estimator = DPStreamingBorda(1.0, 1e-6, horizon=10)
+    fits = [clone(estimator).set_params(random_state=seed) for seed in range(300)]
+    for fitted in fits:
+        for _ in range(3):
+            fitted.partial_fit(PROFILE)
+    law = fits[0].noise_.law
+    assert fits[0].noise_.on == "scores"
+    noise = np.array([fitted.scores_ - 3 * PROFILE.net_wins for fitted in fits])
+    # sqrt(40) in l2, times the norm of the weights; 1, 1/2 and 3/8 of the noise are left.
+    k = np.arange(1, 10)
+    weights = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
+    expected = gaussian_sigma(1.0, 1e-6, 40**0.5) * np.linalg.norm(weights) * np.linalg.norm(weights[:3])
+    assert law.std == pytest.approx(expected, rel=1e-3)
+    assert kstest(noise.ravel() / law.std, "norm").pvalue > 1e-3
+    assert fits[0].rank_intervals().shape == (5, 2)
 
 
 def test_how_many_answered_about_each_pair():
