@@ -1,5 +1,5 @@
 """
-Four pictures of a consensus
+Five pictures of a consensus
 ============================
 
 What the displays show, on simulated votes: 500 rankings of nine drinks from a Mallows model (phi = 0.85). A display
@@ -15,7 +15,13 @@ import pandas as pd
 
 from sklearn_dprank import DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.plotting import ConsensusDisplay, PairwiseMarginDisplay, PrivacyUtilityDisplay, QueryCountDisplay
+from sklearn_dprank.plotting import (
+    ConsensusDisplay,
+    PairwiseMarginDisplay,
+    PrivacyUtilityDisplay,
+    QueryCountDisplay,
+    RankIntervalDisplay,
+)
 from sklearn_dprank.profile import Profile
 
 drinks = ["tea", "coffee", "water", "orange juice", "milk", "hot chocolate", "mate", "lemonade", "ginger beer"]
@@ -47,6 +53,15 @@ swapped = PairwiseMarginDisplay.from_estimator(private, profile).plot()
 
 optimum = Kemeny().fit(profile)
 consensus = ConsensusDisplay.from_estimators(optimum, private, names=("Kemeny", "DPBorda, epsilon = 0.1")).plot()
+
+# %%
+# How sure the release is
+# -----------------------
+# The noisy scores and the law of their noise are public, so that a release says itself between which ranks each item
+# stands, all items at once in at least 95 of 100 releases. It costs no privacy, and it speaks of these voters: the
+# exact order, which no release shows, is within the bars as often as that.
+
+certain = RankIntervalDisplay.from_estimator(private, name="DPBorda, epsilon = 0.1").plot()
 
 # %%
 # Error against epsilon

@@ -160,12 +160,12 @@ def test_the_law_of_noisy_directions(epsilon, m):
     """Of complete rankings it is about the published deviation at most; of the worst ballots it needs `most`."""
     found = {}
     for ballots in (complete, two_items_only):
-        noise, law = noise_of(LDPBorda(epsilon), Profile.from_rankings(ballots(m, 500)), 400)
+        noise, law = noise_of(LDPBorda(epsilon), Profile.from_rankings(ballots(m, 300)), 250)
         spread = np.cov((noise[:, :, None] - noise[:, None, :]).reshape(len(noise), -1).T).diagonal().reshape(m, m)
         found[ballots] = np.sqrt(spread / 2).max()
         assert np.abs(noise.mean(axis=0)).max() < 4 * law.most / np.sqrt(len(noise))
     assert 0.8 * law.std < found[complete] < 1.15 * law.std
-    assert found[two_items_only] == pytest.approx(law.most, rel=0.12)
+    assert found[two_items_only] == pytest.approx(law.most, rel=0.15)
     assert law.most > law.std
 
 

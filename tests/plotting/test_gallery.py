@@ -14,7 +14,7 @@ def test_example(plt, monkeypatch, inside):
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.extend(plt.get_fignums()))
     made = runpy.run_path(str(SCRIPT))
-    displays = [made[name] for name in ("margins", "swapped", "consensus", "utility", "excess", "queries")]
+    displays = [made[name] for name in ("margins", "swapped", "consensus", "certain", "utility", "excess", "queries")]
     assert [display.figure_.number for display in displays] == shown
     assert all(inside(display.figure_) for display in displays)
     ranks = made["private"].ranks_
@@ -22,6 +22,9 @@ def test_example(plt, monkeypatch, inside):
     assert len(made["margins"].opposed) == 0
     distance = kendall_tau_distance(made["optimum"].ranks_, ranks, normalize=False)
     assert made["consensus"].n_crossings == distance > 0
+    exact = np.argsort(np.argsort(-made["profile"].net_wins, kind="stable"), kind="stable")
+    intervals = made["certain"].intervals
+    assert ((intervals[:, 0] <= exact) & (exact <= intervals[:, 1])).all()
     means = {name: errors.mean(axis=1) for name, errors in made["utility"].errors.items()}
     for errors in means.values():  # chance at one end, the optimum at the other
         assert errors[0] > 0.45 and errors[-1] < made["utility"].floor + 0.002
