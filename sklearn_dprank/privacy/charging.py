@@ -1,0 +1,194 @@
+"""What a budget decides: whether one more release fits, what is spent, and what is left."""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Context, Decimal
+from threading import Lock
+from typing import NamedTuple
+
+from .adaptive import Account
+from .calibration import gaussian_epsilon
+from .composition import Losses
+from .guarantee import PrivacyGuarantee
+from .ledger import BudgetExhausted
+from .releases import Release, Terms
+
+_ONLY_IF_FIXED = (
+    "if later releases, or their prices, were chosen after a look at earlier ones, what holds is the promise of the "
+    "whole budget"
+)
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+
+
+class Remaining(NamedTuple):
+    """How much one more release may reveal; each figure is for a release of its own kind, and uses up all.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of a pure one.
+    mu : float
+        Of a Gaussian one: sensitivity over standard deviation. See `gaussian_epsilon`.
+    delta : float
+        Of one of which only an (epsilon, delta) is known; its epsilon is at most `epsilon`.
+    """
+
+    epsilon: float
+    mu: float
+    delta: float
+
+    def gaussian_epsilon(self, delta: float) -> float:
+        """Return about the largest epsilon that a Gaussian release with this delta of its own may have.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
+        1.22
+        """
+        return gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+
+
+class InMemory:
+    """The terms and releases of one budget, in this process: threads may share it.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the budget.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._releases: list[Release] = []
+        self._lock, self._process = Lock(), os.getpid()
+
+    def releases(self) -> list[Release]:
+        """Return all releases that were charged."""
+        self._refuse_fork()
+        return list(self._releases)
+
+    def add(self, decide: Callable[[Sequence[Release]], Release]) -> None:
+        """Charge the release that `decide` returns for the releases before it, or nothing where it raises."""
+        self._refuse_fork()
+        with self._lock:
+            self._releases.append(decide(list(self._releases)))
+
+    def _refuse_fork(self):
+        if os.getpid() != self._process:
+            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
+
+    def __reduce__(self):
+        raise TypeError(
+            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
+        )
+
+
+_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
+
+
+def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str) -> Release:
+    """Return the line that one more release adds to the account.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the budget.
+    before : sequence of Release
+        What was charged already.
+    guarantee : PrivacyGuarantee
+        What it promises.
+    what : str
+        What it is.
+
+    Raises
+    ------
+    BudgetExhausted
+        If it does not fit.
+    ValueError
+        If it cannot be charged at all.
+    """
+    _refuse_empty_promises(terms, guarantee, what)
+    if terms.neighboring == "replace":
+        guarantee = guarantee.under_replace()
+    elif guarantee.neighboring != terms.neighboring:
+        raise ValueError(
+            f'{what} is private under neighboring="replace", which bounds nothing in a budget under "add_remove"; '
+            'use an estimator with neighboring="add_remove", or open the budget with neighboring="replace", which '
+            "takes both. (In the local and shuffle models there is only the latter.)"
+        )
+    if before and before[0].guarantee.unit != guarantee.unit:
+        raise ValueError(
+            f"{what} protects {guarantee.unit!r}, the releases before it {before[0].guarantee.unit!r}; keep a budget "
+            "for each."
+        )
+    account = account_of(terms, before)
+    losses = account.booking(guarantee)
+    if losses is None:
+        raise BudgetExhausted(_refusal(terms, before, account, guarantee, what))
+    return Release.now(what, replace(guarantee, losses=losses))
+
+
+def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
+    """Return the account of what was charged."""
+    booked = tuple(release.guarantee.losses or Losses() for release in releases)
+    return Account(terms.epsilon, terms.delta, terms.basic_delta, booked)
+
+
+def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
+    """Return what all releases promise together."""
+    if not releases:
+        return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
+    epsilon, delta = account_of(terms, releases).spent()
+    total = PrivacyGuarantee.compose([release.guarantee for release in releases])
+    caveats = total.caveats if len(releases) == 1 or not delta else (*total.caveats, _ONLY_IF_FIXED)
+    how = f"{len(releases)} releases, charged to one budget"
+    return replace(total, epsilon=epsilon, delta=delta, how=how, caveats=caveats)
+
+
+def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
+    """Return how much one more release may reveal."""
+    account = account_of(terms, releases)
+    return Remaining(account.pure_left(), account.mu_left(), account.delta_left())
+
+
+def _refuse_empty_promises(terms, guarantee, what):
+    if math.isinf(guarantee.epsilon):
+        why = "; ".join([guarantee.how, *guarantee.caveats])
+        raise ValueError(
+            f"{what} promises nothing ({why}), so no budget covers it. Use a private aggregator, after transformers "
+            "that read each ballot by itself; to choose one on private ballots, PrivateSelection; and where the ballots "
+            "are public, a search with public_ballots=True."
+        )
+    if not (guarantee.certified or terms.simulation):
+        raise ValueError(
+            f"{what} has a seed, or records those of its trials, so nothing that it releases is private: it is a "
+            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
+        )
+
+
+def _refusal(terms, before, account, guarantee, what):
+    """Say what is asked, what is left, and what to do."""
+    spent, known = spent_by(terms, before), guarantee.losses or Losses()
+    pure = f"One more pure release may have epsilon = {_shown(account.pure_left())}"
+    more = ""
+    if guarantee.delta and known.mu_squared:
+        left = remaining_of(terms, before).gaussian_epsilon(guarantee.delta)
+        more = f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(left)}"
+    elif guarantee.delta:
+        more = f", and one of which only (epsilon, delta) is known besides delta = {_shown(account.delta_left())}"
+    return (
+        f"{what} asks for {guarantee}, which does not fit: of {_numbers(terms)}, {_numbers(spent)} is spent. "
+        f"{pure}{more}. Ask for less; ballots of these voters allow no more."
+    )
+
+
+def _numbers(promise):
+    return f"epsilon = {promise.epsilon:.6g}" + (f", delta = {promise.delta:g}" if promise.delta else "")
+
+
+def _shown(left):
+    """Return a number with six digits that is not above it: so much may be asked for."""
+    return f"{float(_SIX_DIGITS.create_decimal(Decimal(left))):g}"
