@@ -895,4 +895,68 @@ BOUNDARIES = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *BOUNDARIES]
+budget = faults("privacy/budget.py", "tests/privacy/test_budget.py")
+charging = faults("privacy/charging.py", "tests/privacy/test_budget.py")
+adaptive = faults("privacy/adaptive.py", "tests/privacy/test_adaptive.py")
+budget_file = faults("privacy/budget_file.py", "tests/privacy/test_budget_file.py")
+ACCOUNTS = [
+    budget(
+        "charged after the ballots are read",
+        """        self.charge(owed, type(last_step(estimator)).__name__)
+        try:
+            return estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
+""",
+        """        try:
+            estimator.fit(X, y, **fit_params)
+            self.charge(owed, type(last_step(estimator)).__name__)
+            return estimator
+""",
+        "tests/privacy/test_budget.py::test_a_fit_is_charged_before_it_reads_and_stays_charged",
+    ),
+    charging("a simulation is charged as a release", "if not (guarantee.certified or terms.simulation):", "if False:"),
+    charging("what promises nothing costs nothing", "if math.isinf(guarantee.epsilon):", "if False:"),
+    charging("a replaced ballot costs one", "guarantee = guarantee.under_replace()", "guarantee = guarantee"),
+    charging("neighbours of any kind", "elif guarantee.neighboring != terms.neighboring:", "elif False:"),
+    charging("threads decide together", "with self._lock:", "if True:"),
+    charging("a fork has a budget of its own", "if os.getpid() != self._process:", "if False:"),
+    adaptive(
+        "delta is spent twice",
+        "return kept, rounded_down(Fraction(self.delta) - Fraction(kept))",
+        "return kept, self.delta",
+    ),
+    adaptive("delta is divided on the way", "next(telling, following)", "[*telling, following][-1]"),
+    adaptive(
+        "deltas do not add up", "if not _within(sum_up(delta for _, delta in total.approximate), kept):", "if False:"
+    ),
+    adaptive("Gaussian releases count for nothing in sums", "if not total.mu_squared and _within(", "if _within("),
+    adaptive("sums are rounded down", "_ALIKE = 1e-12", "_ALIKE = 1e-6"),
+    adaptive(
+        "a coin is a Gaussian of its own epsilon", "linear = epsilon * math.sqrt(math.pi / 2)", "linear = epsilon"
+    ),
+    adaptive(
+        "pure releases count for nothing beside Gaussian ones", "[total.mu_squared, *squares]", "[total.mu_squared]"
+    ),
+    budget_file("two processes decide at once", '"BEGIN IMMEDIATE"', '"BEGIN"'),
+    budget_file("a charge is forgotten", 'connection.execute("COMMIT")', "connection.rollback()"),
+    budget_file("a lost file is made anew", 'mode: str = "rw"', 'mode: str = "rwc"'),
+    budget_file("any budget will do", "if _stored(connection) != self.terms:", "if False:"),
+    faults("privacy/releases.py", "tests/privacy/test_budget_file.py")(
+        "six digits are kept", "return value.hex()", 'return float(f"{value:.6g}").hex()'
+    ),
+    owed(
+        "a fit of one's own costs what its parent's does",
+        'if issubclass(_home(kind, "fit"), _home(kind, "_will_owe")) and',
+        "if False and",
+        "tests/privacy/test_budget.py::test_a_fit_of_ones_own_cannot_be_foretold",
+    ),
+    faults("model_selection/sweep/accounting.py", "tests/privacy/test_budget.py")(
+        "a search costs one trial", "costs_of(fits * search.n_trials, refit", "costs_of(fits, refit"
+    ),
+    faults("model_selection/sweep/accounting.py", "tests/privacy/test_budget.py")(
+        "a refit costs what the cheapest does",
+        "epsilon, delta = max(g.epsilon for g in guarantees), max(",
+        "epsilon, delta = min(g.epsilon for g in guarantees), min(",
+    ),
+]
+
+FAULTS = [*ACCOUNTS, *QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *BOUNDARIES]

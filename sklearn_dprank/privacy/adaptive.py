@@ -2,7 +2,8 @@
 
 `PrivacyGuarantee.compose` is for prices that are fixed beforehand. Whoever chooses the next epsilon by what was seen
 can get more out of a bound on every path than the bound itself: two kinds of coins, each path within the optimal bound
-of Kairouz, Oh and Viswanath, have up to 2.2 times its delta together. What holds on all paths at once is:
+of Kairouz, Oh and Viswanath, have up to 2.2 times its delta together. (That it is so of optimal bounds in general is
+shown by Tran, Koskela, Raisa and Honkela, 2026.) What holds on all paths at once is:
 
 - *Gaussian releases*, as long as their mu^2 add up to at most a total that was fixed beforehand; a pure release of
   epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), which dominates randomised response of epsilon.
@@ -30,7 +31,10 @@ from .guarantee import PrivacyGuarantee
 from .rounding import rounded_down, sum_up
 
 _SLACK = 5e-11  # relative, of delta; half of what `gaussian_sigma` leaves, and far above rounding errors
+_ALIKE = 1e-12  # relative: how far sums of floats may exceed what they may be
 _ROOM = 1e-9  # relative; what a search by halves, and the inverse of the normal distribution, may be off
+
+_PURE, _GAUSSIAN, _STATED = Losses(pure=(1.0,)), Losses(mu_squared=1.0), Losses.stated(1.0, 0.5)
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ class Account:
 
     References
     ----------
-    Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy", Theorem 1;
-    Rogers, Roth, Ullman and Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition", Theorem 4.1.
+    Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy"; Rogers, Roth, Ullman and
+    Vadhan (2016), "Privacy odometers and filters: pay-as-you-go composition"; Tran, Koskela, Raisa and Honkela (2026),
+    "f-differential privacy filters: validity and approximate solutions".
     """
 
     epsilon: float
@@ -73,9 +78,9 @@ class Account:
         """Tell whether the releases fit, whatever they were chosen by."""
         total = Losses.together(self.booked)
         kept, left = self._deltas()
-        if sum_up(delta for _, delta in total.approximate) > kept:
+        if not _within(sum_up(delta for _, delta in total.approximate), kept):
             return False
-        if not total.mu_squared and _sum_of_epsilons(total) <= self.epsilon:
+        if not total.mu_squared and _within(_sum_of_epsilons(total), self.epsilon):
             return True
         return left > 0 and _delta_of(self.epsilon, _mu_of(total)) <= left * (1 - _SLACK)
 
@@ -100,39 +105,41 @@ class Account:
         return min(least, self.epsilon) if enough(self.epsilon) else least
 
     def pure_left(self) -> float:
-        """Return about the largest epsilon of one more pure release, rounded down."""
-
-        def fits(epsilon):
-            return self.with_one_more(Losses(pure=(epsilon,))).holds()
-
+        """Return about the largest epsilon of one more pure release that fits."""
         total = Losses.together(self.booked)
         left = Fraction(self.epsilon) - Fraction(_sum_of_epsilons(total))
-        basic = 0.0 if total.mu_squared or left < 0 else rounded_down(left)
-        return max(basic, _largest(fits, self.epsilon))
+        basic = 0.0 if total.mu_squared or left < 0 else _tidy(left, self.epsilon, _sum_of_epsilons(total))
+        room = self._room(total, _PURE)
+        return max(basic, _largest(lambda epsilon: _mu_of(Losses(pure=(epsilon,))) <= room, self.epsilon))
 
     def mu_left(self) -> float:
-        """Return about the largest mu of one more Gaussian release, rounded down."""
-        return _largest(lambda mu: self.with_one_more(Losses(mu_squared=mu * mu)).holds(), 2.0**10)
+        """Return about the largest mu of one more Gaussian release that fits."""
+        return self._room(Losses.together(self.booked), _GAUSSIAN)
 
     def delta_left(self) -> float:
-        """Return how much is left for releases whose deltas add up, rounded down."""
-        first = self._first()
-        kept = self.delta if self.basic_delta is None and first is None else self._deltas()[0]
+        """Return how much is left for releases whose deltas add up."""
+        kept, _ = self._deltas(_STATED)
         lost = sum_up(delta for losses in self.booked for _, delta in losses.approximate)
-        return rounded_down(Fraction(kept) - Fraction(lost))
+        return _tidy(max(Fraction(0), Fraction(kept) - Fraction(lost)), kept, lost)
 
-    def _deltas(self):
-        """Return what is kept of delta for sums, and what is left of it for the Gaussian rule."""
-        kept, first = self.basic_delta, self._first()
+    def _room(self, total, following):
+        """Return how large the mu of what follows may be, rounded down."""
+        _, left = self._deltas(following)
+        if left == 0:
+            return 0.0
+        most, spent = _most_mu(self.epsilon, left), _mu_of(total)
+        return math.sqrt(max(0.0, (most - spent) * (most + spent))) * (1 - _ROOM)
+
+    def _deltas(self, following=_PURE):
+        """Return what is kept of delta for sums, and what is left of it for the Gaussian rule.
+
+        Where it is decided by the first release that may say something, and there is none, it is what follows.
+        """
+        kept = self.basic_delta
         if kept is None:
-            kept = self.delta * (0.5 if first is None else _share_of_sums(first))
+            telling = (one for one in self.booked if one.mu_squared or any(one.pure) or one.approximate)
+            kept = self.delta * _share_of_sums(next(telling, following))
         return kept, rounded_down(Fraction(self.delta) - Fraction(kept))
-
-    def _first(self):
-        """Return the first release that may have said something, or None."""
-        return next(
-            (losses for losses in self.booked if losses.mu_squared or any(losses.pure) or losses.approximate), None
-        )
 
 
 def _share_of_sums(first):
@@ -140,6 +147,17 @@ def _share_of_sums(first):
     if bool(first.mu_squared) == bool(first.approximate):
         return 0.5
     return 0.0 if first.mu_squared else 1.0
+
+
+def _within(total, most):
+    """Tell whether a sum, rounded up, is at most what it may be: ten times .1, as floats, is a little more than 1."""
+    return total <= most * (1 + _ALIKE)
+
+
+def _tidy(left, most, spent):
+    """Return what is left, without the dust of a subtraction where that may be spent, too."""
+    short = float(f"{float(left):.12g}")
+    return short if _within(sum_up([spent, short]), most) else rounded_down(left)
 
 
 def _sum_of_epsilons(total):
@@ -153,7 +171,7 @@ def _mu_of(total):
 
 
 def _delta_of(epsilon, mu):
-    return 1.0 if math.isinf(mu) else float(gaussian_deltas(np.array([epsilon]), mu)[0])
+    return float(gaussian_deltas(np.array([epsilon]), mu)[0])
 
 
 @lru_cache(maxsize=4096)
@@ -180,14 +198,23 @@ def mu_of_pure(epsilon: float) -> float:
     return linear if epsilon < 1e-3 else min(linear, float(-2 * ndtri(expit(-epsilon))) * (1 + _ROOM))
 
 
+@lru_cache(maxsize=256)
+def _most_mu(epsilon, delta):
+    """Return about the largest mu of Gaussian releases that delta is enough for at epsilon; it is."""
+    return _largest(lambda mu: _delta_of(epsilon, mu) <= delta * (1 - _SLACK), 2.0**10)
+
+
 def _largest(fits: Callable[[float], bool], most: float) -> float:
     """Return about the largest number up to `most` for which the monotone `fits` holds; it does hold there, or is 0."""
     if fits(most):
         return most
-    low, high = 0.0, most
-    while high > most * 2.0**-60 and low == 0.0:
-        high, low = (high / 2, 0.0) if not fits(high / 2) else (high, high / 2)
-    for _ in range(50 if low else 0):
+    low = most
+    while not fits(low):
+        low /= 2
+        if low < most * 2.0**-100:
+            return 0.0
+    high = 2 * low
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low

@@ -61,9 +61,10 @@ class PrivacyBudget:
     .. rubric:: Privacy
 
     All releases that are charged to one budget are (epsilon, delta)-private together, also if each was chosen, or its
-    price was, after a look at those before. `spent_` counts in the same way, with a caveat: where prices were so
-    chosen and delta is not 0, what is proved is the promise of the whole budget. Such bounds are wider than
-    `PrivacyGuarantee.compose` for pure releases, and the same for Gaussian ones.
+    price was, after a look at those before. (Sums may exceed it by one part in 10^12: ten times .1, as floats, is more
+    than 1.) `spent_` counts in the same way, with a caveat: where prices were so chosen and delta is not 0, what is
+    proved is the promise of the whole budget. Such bounds are wider than `PrivacyGuarantee.compose` for pure releases,
+    and the same for Gaussian ones.
 
     A fit that fails stays charged, for whether it fails may depend on the ballots. So does one that is interrupted.
     The budget knows only what is charged to it: another budget, a ``fit`` of its own, an exact ``score`` of private
@@ -91,7 +92,7 @@ class PrivacyBudget:
     Traceback (most recent call last):
     ...
     sklearn_dprank.privacy.ledger.BudgetExhausted: DPBorda asks for epsilon = 0.75 (central, add_remove), which does not
-    fit: of epsilon = 1, epsilon = 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of
+    fit: of epsilon = 1, 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of
     these voters allow no more.
     >>> budget.remaining.epsilon
     0.5

@@ -19,6 +19,7 @@ _ONLY_IF_FIXED = (
     "if later releases, or their prices, were chosen after a look at earlier ones, what holds is the promise of the "
     "whole budget"
 )
+_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 
 
@@ -48,7 +49,8 @@ class Remaining(NamedTuple):
         >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
         1.22
         """
-        return gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+        return max(tight, self.epsilon if delta <= self.delta else 0.0)
 
 
 class InMemory:
@@ -84,9 +86,6 @@ class InMemory:
         raise TypeError(
             f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
         )
-
-
-_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
 
 
 def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str) -> Release:
@@ -141,9 +140,11 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
     """Return what all releases promise together."""
     if not releases:
         return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
+    if len(releases) == 1:
+        return releases[0].guarantee
     epsilon, delta = account_of(terms, releases).spent()
     total = PrivacyGuarantee.compose([release.guarantee for release in releases])
-    caveats = total.caveats if len(releases) == 1 or not delta else (*total.caveats, _ONLY_IF_FIXED)
+    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold on every path
     how = f"{len(releases)} releases, charged to one budget"
     return replace(total, epsilon=epsilon, delta=delta, how=how, caveats=caveats)
 
@@ -159,8 +160,8 @@ def _refuse_empty_promises(terms, guarantee, what):
         why = "; ".join([guarantee.how, *guarantee.caveats])
         raise ValueError(
             f"{what} promises nothing ({why}), so no budget covers it. Use a private aggregator, after transformers "
-            "that read each ballot by itself; to choose one on private ballots, PrivateSelection; and where the ballots "
-            "are public, a search with public_ballots=True."
+            "that read each ballot by itself; to choose one on private ballots, PrivateSelection; and where the "
+            "ballots are public, a search with public_ballots=True."
         )
     if not (guarantee.certified or terms.simulation):
         raise ValueError(
@@ -180,13 +181,17 @@ def _refusal(terms, before, account, guarantee, what):
     elif guarantee.delta:
         more = f", and one of which only (epsilon, delta) is known besides delta = {_shown(account.delta_left())}"
     return (
-        f"{what} asks for {guarantee}, which does not fit: of {_numbers(terms)}, {_numbers(spent)} is spent. "
+        f"{what} asks for {guarantee}, which does not fit: {_of(terms, spent)}. "
         f"{pure}{more}. Ask for less; ballots of these voters allow no more."
     )
 
 
-def _numbers(promise):
-    return f"epsilon = {promise.epsilon:.6g}" + (f", delta = {promise.delta:g}" if promise.delta else "")
+def _of(terms, spent):
+    if not terms.delta:
+        return f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
+    return (
+        f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g}), ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
+    )
 
 
 def _shown(left):

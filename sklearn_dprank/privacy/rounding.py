@@ -74,4 +74,4 @@ def rounded_down(x):
     >>> rounded_down(Fraction(1, 10)) < Fraction(1, 10) < rounded_up(Fraction(1, 10))
     True
     """
-    return -rounded_up(-exact(x)) if math.isfinite(x) else float(x)
+    return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # no -0.0
