@@ -4,6 +4,7 @@ import inspect
 import os
 from typing import Any, Self, TypeVar
 
+from .._types import Amount, Neighboring
 from .charging import InMemory, Remaining, charged, remaining_of, spent_by
 from .guarantee import PrivacyGuarantee
 from .owed import last_step, owed_before
@@ -92,8 +93,8 @@ class PrivacyBudget:
     Traceback (most recent call last):
     ...
     sklearn_dprank.privacy.ledger.BudgetExhausted: DPBorda asks for epsilon = 0.75 (central, add_remove), which does not
-    fit: of epsilon = 1, 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of
-    these voters allow no more.
+    fit: of epsilon = 1, 0.5 is spent. One more pure release may have epsilon = 0.5. Ask for less; ballots of these
+    voters allow no more.
     >>> budget.remaining.epsilon
     0.5
 
@@ -109,11 +110,11 @@ class PrivacyBudget:
 
     def __init__(
         self,
-        epsilon: float,
-        delta: float = 0.0,
+        epsilon: Amount,
+        delta: Amount = 0.0,
         *,
-        neighboring: str = "add_remove",
-        basic_delta: float | None = None,
+        neighboring: Neighboring = "add_remove",
+        basic_delta: Amount | None = None,
         simulation: bool = False,
     ) -> None:
         self._kept: Any = InMemory(Terms(epsilon, delta, neighboring, basic_delta, simulation).checked())
@@ -122,11 +123,11 @@ class PrivacyBudget:
     def open(
         cls,
         path: str | os.PathLike[str],
-        epsilon: float | None = None,
-        delta: float | None = None,
+        epsilon: Amount | None = None,
+        delta: Amount | None = None,
         *,
-        neighboring: str | None = None,
-        basic_delta: float | None = None,
+        neighboring: Neighboring | None = None,
+        basic_delta: Amount | None = None,
         simulation: bool | None = None,
     ) -> Self:
         """Return the budget that is kept in a file, of a new file if there is none and `epsilon` is given.
@@ -251,10 +252,8 @@ class PrivacyBudget:
 
         Examples
         --------
-        >>> from sklearn_dprank import LDPPairwise
         >>> from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee
         >>> budget = PrivacyBudget(epsilon=2.0, neighboring="replace")
-        >>> device = LDPPairwise(epsilon=1.0).client(["tea", "milk"])
         >>> budget.charge(PrivacyGuarantee(1.0, 0.0, "local", "replace", "randomized response"), "survey of May")
         >>> budget.releases_[0].what, budget.remaining.epsilon
         ('survey of May', 1.0)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..checks import check_delta, check_epsilon, check_flag, check_neighboring, check_number
@@ -14,10 +15,10 @@ from .rounding import rounded_down
 class Terms(NamedTuple):
     """What a budget was opened with, and keeps; see `PrivacyBudget`."""
 
-    epsilon: float
-    delta: float = 0.0
+    epsilon: Any
+    delta: Any = 0.0
     neighboring: str = "add_remove"
-    basic_delta: float | None = None
+    basic_delta: Any = None
     simulation: bool = False
 
     def checked(self) -> "Terms":
@@ -78,6 +79,7 @@ def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
     return json.dumps({field.name: _plain(getattr(guarantee, field.name)) for field in fields(guarantee)})
 
 
+@lru_cache(maxsize=4096)
 def guarantee_from_text(text: str) -> PrivacyGuarantee:
     """Return the guarantee that was written down.
 
