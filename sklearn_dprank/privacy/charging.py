@@ -143,10 +143,17 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
     if len(releases) == 1:
         return releases[0].guarantee
     epsilon, delta = account_of(terms, releases).spent()
-    total = PrivacyGuarantee.compose([release.guarantee for release in releases])
+    total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
+    known = Losses.together(release.guarantee.losses or Losses() for release in releases)
     caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold on every path
-    how = f"{len(releases)} releases, charged to one budget"
-    return replace(total, epsilon=epsilon, delta=delta, how=how, caveats=caveats)
+    return replace(
+        total,
+        epsilon=epsilon,
+        delta=delta,
+        how=f"{len(releases)} releases, charged to one budget",
+        caveats=caveats,
+        losses=None if known.pure or known.approximate else known,
+    )
 
 
 def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:

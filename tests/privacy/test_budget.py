@@ -262,6 +262,7 @@ def test_a_hundred_gaussian_releases_fit_into_what_ten_would_by_their_sum():
     spent = budget.spent_
     assert (round(spent.epsilon, 3), spent.delta) == (0.919, 1e-6)
     assert "chosen after a look" in spent.caveats[-1]
+    assert spent.losses.mu_squared == pytest.approx(101 * daily.privacy_.losses.mu_squared)
     with pytest.raises(BudgetExhausted, match=r"a Gaussian one with delta = 1e-08 epsilon = 0\.051"):
         budget.fit(daily, X)
     assert budget.spent_ == spent
