@@ -3,23 +3,25 @@
 `PrivacyGuarantee.compose` is for prices that are fixed beforehand. Whoever chooses the next epsilon by what was seen
 can get more out of a bound on every path than the bound itself: two kinds of coins, each path within the optimal bound
 of Kairouz, Oh and Viswanath, have up to 2.2 times its delta together. (That it is so of optimal bounds in general is
-shown by Tran, Koskela, Raisa and Honkela, 2026.) What holds on all paths at once is:
+shown by Tran, Koskela, Raisa and Honkela, 2026.) Two rules hold for whatever is chosen:
 
-- *Gaussian releases*, as long as their mu^2 add up to at most a total that was fixed beforehand; a pure release of
-  epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), which dominates randomised response of epsilon.
-- *Sums.* As long as the epsilons add up to epsilon, nothing is lost beyond it but the deltas, whose total, too, must be
-  fixed beforehand: who has seen that one kind of loss did not come true could otherwise spend its delta on the other.
-  Pure releases lose no delta here, so on every path either rule will do for them.
+- *Sums.* The epsilons add up to at most epsilon, and the deltas to at most what is kept of delta for this rule.
+- *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of what is
+  left of delta. A pure release of epsilon counts as one of mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), which dominates
+  randomised response of epsilon. What is neither Gaussian nor pure does not count, and may not be there.
 
-Delta is thus divided, before anything is released, into what the first rule uses and what is left to the second.
+The releases fit as long as *one of the rules* holds: of the outcomes at whose end the first rule holds, those that lose
+more than epsilon have at most the delta of whoever stops before it is broken, for it held all the way; so have the
+others of the second; and the two deltas add up to delta. That is why delta is divided before anything is released.
+Where each rule had all of delta, it would be spent twice.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Self
+from functools import cached_property, lru_cache
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -33,8 +35,15 @@ from .rounding import rounded_down, sum_up
 _SLACK = 5e-11  # relative, of delta; half of what `gaussian_sigma` leaves, and far above rounding errors
 _ALIKE = 1e-12  # relative: how far sums of floats may exceed what they may be
 _ROOM = 1e-9  # relative; what a search by halves, and the inverse of the normal distribution, may be off
+_TENTH, _HALF = 0.1, 0.5
 
-_PURE, _GAUSSIAN, _STATED = Losses(pure=(1.0,)), Losses(mu_squared=1.0), Losses.stated(1.0, 0.5)
+
+class Left(NamedTuple):
+    """How much one more release may reveal, by its kind; see `sklearn_dprank.privacy.charging.Remaining`."""
+
+    pure: float
+    mu: float
+    basic: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -46,10 +55,10 @@ class Account:
     epsilon, delta : float
         The most that all releases together may reveal.
     basic_delta : float or None, default=None
-        How much of delta is kept for releases whose deltas add up. None: as the first release needs it; all of it if
-        only an (epsilon, delta) is known of it, none if it is Gaussian, and else half.
-    booked : tuple of Losses, default=()
-        Of the releases made.
+        How much of delta is kept for sums. None: all of it if of the first release only an (epsilon, delta) is known;
+        half of it if that is pure; and if it is Gaussian a tenth, or nothing where it needs all of delta itself.
+    releases : tuple of PrivacyGuarantee, default=()
+        What was released.
 
     References
     ----------
@@ -61,92 +70,81 @@ class Account:
     epsilon: float
     delta: float
     basic_delta: float | None = None
-    booked: tuple[Losses, ...] = ()
+    releases: tuple[PrivacyGuarantee, ...] = ()
 
-    def booking(self, guarantee: PrivacyGuarantee) -> Losses | None:
-        """Return as what a release can be booked: what is known of it, or what is stated; None if neither fits."""
-        for losses in (guarantee.losses or Losses(), Losses.stated(guarantee.epsilon, guarantee.delta)):
-            if self.with_one_more(losses).holds():
-                return losses
-        return None
-
-    def with_one_more(self, losses: Losses) -> Self:
+    def with_one_more(self, guarantee: PrivacyGuarantee) -> Self:
         """Return the account after one more release."""
-        return replace(self, booked=(*self.booked, losses))
+        return replace(self, releases=(*self.releases, guarantee))
 
     def holds(self) -> bool:
         """Tell whether the releases fit, whatever they were chosen by."""
-        total = Losses.together(self.booked)
-        kept, left = self._deltas()
-        if not _within(sum_up(delta for _, delta in total.approximate), kept):
-            return False
-        if not total.mu_squared and _within(_sum_of_epsilons(total), self.epsilon):
+        epsilon, delta = self._sums
+        if _within(epsilon, self.epsilon) and _within(delta, self._kept):
             return True
-        return left > 0 and _delta_of(self.epsilon, _mu_of(total)) <= left * (1 - _SLACK)
+        return _is_one_gaussian(self._mu, self.epsilon, self._rest(self._kept))
 
     def spent(self) -> tuple[float, float]:
-        """Return the epsilon and delta of the releases, counted as `holds` does."""
-        total = Losses.together(self.booked)
-        _, left = self._deltas()
-        lost = sum_up(delta for _, delta in total.approximate)
-        basic = math.inf if total.mu_squared else _sum_of_epsilons(total)
-        tight = self._tight(_mu_of(total), left) if self.booked and left > 0 else math.inf
-        return (basic, lost) if basic <= tight else (tight, sum_up([lost, left]))
+        """Return the smaller epsilon of the two rules, with its delta."""
+        sums = self._sums if _within(self._sums[1], self._kept) else (math.inf, 0.0)
+        gaussian = self._one_gaussian(self._rest(self._kept))
+        return min(sums, gaussian)
 
-    def _tight(self, mu, left):
-        """Return about the smallest epsilon at which what is left of delta is enough; within the account's if it is."""
+    def left(self) -> Left:
+        """Return how much one more release may reveal, for each kind of release."""
+        fresh = self._first is None and self.basic_delta is None  # then it is what follows that divides delta
+        kept = self.delta if fresh else self._kept
+        epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
+        basic = (
+            (epsilon, delta) if _within(self._sums[0], self.epsilon) and _within(self._sums[1], kept) else (0.0, 0.0)
+        )
+        mu = self._room(self.delta if fresh else self._rest(kept))
+        most = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu, self.epsilon) if mu and not fresh else 0.0
+        return Left(max(basic[0], most), mu, basic)
 
-        def enough(epsilon):
-            return _delta_of(epsilon, mu) <= left * (1 - _SLACK)
+    @cached_property
+    def _sums(self):
+        return sum_up(g.epsilon for g in self.releases), sum_up(g.delta for g in self.releases)
 
+    @cached_property
+    def _mu(self):
+        """Return the mu of one Gaussian release that reveals as much as all, rounded up; infinite if there is none."""
+        return _mu_of(self.releases)
+
+    @cached_property
+    def _first(self):
+        """Return the first release that may have said something, or None."""
+        return next((g for g in self.releases if g.epsilon or g.delta), None)
+
+    @cached_property
+    def _kept(self):
+        """Return what is kept of delta for sums."""
+        if self.basic_delta is not None:
+            return self.basic_delta
+        if self._first is None or not self._first.delta:
+            return self.delta * _HALF
+        mu, tenth = _mu_of([self._first]), self.delta * _TENTH
         if math.isinf(mu):
-            return math.inf
-        least = 0.0 if enough(0.0) else smallest(enough)
-        return min(least, self.epsilon) if enough(self.epsilon) else least
+            return self.delta
+        return tenth if _is_one_gaussian(mu, self.epsilon, self._rest(tenth)) else 0.0
 
-    def pure_left(self) -> float:
-        """Return about the largest epsilon of one more pure release that fits."""
-        total = Losses.together(self.booked)
-        left = Fraction(self.epsilon) - Fraction(_sum_of_epsilons(total))
-        basic = 0.0 if total.mu_squared or left < 0 else _tidy(left, self.epsilon, _sum_of_epsilons(total))
-        room = self._room(total, _PURE)
-        return max(basic, _largest(lambda epsilon: _mu_of(Losses(pure=(epsilon,))) <= room, self.epsilon))
+    def _rest(self, kept):
+        return rounded_down(Fraction(self.delta) - Fraction(kept))
 
-    def mu_left(self) -> float:
-        """Return about the largest mu of one more Gaussian release that fits."""
-        return self._room(Losses.together(self.booked), _GAUSSIAN)
+    def _one_gaussian(self, delta):
+        """Return about the smallest epsilon of the second rule; the account's or less, if it holds."""
+        if math.isinf(self._mu) or not delta:
+            return math.inf, delta
+        if _is_one_gaussian(self._mu, 0.0, delta):
+            return 0.0, delta
+        least = smallest(lambda epsilon: _is_one_gaussian(self._mu, epsilon, delta))
+        return (min(least, self.epsilon) if _is_one_gaussian(self._mu, self.epsilon, delta) else least), delta
 
-    def delta_left(self) -> float:
-        """Return how much is left for releases whose deltas add up."""
-        kept, _ = self._deltas(_STATED)
-        lost = sum_up(delta for losses in self.booked for _, delta in losses.approximate)
-        return _tidy(max(Fraction(0), Fraction(kept) - Fraction(lost)), kept, lost)
-
-    def _room(self, total, following):
-        """Return how large the mu of what follows may be, rounded down."""
-        _, left = self._deltas(following)
-        if left == 0:
+    def _room(self, delta):
+        """Return the mu of the Gaussian release that the second rule leaves room for, rounded down."""
+        if math.isinf(self._mu) or not delta:
             return 0.0
-        most, spent = _most_mu(self.epsilon, left), _mu_of(total)
-        return math.sqrt(max(0.0, (most - spent) * (most + spent))) * (1 - _ROOM)
-
-    def _deltas(self, following=_PURE):
-        """Return what is kept of delta for sums, and what is left of it for the Gaussian rule.
-
-        Where it is decided by the first release that may say something, and there is none, it is what follows.
-        """
-        kept = self.basic_delta
-        if kept is None:
-            telling = (one for one in self.booked if one.mu_squared or any(one.pure) or one.approximate)
-            kept = self.delta * _share_of_sums(next(telling, following))
-        return kept, rounded_down(Fraction(self.delta) - Fraction(kept))
-
-
-def _share_of_sums(first):
-    """Return which share of delta an account keeps for sums whose first release is this one: 0, 1 or 1/2."""
-    if bool(first.mu_squared) == bool(first.approximate):
-        return 0.5
-    return 0.0 if first.mu_squared else 1.0
+        most = _most_mu(self.epsilon, delta)
+        return math.sqrt(max(0.0, (most - self._mu) * (most + self._mu))) * (1 - _ROOM)
 
 
 def _within(total, most):
@@ -154,24 +152,24 @@ def _within(total, most):
     return total <= most * (1 + _ALIKE)
 
 
-def _tidy(left, most, spent):
+def _tidy(most, spent):
     """Return what is left, without the dust of a subtraction where that may be spent, too."""
+    left = max(Fraction(0), Fraction(most) - Fraction(spent))
     short = float(f"{float(left):.12g}")
     return short if _within(sum_up([spent, short]), most) else rounded_down(left)
 
 
-def _sum_of_epsilons(total):
-    return sum_up([*total.pure, *(epsilon for epsilon, _ in total.approximate)])
+def _mu_of(releases: Iterable[PrivacyGuarantee]) -> float:
+    total = Losses.together(g.losses or Losses() for g in releases)
+    if any(delta for _, delta in total.approximate):
+        return math.inf
+    pure = [*total.pure, *(epsilon for epsilon, _ in total.approximate)]
+    return math.sqrt(sum_up([total.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)])) * (1 + 2.0**-50)
 
 
-def _mu_of(total):
-    """Return the mu of a Gaussian release that reveals as much as all, rounded up; deltas are not in it."""
-    squares = (mu_of_pure(epsilon) ** 2 for epsilon in [*total.pure, *(epsilon for epsilon, _ in total.approximate)])
-    return math.sqrt(sum_up([total.mu_squared, *squares])) * (1 + 2.0**-50)
-
-
-def _delta_of(epsilon, mu):
-    return float(gaussian_deltas(np.array([epsilon]), mu)[0])
+def _is_one_gaussian(mu, epsilon, delta):
+    """Tell whether delta is enough at epsilon for one Gaussian release of mu."""
+    return delta > 0 and mu < math.inf and gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK)
 
 
 @lru_cache(maxsize=4096)
@@ -201,7 +199,7 @@ def mu_of_pure(epsilon: float) -> float:
 @lru_cache(maxsize=256)
 def _most_mu(epsilon, delta):
     """Return about the largest mu of Gaussian releases that delta is enough for at epsilon; it is."""
-    return _largest(lambda mu: _delta_of(epsilon, mu) <= delta * (1 - _SLACK), 2.0**10)
+    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta), 2.0**10)
 
 
 def _largest(fits: Callable[[float], bool], most: float) -> float:

@@ -31,9 +31,10 @@ class PrivacyBudget:
         Which profiles count as neighbours. Under "replace" a guarantee under "add_remove" is charged as
         `PrivacyGuarantee.under_replace` states it. Under "add_remove" one under "replace" is refused.
     basic_delta : float or None, default=None
-        How much of delta is kept for releases of which only an (epsilon, delta) is known (the shuffle model, say),
-        whose deltas add up. The rest lets Gaussian releases add up in mu^2, and many small pure ones with them. None:
-        all of it if the first release is of that sort, nothing if it is Gaussian, and half if it is pure.
+        How much of delta is kept for releases whose epsilons and deltas add up, as all do of which nothing else is
+        known (the shuffle model's, say); the rest is for Gaussian and pure ones, which cost less together than that.
+        None: all of it if of the first release nothing else is known; half if that is pure; and a tenth if it is
+        Gaussian, or nothing where it needs all itself.
     simulation : bool, default=False
         Whether releases with a seed are charged, as though they had none, instead of refused: a rehearsal.
 
@@ -45,7 +46,8 @@ class PrivacyBudget:
     spent_ : PrivacyGuarantee
         What all of them promise together.
     remaining : Remaining
-        ``epsilon``, ``mu``, ``delta``: how much one more release may reveal.
+        How much one more release may reveal: ``epsilon`` if it is pure, ``gaussian_epsilon(delta)`` if it is Gaussian,
+        ``basic_epsilon`` and ``basic_delta`` if nothing else is known of it.
 
     Raises
     ------
@@ -62,10 +64,11 @@ class PrivacyBudget:
     .. rubric:: Privacy
 
     All releases that are charged to one budget are (epsilon, delta)-private together, also if each was chosen, or its
-    price was, after a look at those before. (Sums may exceed it by one part in 10^12: ten times .1, as floats, is more
-    than 1.) `spent_` counts in the same way, with a caveat: where prices were so chosen and delta is not 0, what is
-    proved is the promise of the whole budget. Such bounds are wider than `PrivacyGuarantee.compose` for pure releases,
-    and the same for Gaussian ones.
+    price was, after a look at those before. They fit as long as their epsilons and deltas add up to at most epsilon
+    and `basic_delta`, or all are Gaussian or pure and reveal no more than one Gaussian release of epsilon and of the
+    rest of delta. (Sums may exceed that by one part in 10^12: ten times .1, as floats, is more than 1.) `spent_` says
+    the smaller of the two, with a caveat: where prices were so chosen and delta is not 0, what is proved is the promise
+    of the whole budget. For pure releases `PrivacyGuarantee.compose` states less, for prices that are fixed beforehand.
 
     A fit that fails stays charged, for whether it fails may depend on the ballots. So does one that is interrupted.
     The budget knows only what is charged to it: another budget, a ``fit`` of its own, an exact ``score`` of private
@@ -105,7 +108,7 @@ class PrivacyBudget:
     >>> for _ in range(100):
     ...     _ = budget.fit(daily, votes)
     >>> round(budget.spent_.epsilon, 3), len(budget.releases_)
-    (0.914, 100)
+    (0.919, 100)
     """
 
     def __init__(

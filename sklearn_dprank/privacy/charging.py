@@ -31,14 +31,15 @@ class Remaining(NamedTuple):
     epsilon : float
         Of a pure one.
     mu : float
-        Of a Gaussian one: sensitivity over standard deviation. See `gaussian_epsilon`.
-    delta : float
-        Of one of which only an (epsilon, delta) is known; its epsilon is at most `epsilon`.
+        Of a Gaussian one: sensitivity over standard deviation.
+    basic_epsilon, basic_delta : float
+        Of one of which nothing else is known.
     """
 
     epsilon: float
     mu: float
-    delta: float
+    basic_epsilon: float
+    basic_delta: float
 
     def gaussian_epsilon(self, delta: float) -> float:
         """Return about the largest epsilon that a Gaussian release with this delta of its own may have.
@@ -50,7 +51,7 @@ class Remaining(NamedTuple):
         1.22
         """
         tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
-        return max(tight, self.epsilon if delta <= self.delta else 0.0)
+        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
 
 
 class InMemory:
@@ -123,17 +124,15 @@ def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee
             f"{what} protects {guarantee.unit!r}, the releases before it {before[0].guarantee.unit!r}; keep a budget "
             "for each."
         )
-    account = account_of(terms, before)
-    losses = account.booking(guarantee)
-    if losses is None:
-        raise BudgetExhausted(_refusal(terms, before, account, guarantee, what))
-    return Release.now(what, replace(guarantee, losses=losses))
+    if not account_of(terms, before).with_one_more(guarantee).holds():
+        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
+    return Release.now(what, guarantee)
 
 
 def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
     """Return the account of what was charged."""
-    booked = tuple(release.guarantee.losses or Losses() for release in releases)
-    return Account(terms.epsilon, terms.delta, terms.basic_delta, booked)
+    guarantees = tuple(release.guarantee for release in releases)
+    return Account(terms.epsilon, terms.delta, terms.basic_delta, guarantees)
 
 
 def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
@@ -158,8 +157,8 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
 
 def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
     """Return how much one more release may reveal."""
-    account = account_of(terms, releases)
-    return Remaining(account.pure_left(), account.mu_left(), account.delta_left())
+    left = account_of(terms, releases).left()
+    return Remaining(left.pure, left.mu, *left.basic)
 
 
 def _refuse_empty_promises(terms, guarantee, what):
@@ -177,20 +176,20 @@ def _refuse_empty_promises(terms, guarantee, what):
         )
 
 
-def _refusal(terms, before, account, guarantee, what):
+def _refusal(terms, before, guarantee, what):
     """Say what is asked, what is left, and what to do."""
-    spent, known = spent_by(terms, before), guarantee.losses or Losses()
-    pure = f"One more pure release may have epsilon = {_shown(account.pure_left())}"
-    more = ""
-    if guarantee.delta and known.mu_squared:
-        left = remaining_of(terms, before).gaussian_epsilon(guarantee.delta)
-        more = f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(left)}"
+    left, known = remaining_of(terms, before), guarantee.losses or Losses()
+    may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
+    remedy = "Ask for less; ballots of these voters allow no more."
+    if guarantee.delta and not terms.delta:
+        may += ", and none may have a delta, because the budget has none"
+    elif guarantee.delta and not known.approximate:
+        most = left.gaussian_epsilon(guarantee.delta)
+        may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
     elif guarantee.delta:
-        more = f", and one of which only (epsilon, delta) is known besides delta = {_shown(account.delta_left())}"
-    return (
-        f"{what} asks for {guarantee}, which does not fit: {_of(terms, spent)}. "
-        f"{pure}{more}. Ask for less; ballots of these voters allow no more."
-    )
+        may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
+        remedy += " For another group, basic_delta keeps more of delta for this kind."
+    return f"{what} asks for {guarantee}, which does not fit: {_of(terms, spent_by(terms, before))}. {may}. {remedy}"
 
 
 def _of(terms, spent):
@@ -203,4 +202,4 @@ def _of(terms, spent):
 
 def _shown(left):
     """Return a number with six digits that is not above it: so much may be asked for."""
-    return f"{float(_SIX_DIGITS.create_decimal(Decimal(left))):g}"
+    return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"

@@ -58,7 +58,7 @@ def finished(started):
 
 
 def test_all_is_there_when_it_is_opened_again(path):
-    budget = PrivacyBudget.open(path, 2.0, 1e-6, neighboring="replace", basic_delta=1e-7)
+    budget = PrivacyBudget.open(path, 2.0, 1e-6, neighboring="replace", basic_delta=5e-7)
     budget.fit(GAUSSIAN, X)
     budget.fit(LDPPairwise(epsilon=0.1), X)
     budget.charge(PrivacyGuarantee(0.1, 1e-8, "shuffle", "replace", "reports", caveats=("a", "b")), "Umfrage – Mai")
