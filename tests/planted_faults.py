@@ -936,11 +936,16 @@ ACCOUNTS = [
         "(g for g in self.releases[::-1] if",
         f"{COINS}delta_is_divided_by_the_first_release_that_says_something",
     ),
-    adaptive("deltas do not add up", "and _within(delta, self._kept)", ""),
+    adaptive("deltas do not add up", "and _within(delta, self._kept)", "", f"{COINS}sums_are_not_rounded_down"),
     adaptive(
         "deltas are nothing beside Gaussian releases", "if any(delta for _, delta in total.approximate):", "if False:"
     ),
-    adaptive("pure releases are free beside Gaussian ones", "[total.mu_squared, *(", "[total.mu_squared, *(0 * "),
+    adaptive(
+        "pure releases are free beside Gaussian ones",
+        "[total.mu_squared, *(",
+        "[total.mu_squared, *(0 * ",
+        f"{COINS}where_no_delta_is_left_nothing_gaussian_fits",
+    ),
     adaptive(
         "a coin is a Gaussian of its own epsilon",
         "linear = epsilon * math.sqrt(math.pi / 2)",

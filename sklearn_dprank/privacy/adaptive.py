@@ -98,8 +98,8 @@ class Account:
             (epsilon, delta) if _within(self._sums[0], self.epsilon) and _within(self._sums[1], kept) else (0.0, 0.0)
         )
         mu = self._room(self.delta if fresh else self._rest(kept))
-        most = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu, self.epsilon) if mu and not fresh else 0.0
-        return Left(max(basic[0], most), mu, basic)
+        pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
+        return Left(max(basic[0], pure), mu, basic)
 
     @cached_property
     def _sums(self):
@@ -169,7 +169,7 @@ def _mu_of(releases: Iterable[PrivacyGuarantee]) -> float:
 
 def _is_one_gaussian(mu, epsilon, delta):
     """Tell whether delta is enough at epsilon for one Gaussian release of mu."""
-    return delta > 0 and mu < math.inf and gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK)
+    return delta > 0 and mu < math.inf and bool(gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK))
 
 
 @lru_cache(maxsize=4096)
@@ -199,20 +199,9 @@ def mu_of_pure(epsilon: float) -> float:
 @lru_cache(maxsize=256)
 def _most_mu(epsilon, delta):
     """Return about the largest mu of Gaussian releases that delta is enough for at epsilon; it is."""
-    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta), 2.0**10)
+    return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
 
 
-def _largest(fits: Callable[[float], bool], most: float) -> float:
-    """Return about the largest number up to `most` for which the monotone `fits` holds; it does hold there, or is 0."""
-    if fits(most):
-        return most
-    low = most
-    while not fits(low):
-        low /= 2
-        if low < most * 2.0**-100:
-            return 0.0
-    high = 2 * low
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+def _largest(fits: Callable[[float], bool]) -> float:
+    """Return about the largest positive number for which the monotone `fits` holds; it does hold there."""
+    return 1 / smallest(lambda inverse: fits(1 / inverse))
