@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.streaming import DPStreamingBorda
+    from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
 
@@ -28,6 +30,8 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPStreamingBorda",
+    "DPSwissBorda",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

@@ -8,3 +8,5 @@ from .composed import Aggregator
 from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .shuffle import ShuffleHierarchical, ShufflePairwise
+from .streaming import DPStreamingBorda
+from .swiss import DPSwissBorda
