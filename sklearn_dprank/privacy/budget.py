@@ -237,7 +237,8 @@ class PrivacyBudget:
         """Charge a release that is made elsewhere; before it is made.
 
         What voters' devices reveal is charged once, when they are asked: what a curator makes of their reports
-        afterwards (``fit_reports``) reveals no more.
+        afterwards (``fit_reports``) reveals no more. A stream is charged once, before its first period. What an
+        aggregator will promise is in its plan.
 
         Parameters
         ----------
@@ -255,9 +256,12 @@ class PrivacyBudget:
 
         Examples
         --------
-        >>> from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee
+        >>> from sklearn_dprank import LDPPairwise
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> from sklearn_dprank.profile import Shape
         >>> budget = PrivacyBudget(epsilon=2.0, neighboring="replace")
-        >>> budget.charge(PrivacyGuarantee(1.0, 0.0, "local", "replace", "randomized response"), "survey of May")
+        >>> _, plan = LDPPairwise(epsilon=1.0).plan_for(Shape(n_items=4))
+        >>> budget.charge(plan.guarantee, "survey of May")
         >>> budget.releases_[0].what, budget.remaining.epsilon
         ('survey of May', 1.0)
         """
