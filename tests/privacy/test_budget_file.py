@@ -236,13 +236,13 @@ def test_a_file_that_goes_away_is_not_made_anew(path):
 
 
 def test_two_processes_cannot_spend_the_same_budget(path):
-    PrivacyBudget.open(path, 1.0)
+    PrivacyBudget.open(path, 0.75)
     spend = """
         from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-        budget = PrivacyBudget.open(path, 1.0)
-        for _ in range(64):
+        budget = PrivacyBudget.open(path, 0.75)
+        for _ in range(24):
             try:
-                budget.charge(PrivacyGuarantee(1 / 64, 0.0, "central", "add_remove", "noise"), str(os.getpid()))
+                budget.charge(PrivacyGuarantee(1 / 32, 0.0, "central", "add_remove", "noise"), str(os.getpid()))
             except BudgetExhausted:
                 print("no")
             else:
@@ -251,11 +251,11 @@ def test_two_processes_cannot_spend_the_same_budget(path):
     said = [finished(started) for started in [process(path, spend), process(path, spend)]]
     assert [code for _, code in said] == [0, 0]
     answers = [lines for lines, _ in said]
-    assert [len(lines) for lines in answers] == [64, 64]
-    assert answers[0].count("yes") + answers[1].count("yes") == 64
+    assert [len(lines) for lines in answers] == [24, 24]
+    assert answers[0].count("yes") + answers[1].count("yes") == 24
     budget = PrivacyBudget.open(path)
-    assert budget.spent_.epsilon == 1
-    assert len(budget.releases_) == 64
+    assert budget.spent_.epsilon == 0.75
+    assert len(budget.releases_) == 24
 
 
 def test_who_waits_too_long_is_told(path, monkeypatch):
