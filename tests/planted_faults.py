@@ -1027,7 +1027,7 @@ ACCOUNTS = [
         "two processes decide at once",
         'execute("BEGIN IMMEDIATE")',
         'execute("BEGIN")',
-        f"{KEPT}two_processes_cannot_spend_the_same_budget",
+        f"{KEPT}one_decides_at_a_time",
     ),
     budget_file(
         "a charge is kept in memory until the next",

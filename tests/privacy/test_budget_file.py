@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, budget_file
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.privacy.releases import guarantee_as_text, guarantee_from_text
+from sklearn_dprank.privacy.releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
 X = [[0, 1, 2]] * 100
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
@@ -43,6 +45,7 @@ def process(path, code):
     environment = os.environ | {"PYTHONPATH": str(Path(budget_file.__file__).parents[2])}
     return subprocess.Popen(
         [sys.executable, "-c", start + textwrap.dedent(code), str(path)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,
         text=True,
@@ -240,6 +243,8 @@ def test_two_processes_cannot_spend_the_same_budget(path):
     spend = """
         from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
         budget = PrivacyBudget.open(path, 0.75)
+        print("ready", flush=True)
+        sys.stdin.readline()
         for _ in range(24):
             try:
                 budget.charge(PrivacyGuarantee(1 / 32, 0.0, "central", "add_remove", "noise"), str(os.getpid()))
@@ -248,7 +253,12 @@ def test_two_processes_cannot_spend_the_same_budget(path):
             else:
                 print("yes")
     """
-    said = [finished(started) for started in [process(path, spend), process(path, spend)]]
+    both = [process(path, spend), process(path, spend)]
+    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
+    for started in both:
+        started.stdin.write("go\n")
+        started.stdin.flush()
+    said = [finished(started) for started in both]
     assert [code for _, code in said] == [0, 0]
     answers = [lines for lines, _ in said]
     assert [len(lines) for lines in answers] == [24, 24]
@@ -256,6 +266,18 @@ def test_two_processes_cannot_spend_the_same_budget(path):
     budget = PrivacyBudget.open(path)
     assert budget.spent_.epsilon == 0.75
     assert len(budget.releases_) == 24
+
+
+def test_one_decides_at_a_time(path):
+    kept = budget_file.KeptInFile(path, Terms(1.0))
+
+    def decide(before):
+        time.sleep(0.02)  # long enough for another to see the same, if it could
+        return Release.now(str(len(before)), pure(0.1))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: kept.add(decide), range(4)))
+    assert [release.what for release in kept.releases()] == ["0", "1", "2", "3"]
 
 
 def test_who_waits_too_long_is_told(path, monkeypatch):
