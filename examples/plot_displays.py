@@ -59,9 +59,11 @@ consensus = ConsensusDisplay.from_estimators(optimum, private, names=("Kemeny", 
 # -----------------------
 # The noisy scores and the law of their noise are public, so that a release says itself between which ranks each item
 # stands, all items at once in at least 95 of 100 releases. It costs no privacy, and it speaks of these voters: the
-# exact order, which no release shows, is within the bars as often as that.
+# exact order, which no release shows, is within the bars as often as that. Of the release above all bars would be full,
+# so here is one with more budget.
 
-certain = RankIntervalDisplay.from_estimator(private, name="DPBorda, epsilon = 0.1").plot()
+more = DPBorda(epsilon=1.0, random_state=0).fit(profile)
+certain = RankIntervalDisplay.from_estimator(more, name="DPBorda, epsilon = 1").plot()
 
 # %%
 # Error against epsilon

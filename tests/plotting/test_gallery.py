@@ -23,6 +23,7 @@ def test_example(plt, monkeypatch, inside):
     distance = kendall_tau_distance(made["optimum"].ranks_, ranks, normalize=False)
     assert made["consensus"].n_crossings == distance > 0
     exact = np.argsort(np.argsort(-made["profile"].net_wins, kind="stable"), kind="stable")
+    assert (made["private"].rank_intervals() == [0, 8]).all()
     intervals = made["certain"].intervals
     assert ((intervals[:, 0] <= exact) & (exact <= intervals[:, 1])).all()
     means = {name: errors.mean(axis=1) for name, errors in made["utility"].errors.items()}
