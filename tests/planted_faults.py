@@ -1205,14 +1205,14 @@ CERTAINTY = [
     ),
     faults("certainty/margin_posterior.py")(
         "strengths as if they were known",
-        "variance = of_pairs * (1 - kept) + (1 - kept) ** 2 * spread",
-        "variance = of_pairs * (1 - kept) + 0 * spread",
+        "variance = of_pairs * left + left**2 * spread",
+        "variance = of_pairs * left + 0 * spread",
         POSTERIORS + "test_margins_are_a_linear_model",
     ),
     faults("certainty/laplace_posterior.py")(
         "Laplace noise of twice the width",
-        "min(width / scale, _FLAT)",
-        "min(width / (2 * scale), _FLAT)",
+        "scale, width / scale\n",
+        "scale, width / (2 * scale)\n",
         POSTERIORS + "test_laplace_noise_on_normal_numbers",
     ),
 ]

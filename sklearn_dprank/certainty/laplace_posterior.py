@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtri_exp
 
 _NODES = 64  # quantiles of one number that are compared with the law of the others
-_FLAT = 1e5  # a prior so much wider than the noise says nothing; wider ones cancel too many digits
+_FLAT = 1e5  # true numbers so much wider spread than the noise pull nothing; wider ones cancel too many digits
 
 
 def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
@@ -34,6 +34,10 @@ def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.flo
     out = np.full((len(values), len(values)), 0.5)
     if width == 0:
         return out
+    if width > _FLAT * scale:  # the difference of two draws of noise is all that hides the order
+        d = (values[:, None] - values) / scale
+        wrong = np.exp(-np.abs(d)) * (1 + np.abs(d) / 2) / 2
+        return np.where(d > 0, 1 - wrong, wrong)
     posterior = _Posterior(values, scale, width)
     for i, nodes in enumerate(posterior.quantiles((np.arange(_NODES) + 0.5) / _NODES)):
         out[i] = posterior.below(nodes[:, None]).mean(axis=0)
@@ -44,7 +48,7 @@ class _Posterior:
     """The laws of some numbers, given their noisy values, in units of the noise."""
 
     def __init__(self, values, scale, width):
-        self._scale, self._t = scale, min(width / scale, _FLAT)
+        self._scale, self._t = scale, width / scale
         self._y = values / scale
         low = -self._y + log_ndtr((self._y - self._t**2) / self._t)
         high = self._y + log_ndtr(-(self._y + self._t**2) / self._t)

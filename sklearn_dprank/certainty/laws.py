@@ -93,7 +93,7 @@ class LaplaceLaw(_Additive):
     @property
     def std(self) -> float:  # type: ignore[override]
         """Standard deviation."""
-        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
+        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e2) / 2))  # beyond that there is none
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""

@@ -39,11 +39,10 @@ def chance_above(margins: NDArray, precision: NDArray, bounded: float) -> NDArra
 
 def given(margins: NDArray, precision: NDArray, of_items: float, of_pairs: float) -> NDArray[np.float64]:
     """Return the same, given the variances of strengths and of remainders."""
-    weight = precision / (1 + of_pairs * precision)
-    strength, spread = _strengths(weight * margins, weight, of_items)
-    kept = of_pairs * weight
-    mean = kept * margins + (1 - kept) * (strength[:, None] - strength)
-    variance = of_pairs * (1 - kept) + (1 - kept) ** 2 * spread
+    left = 1 / (1 + of_pairs * precision)  # of a remainder, when the margin is seen; all of it where it is not
+    strength, spread = _strengths(left * precision * margins, left * precision, of_items)
+    mean = (1 - left) * margins + left * (strength[:, None] - strength)
+    variance = of_pairs * left + left**2 * spread
     told = (variance > 0) & ~np.eye(len(margins), dtype=bool)
     return ndtr(np.where(told, mean / np.sqrt(np.where(told, variance, 1.0)), 0.0))
 

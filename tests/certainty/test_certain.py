@@ -248,3 +248,39 @@ def test_confidences_are_calibrated(make, epsilon):
         profile = Profile.from_rankings(make_mallows(n_voters, n_items, phi, random_state=0))
         distance, _ = calibration(make(epsilon), profile, 40 if n_items == 10 else 15)
         assert distance < 0.05
+
+
+@pytest.mark.parametrize("m", [2, 5])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPBorda(1e9),
+        DPBorda(1e-5),
+        DPBorda(1e4, 1e-6, "gaussian"),
+        DPBorda(1e-5, 1e-9, "gaussian"),
+        DPPairwise(1e9),
+        DPPairwise(1e-5),
+        LDPPairwise(30.0),
+        LDPPairwise(1e-6),
+        LDPBorda(15.0),
+        LDPBorda(1e-3),
+    ],
+    ids=repr,
+)
+def test_no_budget_is_too_large_or_too_small(estimator, m):
+    ballots = np.tile(np.arange(m), (400, 1))
+    fitted = estimator.set_params(random_state=0).fit(ballots)
+    intervals, confidence = fitted.rank_intervals(), fitted.pair_confidence()
+    assert np.isfinite(confidence).all() and (intervals[:, 0] <= intervals[:, 1]).all()
+    if estimator.epsilon > 1:
+        np.testing.assert_array_equal(intervals, np.repeat(np.arange(m), 2).reshape(m, 2))
+        assert m == 2 or (confidence[np.triu_indices(m, 1)] > 0.95).all()
+    else:
+        assert (intervals == [0, m - 1]).all()
+
+
+def test_one_report_says_next_to_nothing():
+    estimator = LDPPairwise(1.0)
+    fitted = estimator.fit_reports([estimator.client(4, random_state=0).report([0, 1, 2, 3])], items=4)
+    assert (fitted.rank_intervals() == [0, 3]).all()
+    assert (fitted.pair_confidence() == 0.5).all()
