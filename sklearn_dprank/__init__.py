@@ -9,11 +9,12 @@ from ._lazy import lazily
 
 if TYPE_CHECKING:
     from .aggregators.central import DPBorda, DPHistogram, DPPairwise
-    from .aggregators.central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
+    from .aggregators.central_orders import DPKemenySampler, DPKwikSort
     from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+    from .aggregators.prudent import DPPrudentOrder
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
 
 __version__ = "0.1.0"

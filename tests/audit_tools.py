@@ -15,8 +15,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
-from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, PermuteAndFlipNoise
+from sklearn_dprank.privacy.bits import Bits, BitSource
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import Positions
 
@@ -70,6 +70,20 @@ class ScriptedCoins:
 
     def permutations(self, rows, n):
         return np.array([self.permutation(n) for _ in range(rows)]).reshape(rows, n)
+
+
+class Biased(BitSource):
+    """Words that often begin with many zeros, so that what is rare comes in a test too."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.rng = np.random.default_rng(seed)
+
+    def _read(self, size):
+        words = self.rng.integers(0, 2**64, size, dtype=np.uint64)
+        words >>= self.rng.integers(0, 64, size, dtype=np.uint64) * self.rng.integers(0, 2, size, dtype=np.uint64)
+        words[self.rng.random(size) < 0.3] = 0
+        return words
 
 
 # --- noise, cut into cells
@@ -169,6 +183,36 @@ def order_cells(mechanism, query, vector):
     base = np.array([base_measure(query, order) for order in orders])
     weights = base * np.exp(-mechanism.rate * (costs - costs.min()))
     return weights / weights.sum(), orders
+
+
+def flipped_cells(mechanism, query, vector):
+    """(probabilities, orders) of permute-and-flip, by the definition of the cost."""
+    m = math.isqrt(len(vector))
+    margins = np.asarray(vector).reshape(m, m)
+    orders = query.outcomes(m) if hasattr(query, "outcomes") else list(permutations(range(m)))
+    costs = np.array([query.cost(margins, order) for order in orders])
+    return np.exp(log_flipped_law(mechanism.rate * costs)), [np.array(order) for order in orders]
+
+
+def log_flipped_law(costs):
+    """Log probabilities of permute-and-flip among options of these costs (times the rate).
+
+    Option r is taken with p_r times the mean over t in (0, 1) of the product of 1 - t p_s over all others s, p =
+    exp(least cost - cost): t is when r is looked at, and nothing before may have been taken (McKenna and Sheldon 2020).
+    Gauss's rule is exact for these polynomials, of which nothing is negative.
+    """
+    levels, level, counts = np.unique(costs, return_inverse=True, return_counts=True)
+    nodes, weights = gauss(len(costs) // 2 + 1)
+    left = np.log1p(-nodes[:, None] * np.exp(levels[0] - levels))  # a row an instant, a column a level
+    others = (left @ counts)[:, None] - left
+    return (levels[0] - levels + np.log(weights @ np.exp(others)))[level]
+
+
+@lru_cache
+def gauss(n):
+    """Nodes and weights on (0, 1), exact for polynomials of degree 2 n - 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return (1 + nodes) / 2, weights / 2
 
 
 def base_measure(query, order):
@@ -286,6 +330,8 @@ def cells(mechanism, query, vector, depth=DEPTH):
     """(probabilities, answers) of one noisy answer."""
     if isinstance(mechanism, ExponentialNoise):
         return order_cells(mechanism, query, vector)
+    if isinstance(mechanism, PermuteAndFlipNoise):
+        return flipped_cells(mechanism, query, vector)
     if isinstance(mechanism, KNormNoise):
         return knorm_cells(mechanism, vector)
     kind = type(query).__name__
@@ -317,7 +363,7 @@ def _scripted(mechanism, query, vector):
 @contextmanager
 def scripted_noise():
     """Within, every mechanism asks its bit source to choose the answer."""
-    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialNoise)
+    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialNoise, PermuteAndFlipNoise)
     saved = [(kind, kind.sampler) for kind in kinds]
     for kind in kinds:
         kind.sampler = _scripted

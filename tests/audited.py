@@ -21,8 +21,9 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Central, Local
-from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
 from sklearn_dprank.randomizers import MallowsRandomizer
+from sklearn_dprank.rules import Choose
 
 # Trusted curator, pure: the law of the consensus on neighbouring profiles of three items, under both relations. The
 # epsilon is that for add_remove and keeps the enumeration small; replace has twice it.
@@ -37,6 +38,7 @@ PURE = {
     "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
     "Kemeny sampler": DPKemenySampler(epsilon=1.0),
     "prudent order": DPPrudentOrder(epsilon=1.0),
+    "prudent order, exponential": Aggregator(Central(epsilon=1.0, noise="exponential"), Choose(MaxViolatedMargin())),
     "prudent order, window 2": DPPrudentOrder(epsilon=1.0, window=2),
     "prudent order, window 3": DPPrudentOrder(epsilon=1.0, window=3),
 }

@@ -107,6 +107,7 @@ QUERIES = [
 
 additive = faults("mechanisms/additive.py")
 exponential = faults("mechanisms/exponential.py")
+flipping = faults("mechanisms/permute_and_flip.py")
 MECHANISMS = [
     additive(
         "many Laplace answers for the price of one",
@@ -179,6 +180,48 @@ MECHANISMS = [
         "budget = Fraction(epsilon) / times",
         "budget = Fraction(epsilon)",
         "tests/mechanisms/test_exponential.py::test_several_draws_share_the_budget",
+    ),
+    flipping(
+        "twice the rate of permute-and-flip",
+        "PermuteAndFlipNoise(rate / sensitivity.l1)",
+        "PermuteAndFlipNoise(2 * rate / sensitivity.l1)",
+        "tests/mechanisms/test_permute_and_flip.py::test_rate_of_both_relations",
+    ),
+    flipping(
+        "rounding of permute-and-flip unpaid",
+        "(1 - 2**-50) - 2 * eta",
+        "(1 - 2**-50)",
+        "tests/mechanisms/test_permute_and_flip.py::test_what_rounding_may_cost_is_paid_for",
+    ),
+    flipping(
+        "many flips for the price of one",
+        "budget = Fraction(epsilon) / times",
+        "budget = Fraction(epsilon)",
+        "tests/mechanisms/test_permute_and_flip.py::test_several_draws_share_the_budget",
+    ),
+    faults("orders/flips.py")(
+        "as many chances for one order as for many",
+        "bits) - log_counts  # -ln U / n",
+        "bits)",
+        "tests/orders/test_flips.py::test_law_of_the_largest",
+    ),
+    faults("orders/flips.py")(
+        "rare orders never come",
+        "log_v = bits.log_uniform(size)",
+        "log_v = np.log(bits.uniform(size))",
+        "tests/mechanisms/test_permute_and_flip.py::test_an_order_that_is_owed_can_come",
+    ),
+    faults("orders/linear_extensions.py")(
+        "orders of smaller margins counted again",
+        "np.diff(self._extensions.of_all, prepend=0)",
+        "self._extensions.of_all",
+        "tests/mechanisms/test_permute_and_flip.py::test_orders_follow_the_law_of_the_definition",
+    ),
+    faults("orders/linear_extensions.py")(
+        "orders of smaller margins drawn again",
+        "counts[:, column] - counts[:, column - 1] if first else counts[:, column]",
+        "counts[:, column]",
+        "tests/orders/test_linear_extensions.py::test_orders_of_exactly_one_level_are_counted",
     ),
     faults("orders/permutohedron.py")(
         "the Gamma shape of K-norm noise one too small",

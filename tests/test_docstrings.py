@@ -7,7 +7,7 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, shuffle
+from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, prudent, shuffle
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
@@ -17,6 +17,7 @@ BY_TRUST = {"epsilon", "delta"}
 TRUST = {
     central.__name__: "central",
     central_orders.__name__: "central",
+    prudent.__name__: "central",
     local.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
