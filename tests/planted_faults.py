@@ -291,8 +291,8 @@ NOISE = [
     ),
     calibration(
         "delta of one tail for both",
-        "return float(ndtr(-x) - density * _mills(x + r))",
-        "return float(ndtr(-x) - density * _mills(x))",
+        "return ndtr(-x) - density * _mills(x + r)",
+        "return ndtr(-x) - density * _mills(x)",
         "tests/privacy/test_calibration.py::test_delta_is_the_hockey_stick",
     ),
     draws(
@@ -354,6 +354,7 @@ NOISE = [
 ]
 
 guarantee = faults("privacy/guarantee.py")
+composition = faults("privacy/composition.py")
 central = faults("channels/central.py")
 LAW = "tests/audit/test_exact.py::test_half_the_noise_is_caught"
 MONEY = [
@@ -377,15 +378,45 @@ MONEY = [
     ),
     guarantee(
         "replacing costs what adding costs",
-        "epsilon=2 * self.epsilon, delta=delta",
-        "epsilon=self.epsilon, delta=delta",
+        "epsilon = min(2 * self.epsilon, losses.epsilon(delta))",
+        "epsilon = self.epsilon",
         "tests/privacy/test_guarantee.py::test_replacing_is_removing_and_adding",
     ),
-    guarantee(
+    composition(
         "delta of two steps without e^epsilon",
-        "Fraction(self.delta) * (1 + Fraction(growth))",
-        "2 * Fraction(self.delta)",
+        "Fraction(delta) * (1 + Fraction(growth))",
+        "2 * Fraction(delta)",
         "tests/privacy/test_guarantee.py::test_replacing_is_removing_and_adding",
+    ),
+    composition(
+        "two steps of Gaussian noise count as two releases",
+        "4 * self.mu_squared",
+        "2 * self.mu_squared",
+        "tests/privacy/test_composition.py::test_under_replace_knows_the_noise",
+    ),
+    composition(
+        "the deltas of others are free",
+        "left = delta - sum_up(each for _, each in losses.approximate)",
+        "left = delta",
+        "tests/privacy/test_composition.py::test_a_delta_that_is_too_small_is_refused",
+    ),
+    composition(
+        "coins that are fair",
+        "heads * epsilon - count * np.logaddexp(0, epsilon)",
+        "-count * np.logaddexp(0, 0)",
+        "tests/privacy/test_composition.py::test_pure_releases_against_every_outcome",
+    ),
+    composition(
+        "epsilons rounded down to the grid",
+        "math.ceil(epsilon / unit * (1 + 2.0**-50))",
+        "math.floor(epsilon / unit)",
+        "tests/privacy/test_composition.py::test_many_different_epsilons_are_bounded_from_above",
+    ),
+    guarantee(
+        "an old mu stands for a larger epsilon",
+        "if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):",
+        "if self.losses is None:",
+        "tests/privacy/test_composition.py::test_what_was_restated_is_composed_as_stated",
     ),
     faults("privacy/ledger.py")(
         "one answer more than was planned",
@@ -400,21 +431,21 @@ MONEY = [
         "tests/channels/test_central.py::test_an_adaptive_session_pays_each_question_once",
     ),
     central(
-        "shares of delta that are all of it",
-        "float(exact(self.delta) * Fraction(ask.share))",
-        "float(self.delta)",
-        "tests/channels/test_central.py::test_gaussian_answers_share_delta_as_they_share_epsilon",
+        "half of mu^2 states half of epsilon",
+        "if losses is not None and used_up != 1:",
+        "if False:",
+        "tests/channels/test_central.py::test_gaussian_answers_that_leave_some_of_the_budget_state_less",
     ),
     central(
-        "shares of epsilon that are all of it, and nobody counts",
-        "self._price(ask, epsilon * Fraction(ask.share), n_items)",
-        "self._price(ask, epsilon, n_items)",
+        "shares of the budget that are all of it, and nobody counts",
+        "whole = Fraction(times) / Fraction(ask.share)",
+        "whole = Fraction(times)",
         "tests/channels/test_central.py::test_prices_never_add_up_to_more_than_epsilon",
     ),
     central(
         "a published scale states what was asked for",
-        "printed.epsilon / times",
-        "budget / times",
+        "printed.epsilon / whole",
+        "epsilon / whole",
         "tests/channels/test_central.py::test_published_scale_states_its_true_guarantee",
     ),
     central(

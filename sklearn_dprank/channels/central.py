@@ -11,6 +11,7 @@ from .._types import Amount, Calibration, Neighboring, NoiseName
 from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism
+from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
@@ -114,8 +115,8 @@ class Central(BaseEstimator):
             asks, release = self._released(self.release, asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {ask.query.kind: self._price(ask, epsilon * Fraction(ask.share), n_items) for ask in asks}
-        guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()), epsilon, prices)
+        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in asks}
+        guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
         opening = partial(_CentralPoll, prices, release, self.neighboring)
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
@@ -131,7 +132,7 @@ class Central(BaseEstimator):
         release.check(n_items)
         return [Ask(release)], release
 
-    def _price(self, ask, budget, n_items):
+    def _price(self, ask, epsilon, n_items):
         """Return what one kind of query gets for its share of the budget."""
         query, times = ask.query, ask.times
         sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
@@ -145,23 +146,31 @@ class Central(BaseEstimator):
             refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
         if remedy := mechanism.refusal(query, n_items):
             refuse(self, query, remedy)
-        delta = float(exact(self.delta) * Fraction(ask.share))
-        asked = query, sensitivity, n_items, budget, delta, times
+        # So many of them would use up all of the budget, in whatever unit the mechanism composes.
+        whole = Fraction(times) / Fraction(ask.share)
+        asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
         if self.calibration == "exact":
-            return _Price(query, sensitivity, mechanism.calibrated(*asked), times, budget / times)
+            return _Price(query, sensitivity, mechanism.calibrated(*asked), times, epsilon / whole)
         if (printed := mechanism.published(*asked)) is None:
             refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
-        return _Price(query, sensitivity, printed.mechanism, times, printed.epsilon / times)
+        return _Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
 
-    def _guarantee(self, loss, epsilon, prices):
+    def _guarantee(self, used_up, prices):
+        """Return what answers promise that use up this much of the budget; more, or less, where noise is published."""
         used = [price.mechanism for price in prices.values()]
+        known = [price.mechanism.losses(price.sensitivity, price.times) for price in prices.values()]
+        losses = None if None in known else Losses.together(known)
+        epsilon = rounded_up(exact(self.epsilon) * used_up)
+        if losses is not None and used_up != 1:  # epsilon is not the unit in which they add up
+            epsilon = losses.epsilon(rounded_up(self.delta))
         return PrivacyGuarantee(
-            epsilon=rounded_up(exact(self.epsilon) * loss / epsilon),
+            epsilon=epsilon,
             delta=rounded_up(self.delta),
             trust="central",
             neighboring=self.neighboring,
             how=", then ".join(f"{p.mechanism.how} on {p.times} x {type(p.query).__name__}" for p in prices.values()),
             arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
+            losses=losses,
         )
 
     def _mechanism(self):

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from .._scikit_learn import BaseEstimator
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
+from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
+from ..privacy.rounding import rounded_up
 from ..queries import Query, Sensitivity
-from .base import Published, Sampler
+from .base import OfBudget, Published, Sampler, Times
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
@@ -34,7 +36,7 @@ class _Noisy:
         return self.noise.added(self.vector, bits)
 
 
-class _Noise:
+class _Noise(OfBudget):
     """Base of calibrated noises."""
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
@@ -68,6 +70,10 @@ class GaussianNoise(_Noise):
     sigma: float
     arithmetic = "exact"
     how = "rounded Gaussian noise"
+
+    def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
+        """Return the squared mu of all answers."""
+        return Losses(rounded_up(sensitivity.l2_squared * times / Fraction(self.sigma) ** 2))
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
@@ -124,7 +130,7 @@ class Laplace(BaseEstimator):
         n_items: int,
         epsilon: Fraction,
         delta: float,
-        times: int = 1,
+        times: Times = 1,
     ) -> LaplaceNoise:
         """Return the noise: rate epsilon / (times l1), rounded down to a ratio of small integers.
 
@@ -137,8 +143,8 @@ class Laplace(BaseEstimator):
         if rate * (_LIMIT - 1) < 1:
             least = 1.001 * times * sensitivity.l1 / _LIMIT
             raise ValueError(
-                f"epsilon={float(epsilon):g} is too small for {times} answers of sensitivity {sensitivity.l1}; "
-                f"use at least {least:.3g}."
+                f"epsilon={float(epsilon):g} is too small for {float(times):.10g} answers of sensitivity "
+                f"{sensitivity.l1}; use at least {float(least):.3g}."
             )
         return LaplaceNoise(round_down(rate) if rate > _SMALL else round_down(rate, _LIMIT))
 
@@ -149,7 +155,7 @@ class Laplace(BaseEstimator):
         n_items: int,
         epsilon: Fraction,
         delta: float,
-        times: int = 1,
+        times: Times = 1,
     ) -> Published | None:
         """Return the noise of the printed l1: it spends the more, the further a ballot really moves the answer."""
         l1 = query.published_l1(n_items)
@@ -174,13 +180,13 @@ class Gaussian(BaseEstimator):
         return ""
 
     def calibrated(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> GaussianNoise:
         """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
         return GaussianNoise(gaussian_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
 
     def published(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> Published | None:
         """Return the noise of the printed sigma, and the smallest epsilon that it keeps at this delta."""
         printed = query.published_gaussian(n_items)
@@ -206,7 +212,7 @@ class KNorm(BaseEstimator):
         return "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'."
 
     def calibrated(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> KNormNoise:
         """Return the noise: answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused

@@ -1,12 +1,16 @@
 """What a curator's mechanism is: before it is calibrated, calibrated, and about to draw one answer."""
 
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
+
+#: How many answers would use up a budget; a fraction where others have a share of it.
+Times: TypeAlias = int | Fraction
 
 
 class Sampler(Protocol):
@@ -35,6 +39,17 @@ class Calibrated(Protocol):
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws answers to a query from its exact vector."""
+
+    def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
+        """Return what so many answers of this sensitivity reveal together; None where only the budget is known."""
+
+
+class OfBudget:
+    """Base of calibrated mechanisms of which composition knows the budget that they keep, and nothing else."""
+
+    def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
+        """Return None."""
+        return None
 
 
 class Published(NamedTuple):
@@ -73,9 +88,12 @@ class Mechanism(Protocol):
         """Return what to use instead where it cannot answer this query, or "" where it can; by public inputs only."""
 
     def calibrated(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times
     ) -> Calibrated:
         """Return the mechanism whose `times` adaptive answers are (epsilon, delta)-differentially private together.
+
+        Other answers may use up the rest of the budget: of one that pays for all, each answer uses a `times`-th part,
+        in the unit in which the mechanism's answers add up (epsilon; of Gaussian noise the squared mu).
 
         Parameters
         ----------
@@ -89,8 +107,8 @@ class Mechanism(Protocol):
             Budget of all answers together.
         delta : float
             Likewise; 0 for pure mechanisms.
-        times : int
-            How many answers.
+        times : int or Fraction
+            How many answers would use up the whole budget; a fraction where others have a share of it.
 
         Raises
         ------
@@ -99,7 +117,7 @@ class Mechanism(Protocol):
         """
 
     def published(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times
     ) -> "Published | None":
         """Return the same with the scale that a paper prints, and what that really spends; None where none is printed.
 

@@ -14,13 +14,13 @@ from ..checks import check_flag
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity
-from .base import Sampler
+from .base import OfBudget, Sampler, Times
 
 MOST_VOTERS = 2**31  # for whom rounding is bounded
 
 
 @dataclass(frozen=True)
-class ExponentialNoise:
+class ExponentialNoise(OfBudget):
     """Draws an order with probability proportional to exp(-rate cost).
 
     Parameters
@@ -79,7 +79,7 @@ class Exponential(BaseEstimator):
         return query.sampler_refusal(self.sampler, n_items)
 
     def calibrated(
-        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> ExponentialNoise:
         """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
 

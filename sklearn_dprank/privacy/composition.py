@@ -2,8 +2,8 @@
 
 A pure release of epsilon reveals no more than randomised response of epsilon, and a Gaussian release no more than one
 number N(0, 1) or N(mu, 1), mu its sensitivity over its noise, also where each release looks at those before. What n of
-them reveal is then what n such coins and one number of mu^2 = mu_1^2 + ... reveal, and that can be written down: with
-L the sum of the coins' losses, +-epsilon_i each, delta(epsilon) is the mean over L of the Gaussian's delta(epsilon - L).
+them reveal is then what n such coins and one number of mu^2 = mu_1^2 + ... reveal, and that can be written down. The
+coins' losses are +-epsilon_i; delta(epsilon) is the mean, over their sum L, of the Gaussian's delta(epsilon - L).
 """
 
 import math
@@ -99,7 +99,8 @@ def delta_of_two(epsilon: float, delta: float) -> float:
     """Return delta (1 + e^epsilon), rounded up: what two steps of (epsilon, delta) leave outside 2 epsilon."""
     if not delta:
         return 0.0
-    growth = math.nextafter(math.nextafter(math.exp(min(epsilon, 700.0)), math.inf), math.inf)  # off by less than an ulp
+    growth = math.exp(min(epsilon, 700.0))  # off by less than an ulp
+    growth = math.nextafter(math.nextafter(growth, math.inf), math.inf)
     return min(1.0, rounded_up(Fraction(delta) * (1 + Fraction(growth))))
 
 
@@ -171,7 +172,7 @@ def _on_grid(groups, unit):
 
 
 def _heads(count, epsilon):
-    """Return the probabilities of 0, 1, ... `count` heads of coins that show heads e^epsilon times as often as tails."""
+    """Return the probabilities of 0 to `count` heads of coins that show heads e^epsilon times as often as tails."""
     heads = np.arange(count + 1)
     ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
     return np.exp(ways + heads * epsilon - count * np.logaddexp(0, epsilon))

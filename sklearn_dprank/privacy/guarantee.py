@@ -175,7 +175,7 @@ class PrivacyGuarantee:
             raise ValueError(
                 f"guarantees for different units do not add up ({sorted(units)}); state all of them for one unit."
             )
-        losses = Losses.together(g.losses for g in guarantees)
+        losses = Losses.together(g.losses or Losses() for g in guarantees)
         epsilon, delta, how = _total(guarantees, losses, delta)
         return cls(
             epsilon=epsilon,
@@ -209,7 +209,7 @@ class PrivacyGuarantee:
         if self.neighboring == "replace":
             return self
         delta = delta_of_two(self.epsilon, self.delta)
-        losses = self.losses.twice()
+        losses = (self.losses or Losses()).twice()
         epsilon = min(2 * self.epsilon, losses.epsilon(delta))
         return replace(self, epsilon=epsilon, delta=delta, neighboring="replace", losses=losses)
 

@@ -197,12 +197,12 @@ def test_binary_insertion_needs_no_fallback(on_exhausted):
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_gaussian_answers_compose(neighboring):
-    """q adaptive answers are one of sqrt(q) the sensitivity; (epsilon / 2, delta / 2) twice where both are Gaussian."""
+    """q adaptive answers are one of sqrt(q) the sensitivity; half of mu^2 each, where both kinds are Gaussian."""
     sort = DPKwikSort(epsilon=1.0, delta=1e-6, noise="gaussian", neighboring=neighboring)
     moves = MOVES[neighboring]
     paid = prices(sort, 20)
-    assert paid["PairMargin"].mechanism.sigma == pytest.approx(gaussian_sigma(0.5, 5e-7, moves * sqrt(150)))
-    assert paid["AllMargins"].mechanism.sigma == pytest.approx(gaussian_sigma(0.5, 5e-7, moves * sqrt(190)))
+    assert paid["PairMargin"].mechanism.sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(2 * 150)))
+    assert paid["AllMargins"].mechanism.sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(2 * 190)))
     paid = prices(sort, 10)
     assert list(paid) == ["PairMargin"]
     assert paid["PairMargin"].mechanism.sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(45)))

@@ -1,5 +1,6 @@
 """The curator's channel: what it charges, what it answers, what it refuses, and what it never looks at."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -76,13 +77,26 @@ def test_laplace_scale_of_each_query(query, l1):
         assert found.mechanism == LaplaceNoise(HALF / (factor * l1))
 
 
-def test_gaussian_answers_share_delta_as_they_share_epsilon():
+def test_gaussian_answers_share_mu_squared_and_delta_is_not_split():
     asks = [Ask(PairMargin(), 9, HALF), Ask(AllMargins(), 1, HALF)]
     channel = Central(epsilon=2.0, delta=1e-6, noise="gaussian")
     pair, rest = (price(channel, asks, kind).mechanism for kind in (PairMargin, AllMargins))
-    assert gaussian_delta(1.0, pair.sigma, 3.0) == pytest.approx(5e-7, rel=1e-6)  # sqrt(9) answers of sensitivity 1
-    assert gaussian_delta(1.0, rest.sigma, np.sqrt(10)) == pytest.approx(5e-7, rel=1e-6)
-    assert channel.plan(asks, M).guarantee.delta == 1e-6
+    assert pair.sigma**2 / rest.sigma**2 == pytest.approx(9 / 10)  # 9 answers of 1, one of 10 in squares
+    mu = math.sqrt(9 / pair.sigma**2 + 10 / rest.sigma**2)
+    assert gaussian_delta(2.0, 1.0, mu) == pytest.approx(1e-6, rel=1e-6)
+    assert gaussian_delta(2.0, 1.0, mu) <= 1e-6
+    guarantee = channel.plan(asks, M).guarantee
+    assert (guarantee.epsilon, guarantee.delta) == (2.0, 1e-6)
+    assert guarantee.losses.mu_squared == pytest.approx(mu**2)
+
+
+def test_gaussian_answers_that_leave_some_of_the_budget_state_less():
+    """Half of mu^2 is not half of epsilon."""
+    channel = Central(epsilon=2.0, delta=1e-6, noise="gaussian")
+    guarantee = channel.plan([Ask(AllMargins(), 1, HALF)], M).guarantee
+    sigma = price(channel, [Ask(AllMargins(), 1, HALF)], AllMargins).mechanism.sigma
+    assert 1.0 < guarantee.epsilon < 2.0
+    assert gaussian_delta(guarantee.epsilon, sigma, math.sqrt(10)) == pytest.approx(1e-6, rel=1e-6)
 
 
 def test_mechanism_of_each_noise():

@@ -38,7 +38,8 @@ from sklearn_dprank.model_selection import (
     with_seed,
 )
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
+from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule
 
@@ -344,10 +345,13 @@ def test_cost_where_voters_are_split():
     cost = found.fits_cost_
     epsilons = [0.02, 0.1, 5.0] * 8 + [found.best_params_["epsilon"]]
     assert cost.neighboring == "replace"
-    assert cost.epsilon == pytest.approx(2 * sum(epsilons))
     assert cost.delta == pytest.approx(sum(1e-6 * (1 + math.exp(epsilon)) for epsilon in epsilons))
+    gaussian = Losses(sum(4 / gaussian_sigma(epsilon, 1e-6) ** 2 for epsilon in epsilons))  # two steps of mu each
+    assert cost.epsilon == pytest.approx(gaussian.epsilon(cost.delta))
+    assert cost.epsilon < sum(epsilons)
     assert "splits must not depend" in cost.caveats[0]
-    assert found.privacy_.epsilon == pytest.approx(cost.epsilon + 24 * 2 * 0.1)
+    with_scores = gaussian._replace(pure=(0.2,) * 24)
+    assert found.privacy_.epsilon == pytest.approx(with_scores.epsilon(cost.delta))
     everyone = [(np.arange(80), np.arange(80))]  # a split, for all that is known of it
     assert search(cv=everyone).fit(X).fits_cost_.neighboring == "replace"
 
