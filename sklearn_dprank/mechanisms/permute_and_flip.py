@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from .._scikit_learn import BaseEstimator
 from ..orders.flips import log_flip_error
 from ..queries import Sensitivity
-from .base import Sampler
+from .base import OfBudget, Sampler, Times
 from .exponential import MOST_VOTERS, matrix_of
 
 
 @dataclass(frozen=True)
-class PermuteAndFlipNoise:
+class PermuteAndFlipNoise(OfBudget):
     """Draws the order with the largest -rate cost + Exp(1).
 
     Parameters
@@ -70,7 +70,7 @@ class PermuteAndFlip(BaseEstimator):
         return "" if query.counted_by_cost else remedy
 
     def calibrated(
-        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: int = 1
+        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> PermuteAndFlipNoise:
         """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
 
