@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-    from .aggregators.prudent import DPPrudentOrder
+    from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
 
 __version__ = "0.1.0"
@@ -29,6 +29,7 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPTopK",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

@@ -32,7 +32,7 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
     Parameters
     ----------
     a, b : array-like of shape (n_items,)
-        Positions; smaller is better. A tie, or NaN, is no disagreement.
+        Positions; smaller is better. A tie, or NaN, is no disagreement, on either side: neither is the consensus.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
@@ -74,6 +74,8 @@ def _preferences(ballot):
 def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:
     """Average the Kendall tau distance from one ranking to all ballots.
 
+    A pair that the ranking ties counts one half for each voter who does not, so that to say less is not to agree more.
+
     Parameters
     ----------
     positions : array-like of shape (n_items,)
@@ -86,20 +88,36 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     Returns
     -------
     float
-        Strict disagreements a voter, over C(n_items, 2) if normalised.
+        Strict disagreements a voter, and half of what the ranking ties and the voter does not, over C(n_items, 2) if
+        normalised.
+
+    References
+    ----------
+    Fagin, Kumar and Sivakumar (2003), "Comparing top k lists": K^(1/2) where the ranking ties.
 
     Examples
     --------
     >>> from sklearn_dprank.metrics import average_kendall_tau
     >>> average_kendall_tau([0, 1, 2], [[0, 1, 2], [2, 1, 0]])
     0.5
+    >>> average_kendall_tau([0, 1, 1], [[0, 1, 2], [0, 2, 1], [0, 1, 1]], normalize=False)  # the last says no more
+    0.333...
     """
     profile = as_profile(X)
     places = _as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    disagreements = np.vdot(profile.pairwise_counts, places[:, None] > places)
+    disagreements = _over_pairs(profile.pairwise_counts, places)
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
     return float(disagreements / scale)
+
+
+def _over_pairs(matrix, places):
+    """Sum the entries of pairs that the places put the other way round, and half of those of pairs that they tie."""
+    behind = places[:, None] > places
+    total = np.vdot(matrix, behind)
+    if 2 * np.count_nonzero(behind) < len(places) * (len(places) - 1):  # strict rankings keep their whole numbers
+        total = total + np.vdot(matrix, places[:, None] == places) / 2
+    return total
 
 
 def excess_kendall_tau(
@@ -122,7 +140,8 @@ def excess_kendall_tau(
     Returns
     -------
     float
-        At least 0; below 0 only if what was taken for the optimum is none.
+        At least 0, for a ranking with ties too (see `average_kendall_tau`); below 0 only if what was taken for the
+        optimum is none.
 
     References
     ----------
@@ -161,7 +180,7 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
 
 
 def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs that a ranking orders against a strict majority.
+    """Return the share of item pairs that a ranking orders against a strict majority; a pair that it ties counts half.
 
     Parameters
     ----------
@@ -187,7 +206,7 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     """
     profile = as_profile(X)
     places = _as_positions(positions, profile.n_items)
-    wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
+    wrong = _over_pairs((profile.margins > 0).astype(np.int64), places)
     return float(wrong / n_pairs(profile.n_items))
 
 

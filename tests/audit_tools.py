@@ -178,7 +178,7 @@ def order_cells(mechanism, query, vector):
     """(probabilities, orders) of the exponential mechanism, by the definition of the cost."""
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
-    orders = [np.array(order) for order in permutations(range(m))]
+    orders = answers_of(query, m)
     costs = np.array([query.cost(margins, order) for order in orders], dtype=float)
     base = np.array([base_measure(query, order) for order in orders])
     weights = base * np.exp(-mechanism.rate * (costs - costs.min()))
@@ -189,9 +189,14 @@ def flipped_cells(mechanism, query, vector):
     """(probabilities, orders) of permute-and-flip, by the definition of the cost."""
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
-    orders = query.outcomes(m) if hasattr(query, "outcomes") else list(permutations(range(m)))
+    orders = [order for order in answers_of(query, m) if query.cost(margins, order) < math.inf]
     costs = np.array([query.cost(margins, order) for order in orders])
-    return np.exp(log_flipped_law(mechanism.rate * costs)), [np.array(order) for order in orders]
+    return np.exp(log_flipped_law(mechanism.rate * costs)), orders
+
+
+def answers_of(query, m):
+    """Every order of the items, or of as many as the query chooses."""
+    return [np.array(order) for order in permutations(range(m), getattr(query, "k", m))]
 
 
 def log_flipped_law(costs):
@@ -401,14 +406,15 @@ def decoded(estimator, kind, m, answer):
 
 
 def _gathered(weighted_orders, m):
-    out = dict.fromkeys(permutations(range(m)), 0.0)
+    weighted_orders = list(weighted_orders)
+    out = dict.fromkeys(permutations(range(m), len(weighted_orders[0][1])), 0.0)
     for probability, order in weighted_orders:
         out[order] += probability
     return np.array(list(out.values()))
 
 
 def law(estimator, profile, depth=DEPTH):
-    """The probability of every order, in lexicographic order, shape (m!,).
+    """The probability of every order (of every best k, in order), in lexicographic order, shape (m!,).
 
     Sums to 1 but for what `depth` cuts off.
     """
@@ -417,7 +423,7 @@ def law(estimator, profile, depth=DEPTH):
     asks = rule.asks(m)
     with scripted_noise():
         # A rule that asks about a pair has thrown coins to choose it: its paths are followed one by one.
-        if channel.release is not None or (len(asks) == 1 and type(asks[0].query).__name__ != "PairMargin"):
+        if channel.release is not None or (asks[0][1:] == (1, 1) and type(asks[0].query).__name__ != "PairMargin"):
             return _law_of_one_answer(estimator, profile, m, depth)
         drawn: dict = {}
         run_once = runner(estimator, profile)
@@ -596,5 +602,6 @@ def sampled_orders(estimator, profile, size, seed):
     bits = Bits.from_random_state(seed)
     channel, rule = estimator._compose()
     plan = channel.plan(rule.asks(m), m)
-    number = {order: k for k, order in enumerate(permutations(range(m)))}
-    return np.array([number[tuple(rule.aggregate(plan.open(profile)(bits)).order.tolist())] for _ in range(size)])
+    drawn = [tuple(rule.aggregate(plan.open(profile)(bits)).order.tolist()) for _ in range(size)]
+    number = {order: k for k, order in enumerate(permutations(range(m), len(drawn[0])))}
+    return np.array([number[order] for order in drawn])

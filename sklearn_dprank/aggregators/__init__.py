@@ -7,5 +7,5 @@ from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikS
 from .composed import Aggregator
 from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-from .prudent import DPPrudentOrder
+from .prudent import DPPrudentOrder, DPTopK
 from .shuffle import ShuffleHierarchical, ShufflePairwise

@@ -5,7 +5,7 @@ from ..base import RankAggregator
 from ..channels import Central
 from ..constraints import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
 from ..queries import MaxViolatedMargin
-from ..rules import Choose, ChooseNearAnchor
+from ..rules import Choose, ChooseNearAnchor, ChooseTop
 
 
 class DPPrudentOrder(RankAggregator):
@@ -98,3 +98,98 @@ class DPPrudentOrder(RankAggregator):
             drawn = Central(self.epsilon, noise="permute_and_flip", neighboring=self.neighboring)
             return drawn, Choose(MaxViolatedMargin())
         return Central(self.epsilon, noise="knorm", neighboring=self.neighboring), ChooseNearAnchor(self.window)
+
+
+class DPTopK(RankAggregator):
+    """Prudent top-k: draw only the best k items in order, the likelier the smaller the largest majority they overrule.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many items; fewer than there are.
+    epsilon : float, default=1.0
+        Privacy loss of the release, in nats.
+    batch : int or None, default=None
+        How many of the k are chosen at once, at most. None is as many as can be: while there are at most 100,000 ways
+        (5 of 10 items, 3 of 45, 2 of 300). Several batches, each among the items that are left, share epsilon by
+        their sizes.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Which profiles count as neighbours.
+    random_state : None, int, Generator or RandomState, default=None
+        None draws from the operating system's secure source; anything else is for simulation only.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (k,)
+        The best k items, best first: names where X had them, column indices otherwise.
+    ranks_ : ndarray of int, shape (n_items,)
+        The positions of all items: 0 to k - 1, and k for all others, which are tied.
+    privacy_ : PrivacyGuarantee
+        What this fit promises each voter: a ceiling, whatever the ballots say.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Names of the items, where X had them.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Unit: one ballot. Trust: the curator. Items s_1, ..., s_k overrule the margins of all x over s_a that are not among
+    the first a. One ballot moves every margin, and so the largest overruled one u, by at most 1 under "add_remove", 2
+    under "replace", whatever k and the number of items. Drawn is the choice with the largest -epsilon u / 2 + Exp(1)
+    (u / 4 under "replace"): permute-and-flip. A batch of b items spends b / k of epsilon, and the items placed before
+    it are public.
+    What may be published, and what not: :ref:`the list <may-be-published>`.
+
+    .. rubric:: Remarks
+
+    New here; the margins' analogue of Gillenwater et al.'s joint exponential mechanism for counts. To say which items
+    are the best takes much less than to put all of them in order: a tenth of epsilon and less at 45 items. It loses
+    where the places that are wanted are close and the others help to tell them apart: scores of all items average over
+    more pairs. (The first five of ten sushis need twice the epsilon of `DPBorda` with K-norm noise.) As every mechanism
+    by the largest overruled margin it fails where n epsilon is below about 2 k ln m; under "replace", where the
+    number of voters is public, `fit` warns of it.
+
+    The others are tied. `score` and the metrics count a pair that the consensus ties one half for each voter who does
+    not tie it, so that k can be chosen by cross-validation: to say less is not to agree more.
+
+    References
+    ----------
+    McKenna and Sheldon (2020) for permute-and-flip; Gillenwater et al. (2022), "A joint exponential mechanism for
+    differentially private top-k"; Fagin, Kumar and Sivakumar (2003), "Comparing top k lists", for the score.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPTopK
+    >>> top = DPTopK(2, epsilon=1.0, random_state=0).fit([[0, 1, 2, 3]] * 100)
+    >>> top.consensus_, top.ranks_
+    (array([0, 1]), array([0, 1, 2, 2]))
+    """
+
+    parameter_checks: dict = {
+        **taken_by(ChooseTop, "k"),
+        **EPSILON,
+        **taken_by(ChooseTop, "batch"),
+        **NEIGHBORING,
+        **RANDOM_STATE,
+    }
+
+    def __init__(
+        self,
+        k: int = 1,
+        *,
+        epsilon: Amount = 1.0,
+        batch: int | None = None,
+        neighboring: Neighboring = "add_remove",
+        random_state: RandomState = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.batch = batch
+        self.neighboring = neighboring
+        self.random_state = random_state
+
+    def _compose(self):
+        drawn = Central(self.epsilon, noise="permute_and_flip", neighboring=self.neighboring)
+        return drawn, ChooseTop(self.k, self.batch)

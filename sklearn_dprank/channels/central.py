@@ -109,7 +109,7 @@ class Central(BaseEstimator):
         for ask in asks:
             ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
-                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
+                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share) / ask.times)
         release = None
         if self.release is not None:
             asks, release = self._released(self.release, asks, n_items)

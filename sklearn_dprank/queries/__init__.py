@@ -9,6 +9,7 @@ from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .publication import Publication
 from .scores import SCORE_GRID, NetWins, PositionalScores, ScoresByHistogram
+from .top import MaxViolatedPrefixMargin
 from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Histogram",
     "KemenyUtility",
     "MaxViolatedMargin",
+    "MaxViolatedPrefixMargin",
     "NetWins",
     "OrderUtility",
     "PairMargin",

@@ -14,6 +14,7 @@ from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
 from .sort import SortByScore
+from .top import ChooseTop
 
 __all__ = [
     "RULE",
@@ -21,6 +22,7 @@ __all__ = [
     "BradleyTerryRule",
     "Choose",
     "ChooseNearAnchor",
+    "ChooseTop",
     "Consensus",
     "HierarchicalRule",
     "InstantRunoffRule",
