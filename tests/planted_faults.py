@@ -41,6 +41,7 @@ base = faults("queries/base.py", VECTORS)
 pairs = faults("queries/pairs.py", VECTORS)
 scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
+top = faults("queries/top.py", ORDERS)
 QUERIES = [
     base("a replaced ballot counts once", "return RELATIONS[neighboring]", "return 1"),
     scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
@@ -103,6 +104,14 @@ QUERIES = [
     ),
     utilities("a prudent order without its factor two", "loss = 2 * moves(neighboring)", "loss = moves(neighboring)"),
     utilities("a prudent order under replace", "loss = 2 * moves(neighboring)", "loss = 2"),
+    top("the best few without their factor two", "loss = 2 * moves(neighboring)", "loss = moves(neighboring)"),
+    top("the best few under replace", "loss = 2 * moves(neighboring)", "loss = 2"),
+    top(
+        "batches of two sizes at the price of one",
+        "return MaxViolatedPrefixMargin, self.k",
+        "return MaxViolatedPrefixMargin",
+        "tests/queries/test_top_query.py::test_batches_of_one_size_are_one_kind",
+    ),
 ]
 
 additive = faults("mechanisms/additive.py")
@@ -217,11 +226,53 @@ MECHANISMS = [
         "self._extensions.of_all",
         "tests/mechanisms/test_permute_and_flip.py::test_orders_follow_the_law_of_the_definition",
     ),
-    faults("orders/linear_extensions.py")(
+    faults("orders/levels.py")(
         "orders of smaller margins drawn again",
         "counts[:, column] - counts[:, column - 1] if first else counts[:, column]",
         "counts[:, column]",
         "tests/orders/test_linear_extensions.py::test_orders_of_exactly_one_level_are_counted",
+    ),
+    faults("orders/levels.py")(
+        "the best few from the first set alone",
+        "self._subsets.starts[self._k] + self._met[state].draw(bits)",
+        "self._subsets.starts[self._k]",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "the best few at another rate",
+        "return Flips(values, counts, scale)",
+        "return Flips(values, counts, 2 * scale)",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "one of the first of equally good choices",
+        "self._ways[same[bits.integer(len(same))]]",
+        "self._ways[same[0]]",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "a rival that is placed already",
+        "for each in strongest[place::-1]:",
+        "for each in strongest[:1]:",
+        "tests/orders/test_top.py::test_every_way_against_the_naive_twin",
+    ),
+    faults("rules/top.py")(
+        "every batch at the price of one place",
+        "Fraction(size * sizes.count(size), self.k)",
+        "Fraction(size, self.k)",
+        "tests/rules/test_top.py::test_every_place_has_the_same_share",
+    ),
+    faults("rules/top.py")(
+        "all of epsilon for each size of batches",
+        "Fraction(size * sizes.count(size), self.k)",
+        "Fraction(1)",
+        "tests/rules/test_top.py::test_every_place_has_the_same_share",
+    ),
+    faults("metrics.py")(
+        "to say nothing agrees with everybody",
+        "total + np.vdot(matrix, places[:, None] == places) / 2",
+        "total",
+        "tests/test_metrics.py::test_fagin_s_distance_of_top_lists",
     ),
     faults("orders/permutohedron.py")(
         "the Gamma shape of K-norm noise one too small",

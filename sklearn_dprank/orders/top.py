@@ -1,7 +1,9 @@
 """The best few items in order, drawn by the largest margin that they overrule: all ways to fill the first places.
 
 Putting items s_1, ..., s_k first, in this order, overrules the margins W[x, s_a] of every x that is not among the first
-a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways, which are listed.
+a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways. Up to 100,000 are
+listed. Of 16 items at most any number is counted: a way overrules nothing above v exactly if each set of its first
+items is a down-set of {W > v}, as the beginning of a linear extension is.
 """
 
 import math
@@ -10,6 +12,8 @@ import numpy as np
 
 from .choice import Choice
 from .flips import Flips
+from .levels import Counts
+from .linear_extensions import MAX_ITEMS
 from .sampler import OrderSampler, checked_margins
 
 MOST_WAYS = 100_000  # 30 ms and 10 MB
@@ -31,9 +35,11 @@ def largest_batch(n_items):
 
     Examples
     --------
-    >>> [largest_batch(m) for m in (2, 10, 45, 100, 1000)]
-    [1, 5, 3, 2, 1]
+    >>> [largest_batch(m) for m in (2, 16, 45, 100, 1000)]
+    [1, 15, 3, 2, 1]
     """
+    if n_items <= MAX_ITEMS:
+        return n_items - 1
     return max(k for k in range(1, n_items) if k == 1 or n_ways(n_items, k) <= MOST_WAYS)
 
 
@@ -76,6 +82,44 @@ def ways_and_costs(margins, k):
     return ways, costs
 
 
+class Listed:
+    """All ways to fill the first k places, by what they overrule: from a list.
+
+    Attributes
+    ----------
+    values : array, shape (n_values,)
+        Ascending: the largest margins that ways overrule.
+    counts : array of int, or of float without fractions, shape (n_values,)
+        How many ways overrule each.
+    """
+
+    def __init__(self, margins, k):
+        self._ways, costs = ways_and_costs(margins, k)
+        self.values, self._number, self.counts = np.unique(costs, return_inverse=True, return_counts=True)
+
+    def draw(self, number, bits):
+        """Draw one of the ways of a value, given by its index."""
+        same = np.flatnonzero(self._number == number)
+        return self._ways[same[bits.integer(len(same))]]
+
+
+class Counted:
+    """The same of at most 16 items, without a list; some values may have no ways."""
+
+    def __init__(self, margins, k):
+        distinct = ~np.eye(len(margins), dtype=bool)
+        # No way overrules less than the best winner of the first place does.
+        floor = np.where(distinct, margins, margins.min()).max(axis=0).min()
+        self.values = np.unique(margins[distinct & (margins >= floor)])
+        level = np.where(distinct, np.searchsorted(self.values, margins), 0)
+        self._ways = Counts(level, len(self.values), k)
+        self.counts = np.diff(self._ways.of_all, prepend=0)
+
+    def draw(self, number, bits):
+        """Draw one of the ways of a value, given by its index; by exact integers."""
+        return self._ways.draw(number, bits, first=True)
+
+
 class TopSampler(OrderSampler):
     """The best k items by the largest margin u that they overrule, each with probability proportional to exp(-scale u).
 
@@ -108,18 +152,17 @@ class TopSampler(OrderSampler):
         margins = checked_margins(margins, scale)
         left = np.delete(np.arange(len(margins)), list(placed))
         self.n_items = k
-        ways, costs = ways_and_costs(margins[np.ix_(left, left)], k)
-        self._ways = left[ways]
-        values, self._level_of, counts = np.unique(costs, return_inverse=True, return_counts=True)
-        self._level = self._law(values, counts, scale)
+        self._ways = (Listed if n_ways(len(left), k) <= MOST_WAYS else Counted)(margins[np.ix_(left, left)], k)
+        self._left = left
+        self._level = self._law(self._ways.values, self._ways.counts, scale)
 
     def _law(self, values, counts, scale):
-        return Choice(np.log(counts) - scale * (values - values[0]))
+        with np.errstate(divide="ignore"):
+            return Choice(np.log(counts) - scale * (values - values[0]))
 
     def draw(self, bits):
         """Draw the best k items in order, int, shape (k,)."""
-        same = np.flatnonzero(self._level_of == self._level.draw(bits))
-        return self._ways[same[bits.integer(len(same))]]
+        return self._left[self._ways.draw(self._level.draw(bits), bits)]
 
 
 class TopFlips(TopSampler):

@@ -26,7 +26,8 @@ class MaxViolatedPrefixMargin(OrderUtility):
     Parameters
     ----------
     k : int, default=1
-        How many; fewer than there are items to choose from. There must be at most 100,000 ways to choose.
+        How many; fewer than there are items to choose from. Of more than 16 items there must be at most 100,000 ways
+        to choose.
     placed : tuple of int or None, default=None
         Public: items that stand before these already, and do not count.
     """

@@ -1,16 +1,27 @@
 """The best few items: all ways to choose them, what each overrules, and draws."""
 
+from functools import partial
 from itertools import combinations, permutations
 from math import inf, perm
 
 import numpy as np
 import pytest
-from audit_tools import log_flipped_law
-from hypothesis import given
+from audit_tools import ScriptedCoins, log_flipped_law, outcomes
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.orders.top import MOST_WAYS, TopFlips, TopSampler, largest_batch, n_ways, ways_and_costs
+from sklearn_dprank.orders import top
+from sklearn_dprank.orders.top import (
+    MOST_WAYS,
+    Counted,
+    Listed,
+    TopFlips,
+    TopSampler,
+    largest_batch,
+    n_ways,
+    ways_and_costs,
+)
 from sklearn_dprank.privacy.bits import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
@@ -36,6 +47,37 @@ def test_every_way_against_the_naive_twin(seed, m, data):
     assert costs.tolist() == [naive_cost(margins, way) for way in ways.tolist()]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 4), st.data())
+def test_counted_ways_are_those_listed(seed, m, data):
+    """Each as often as the others that overrule as much, and no others: all that a draw can be."""
+    k, largest = data.draw(st.integers(1, m - 1)), data.draw(st.sampled_from([0, 1, 4]))
+    margins = margins_of(seed, m, largest)
+    listed, counted = Listed(margins, k), Counted(margins, k)
+    ways, costs = ways_and_costs(margins, k)
+    present = counted.counts > 0
+    np.testing.assert_array_equal(counted.values[present], listed.values)
+    np.testing.assert_array_equal(counted.counts[present], listed.counts)
+    for number in np.flatnonzero(present)[:4]:
+        expected = [tuple(way) for way in ways[costs == counted.values[number]].tolist()]
+        chances = dict.fromkeys(expected, 0.0)
+        for chance, way in outcomes(partial(drawn_from, counted, number)):
+            chances[way] += chance  # a KeyError for any other
+        np.testing.assert_allclose(list(chances.values()), 1 / len(expected))
+
+
+def drawn_from(ways, number, branch):
+    return tuple(ways.draw(number, ScriptedCoins(branch)).tolist())
+
+
+def test_sixteen_items():
+    """Eight of them in any order: half a billion ways, of which the majorities leave one."""
+    margins = 5 * np.sign(np.subtract.outer(np.arange(16), np.arange(16))).T
+    counted = Counted(margins, 8)
+    assert counted.values.tolist() == [-5, 5] and counted.counts.tolist() == [1, perm(16, 8) - 1]
+    assert TopFlips(margins, 8, 20.0).draw(SeededBits(0)).tolist() == list(range(8))
+
+
 def test_the_diagonal_does_not_matter():
     margins = margins_of(0, 5)
     np.fill_diagonal(margins, 99)
@@ -52,7 +94,8 @@ def test_one_mind_is_never_overruled(k):
 
 def test_how_many_ways():
     assert [n_ways(45, k) for k in (1, 2, 3)] == [45, 1980, 85140]
-    for m in (2, 3, 7, 9, 10, 45, 48, 316, 317, 885):
+    assert [largest_batch(m) for m in (2, 3, 16)] == [1, 2, 15]
+    for m in (17, 45, 48, 316, 317, 885):
         k = largest_batch(m)
         assert 1 <= k < m and (k == 1 or perm(m, k) <= MOST_WAYS) and (k == m - 1 or perm(m, k + 1) > MOST_WAYS)
 
@@ -60,7 +103,9 @@ def test_how_many_ways():
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(("margins", "k"), [(CYCLE, 1), (CYCLE, 2), (margins_of(1, 5), 2), (np.zeros((4, 4)), 3)])
 @pytest.mark.parametrize("sampler", [TopSampler, TopFlips])
-def test_draws_follow_the_law(sampler, margins, k, rate):
+@pytest.mark.parametrize("listed", [True, False])
+def test_draws_follow_the_law(sampler, margins, k, rate, listed, monkeypatch):
+    monkeypatch.setattr(top, "MOST_WAYS", MOST_WAYS if listed else 0)
     every = list(permutations(range(len(margins)), k))
     costs = np.array([naive_cost(margins, way) for way in every], dtype=float)
     law = np.exp(log_flipped_law(rate * costs)) if sampler is TopFlips else np.exp(-rate * costs)
