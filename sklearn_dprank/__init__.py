@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.streaming import DPStreamingBorda
+    from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
 
@@ -29,6 +31,8 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPStreamingBorda",
+    "DPSwissBorda",
     "DPTopK",
     "HierarchicalAggregation",
     "Kemeny",

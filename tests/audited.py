@@ -11,6 +11,8 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPStreamingBorda,
+    DPSwissBorda,
     DPTopK,
     LDPAdaptivePairs,
     LDPBorda,
@@ -21,7 +23,7 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
 from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.rules import Choose, ChooseTop
@@ -54,6 +56,7 @@ LARGE = {
     "pairwise Kemeny": DPPairwise(epsilon=3.0),
     "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
     "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise Markov chain": DPPairwise(epsilon=3.0, rule="markov_chain"),
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
@@ -75,7 +78,12 @@ SLOW_GAUSSIAN = {
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
     "histogram Borda, published": (DPHistogram(3.0, 1e-2, "gaussian", calibration="published"), 4),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values()]
+# Trusted curator, Gaussian, question by question: what all answers together reveal, whatever is asked.
+ROUNDS = {
+    "Swiss": DPSwissBorda(delta=1e-3),
+    "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
+}
+CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values(), *ROUNDS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.
@@ -105,5 +113,22 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
+    "hierarchical, published": ShuffleHierarchical(
+        local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
+    ),
 }
-AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]
+# Trusted curator, continual release: the joint law of all totals that a stream publishes.
+STREAMS = {
+    "two periods": DPStreamingBorda(horizon=2),
+    "three periods": DPStreamingBorda(epsilon=0.3, delta=1e-3, horizon=3),
+    "three periods, replace": DPStreamingBorda(horizon=3, neighboring="replace"),
+    "margins": Aggregator(Streaming(horizon=3), rule="kemeny"),
+}
+AUDITED = [
+    *CENTRAL,
+    *REPORTS.values(),
+    *DENSITIES.values(),
+    *TRANSCRIPTS.values(),
+    *SHUFFLES.values(),
+    *STREAMS.values(),
+]

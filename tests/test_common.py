@@ -21,14 +21,14 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.bits import seed_sequence
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
-from sklearn_dprank.rules import KemenyRule
+from sklearn_dprank.rules import KemenyRule, SwissRule
 
 PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 CLASSES = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, RankAggregator)]
@@ -38,6 +38,7 @@ VARIANTS = {
         {"channel": Central(noise="gaussian", delta=1e-6), "rule": "hierarchical"},
         {"channel": Central(release=AllMargins()), "rule": "kemeny"},
         {"channel": Local(), "rule": "borda"},
+        {"channel": Streaming(), "rule": "kemeny"},
     ],
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
@@ -52,15 +53,32 @@ VARIANTS = {
         {"on_exhausted": "kemeny", "max_queries": 1},
         {"strategy": "binary_insertion", "noise": "gaussian", "delta": 1e-6},
     ],
-    "DPPairwise": [{"rule": "borda"}, {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6}],
+    "DPPairwise": [
+        {"rule": "borda"},
+        {"rule": "markov_chain"},
+        {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
+    ],
     "DPKemenySampler": [{"sampler": "insertion"}],
     "DPPrudentOrder": [{"window": 2}],
     "DPTopK": [{"k": 3}, {"k": 3, "batch": 2}],
+    "DPStreamingBorda": [{"neighboring": "replace", "horizon": 2}],
+    "DPSwissBorda": [{"neighboring": "replace"}],
     "LDPPairwise": [{"rule": "hierarchical"}, {"rule": "kwiksort"}, {"randomizer": "djw"}],
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_"}
+FACTS = {
+    "optimal_gap_",
+    "reports_accepted_",
+    "reports_refused_",
+    "local_epsilon_",
+    "margins_",
+    "histogram_",
+    "scores_",
+    "periods_",
+}
+# What `partial_fit` goes on from, and no fit leaves.
+SECRETS = {"stream_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 HIDDEN = {"_item_names"}  # public all the same
 
@@ -71,6 +89,7 @@ NAMES = ["tea", "milk", "water", "wine", "juice"]
 NOISY = {
     "estimator['margins_']": Profile.from_rankings(X).margins,
     "estimator['histogram_']": np.bincount(permutation_index(X.T), minlength=120),
+    "estimator['scores_']": sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_,
 }
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -278,7 +297,8 @@ DEFAULTS = {"epsilon": 1.0, "neighboring": "add_remove", "calibration": "exact",
 @every_class
 def test_default_parameters(cls):
     found = cls().get_params(deep=False)
-    expected = {**DEFAULTS, "delta": 1e-6 if cls.__name__.startswith("Shuffle") else 0.0}
+    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "DPStreaming"))
+    expected = {**DEFAULTS, "delta": 1e-6 if needs_delta else 0.0}
     for name, value in expected.items():
         if name in found and not (name == "delta" and "LDP" in cls.__name__):
             assert found[name] == value, name
@@ -298,6 +318,7 @@ def test_fit_is_written_once(cls):
         if parent not in (RankAggregator, *RankAggregator.__mro__):
             for method in (
                 "fit",
+                "partial_fit",
                 "fit_reports",
                 "fit_interactive",
                 "score",
@@ -322,7 +343,7 @@ def test_docstring_of_the_class(cls):
     assert documented(doc, "Parameters") == list(inspect.signature(cls).parameters)
     fitted = {name for name in vars(seeded(cls()).fit(pd.DataFrame(X, columns=NAMES))) if name.endswith("_")}
     assert set(documented(doc, "Attributes")) >= fitted
-    assert set(documented(doc, "Attributes")) <= FITTED | FACTS
+    assert set(documented(doc, "Attributes")) <= FITTED | FACTS | SECRETS
     assert ">>> " in doc
     for section, text in re.findall(r"^(\w.*)\n(-{3,})$", doc, flags=re.M):
         assert len(section) == len(text), section
@@ -516,6 +537,7 @@ def test_only_what_may_be_published_survives_a_fit(estimator, names):
         {"margins_": Profile.from_rankings(X).margins / N_VOTERS},
         {"margins_": Profile.from_rankings(X).positions.table},
         {"histogram_": np.bincount(permutation_index(X.T), minlength=120)},
+        {"scores_": sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_},
         {"ranks_": np.arange(2 * N_ITEMS)[:N_ITEMS]},
         {"consensus_": np.array([[0]] * N_ITEMS, dtype=object)},
     ],

@@ -7,20 +7,32 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, prudent, shuffle
+from sklearn_dprank.aggregators import (
+    central,
+    central_orders,
+    classic,
+    local,
+    local_interactive,
+    prudent,
+    shuffle,
+    streaming,
+    swiss,
+)
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
-OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule"}
+OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
 # Facts of a trust model: whose epsilon it is.
 BY_TRUST = {"epsilon", "delta"}
 TRUST = {
     central.__name__: "central",
     central_orders.__name__: "central",
     prudent.__name__: "central",
+    swiss.__name__: "central",
     local.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
+    streaming.__name__: "stream",
 }
 # Another fact of the same name, and why.
 APART = {
@@ -28,6 +40,7 @@ APART = {
     (sklearn_dprank.DPTopK, "consensus_"): "it has the best few only",
     (sklearn_dprank.DPTopK, "ranks_"): "all others are tied",
     (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
+    (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.LDPPairwise, "delta"): "it is no failure probability: answers are pure whatever it is",
 }
 

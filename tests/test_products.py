@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle
+from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Streaming, Truthful
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
@@ -26,11 +26,14 @@ from sklearn_dprank.rules import (
     InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     SortByScore,
+    SwissRule,
 )
 
 CHANNELS = {
     "exact": Exact(),
+    "truthful": Truthful(2),
     "laplace": Central(),
     "gaussian": Central(delta=1e-6, noise="gaussian"),
     "knorm": Central(noise="knorm"),
@@ -50,6 +53,7 @@ CHANNELS = {
     "groups": Interactive(schedule=Groups()),
     "rounds": Interactive(schedule=Rounds()),
     "shuffle": Shuffle(),
+    "stream": Streaming(horizon=3),
 }
 RULES = {
     "borda": SortByScore(),
@@ -61,6 +65,7 @@ RULES = {
     "binary insertion": KwikSortRule(strategy="binary_insertion"),
     "kemeny": KemenyRule(),
     "hierarchical": HierarchicalRule(),
+    "markov chain": MarkovChainRule(),
     "bradley-terry": BradleyTerryRule(),
     "adaptive": AdaptiveBradleyTerryRule(),
     "choose kemeny": Choose(KemenyUtility()),
@@ -68,14 +73,16 @@ RULES = {
     "choose near anchor": ChooseNearAnchor(2),
     "choose top": ChooseTop(2),
     "choose top one by one": ChooseTop(3, batch=1),
+    "swiss": SwissRule(),
 }
 # Which rules each channel serves; everything else is refused.
-PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical"}
-NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive"}
+PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
+NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
 TOP = {"choose top": 2, "choose top one by one": 3}
 DRAWN = {"choose kemeny", "choose prudent", *TOP}
 FITS = {
     "exact": NOISY,
+    "truthful": PAIRWISE | {"bradley-terry"},
     "laplace": NOISY | DRAWN | {"choose near anchor"},
     "gaussian": NOISY,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
@@ -95,6 +102,7 @@ FITS = {
     "groups": {"kwiksort", "p-sort", "dp-kwiksort", "binary insertion"},
     "rounds": {"bradley-terry", "adaptive"},
     "shuffle": PAIRWISE | {"bradley-terry"},
+    "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
 }
 M = 5
 X = make_mallows(400, M, 0.5, random_state=0)
@@ -140,7 +148,7 @@ def test_fits_or_says_why_not(channel, rule):
         k = TOP.get(rule, M)
         assert sorted(estimator.ranks_) == [*range(k), *[k] * (M - k)]
         np.testing.assert_array_equal(estimator.ranks_[estimator.consensus_], np.arange(k))
-        assert estimator.privacy_.certified == (channel == "exact" and estimator.privacy_.certified)
+        assert not estimator.privacy_.certified  # it has a seed
         return
     with pytest.raises(ValueError) as error:
         estimator.fit(X)
@@ -180,6 +188,8 @@ def test_refusals_come_before_any_ballot_is_touched(channel, rule):
         (Aggregator(Central(), Choose(MaxViolatedMargin())), 40),
         (Aggregator(Shuffle(min_reports=1000)), M),
         (Aggregator(Shuffle(delta=0.0)), M),
+        (Aggregator(Streaming(delta=0.0)), M),
+        (Aggregator(Streaming(horizon=0)), M),
     ],
     ids=repr,
 )
@@ -324,7 +334,7 @@ def test_fit_simulates_what_clients_send(n_queries):
     [
         (c, r)
         for c in ("laplace", "margins released", "one pair")
-        for r in ("borda", "kwiksort", "kemeny", "hierarchical")
+        for r in ("borda", "kwiksort", "kemeny", "hierarchical", "markov chain")
     ]
     + [("knorm", "borda"), ("gaussian", "p-sort"), ("gaussian", "dp-kwiksort"), ("laplace", "choose prudent")]
     + [("histogram released", "borda"), ("one pair", "bradley-terry"), ("laplace", "choose kemeny")],

@@ -9,3 +9,5 @@ from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .prudent import DPPrudentOrder, DPTopK
 from .shuffle import ShuffleHierarchical, ShufflePairwise
+from .streaming import DPStreamingBorda
+from .swiss import DPSwissBorda

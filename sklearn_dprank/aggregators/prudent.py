@@ -139,17 +139,18 @@ class DPTopK(RankAggregator):
     the first a. One ballot moves every margin, and so the largest overruled one u, by at most 1 under "add_remove", 2
     under "replace", whatever k and the number of items. Drawn is the choice with the largest -epsilon u / 2 + Exp(1)
     (u / 4 under "replace"): permute-and-flip. A batch of b items spends b / k of epsilon, and the items placed before
-    it are public.
+    it are public. The time depends a little on how many distinct margins there are.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
     New here; the margins' analogue of Gillenwater et al.'s joint exponential mechanism for counts. To say which items
-    are the best takes much less than to put all of them in order: a tenth of epsilon and less at 45 items. It loses
-    where the places that are wanted are close and the others help to tell them apart: scores of all items average over
-    more pairs. (The first five of ten sushis need twice the epsilon of `DPBorda` with K-norm noise.) As every mechanism
-    by the largest overruled margin it fails where n epsilon is below about 2 k ln m; under "replace", where the
-    number of voters is public, `fit` warns of it.
+    are the best takes much less than to put all of them in order: at 45 items between a third and a fortieth of
+    epsilon. It pays from about n epsilon = 4 ln(m! / (m - k)!) on (8 under "replace"). Below, `DPBorda` with K-norm
+    noise finds more of the best k, because scores of all items average over all pairs, and below a quarter of that this
+    one is little better than chance; under "replace", where the number of voters is public, `fit` warns there. Its
+    gain is least where k is half of the items or the places that are wanted are close: for the first five of ten sushis
+    it needs as much epsilon as K-norm noise does.
 
     The others are tied. `score` and the metrics count a pair that the consensus ties one half for each voter who does
     not tie it, so that k can be chosen by cross-validation: to say less is not to agree more.

@@ -7,6 +7,8 @@ from .local import Local
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .shuffle import Shuffle, balanced_design
+from .streaming import Streaming
+from .truthful import Truthful
 
 __all__ = [
     "Central",
@@ -20,5 +22,7 @@ __all__ = [
     "Session",
     "Shuffle",
     "Slots",
+    "Streaming",
+    "Truthful",
     "balanced_design",
 ]

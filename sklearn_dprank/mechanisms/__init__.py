@@ -1,6 +1,6 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
-from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise
+from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
 from .permute_and_flip import PermuteAndFlip, PermuteAndFlipNoise
@@ -26,6 +26,7 @@ __all__ = [
     "Laplace",
     "LaplaceNoise",
     "Mechanism",
+    "NoNoise",
     "PermuteAndFlip",
     "PermuteAndFlipNoise",
     "Published",

@@ -64,6 +64,8 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    weighed : bool
+        Whether rules weigh the answer by its noise; a mechanism that answers must then know its `deviation`.
     published_as : str or None
         The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
     """
@@ -73,6 +75,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    weighed: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
     @property
