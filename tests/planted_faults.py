@@ -261,14 +261,14 @@ MECHANISMS = [
     ),
     faults("orders/top.py")(
         "one of the first of equally good choices",
-        "self._ways[same[bits.integer(len(same))]]",
-        "self._ways[same[0]]",
+        "same[bits.integer(len(same))]",
+        "same[0]",
         "tests/orders/test_top.py::test_draws_follow_the_law",
     ),
     faults("orders/top.py")(
         "a rival that is placed already",
-        "for each in strongest[place::-1]:",
-        "for each in strongest[:1]:",
+        "np.where(_among(placed, rival), worst, margin)",
+        "margin",
         "tests/orders/test_top.py::test_every_way_against_the_naive_twin",
     ),
     faults("rules/top.py")(

@@ -110,9 +110,8 @@ class DPTopK(RankAggregator):
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     batch : int or None, default=None
-        How many of the k are chosen at once, at most. None is as many as can be: all of up to 16 items, else while
-        there are at most 100,000 ways (3 of 45, 2 of 300). Several batches, each among the items that are left, share
-        epsilon by their sizes.
+        How many of the k are chosen at once, at most. None is as many as can be: any number of up to 16 items, 4 of 31,
+        3 of 100, 2 of 1,000. Several batches, each among the items that are left, share epsilon by their sizes.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     random_state : None, int, Generator or RandomState, default=None

@@ -1,9 +1,9 @@
 """The best few items in order, drawn by the largest margin that they overrule: all ways to fill the first places.
 
 Putting items s_1, ..., s_k first, in this order, overrules the margins W[x, s_a] of every x that is not among the first
-a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways. Up to 100,000 are
-listed. Of 16 items at most any number is counted: a way overrules nothing above v exactly if each set of its first
-items is a down-set of {W > v}, as the beginning of a linear extension is.
+a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways, which are listed while
+m^k is at most a million. Of 16 items at most any number is counted: a way overrules nothing above v exactly if each set
+of its first items is a down-set of {W > v}, as the beginning of a linear extension is.
 """
 
 import math
@@ -16,7 +16,7 @@ from .levels import Counts
 from .linear_extensions import MAX_ITEMS
 from .sampler import OrderSampler, checked_margins
 
-MOST_WAYS = 100_000  # 30 ms and 10 MB
+MOST_WAYS = 10**6  # .1 s and 60 MB
 
 
 def n_ways(n_items, k):
@@ -35,16 +35,16 @@ def largest_batch(n_items):
 
     Examples
     --------
-    >>> [largest_batch(m) for m in (2, 16, 45, 100, 1000)]
-    [1, 15, 3, 2, 1]
+    >>> [largest_batch(m) for m in (2, 16, 31, 100, 1000, 1001)]
+    [1, 15, 4, 3, 2, 1]
     """
     if n_items <= MAX_ITEMS:
         return n_items - 1
-    return max(k for k in range(1, n_items) if k == 1 or n_ways(n_items, k) <= MOST_WAYS)
+    return max(k for k in range(1, 20) if k == 1 or n_items**k <= MOST_WAYS)
 
 
-def ways_and_costs(margins, k):
-    """List all ways to fill the first k places, and the largest margin that each overrules.
+def costs_of_ways(margins, k):
+    """Return the largest margin that each way to fill the first k places overrules.
 
     Parameters
     ----------
@@ -55,31 +55,41 @@ def ways_and_costs(margins, k):
 
     Returns
     -------
-    ways : array of int, shape (n_ways, k)
-        Items, best first.
-    costs : array, shape (n_ways,)
-        max of W[x, s_a] over places a and items x that are not among the first a. It is signed, never clipped at 0.
+    costs : array, shape (n_items**k,)
+        max of W[x, s_a] over places a and items x that are not among the first a, for s_1, ..., s_k the digits of the
+        index in base n_items. It is signed, never clipped at 0. Where an item stands twice it is `never`.
+    never : int or float
+        More than any margin.
 
     Examples
     --------
     >>> import numpy as np
-    >>> ways, costs = ways_and_costs(np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]]), 1)
-    >>> ways[:, 0].tolist(), costs.tolist()
-    ([0, 1, 2], [-80, 90, 80])
+    >>> costs, never = costs_of_ways(np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]]), 2)
+    >>> costs.reshape(3, 3).tolist(), int(never)
+    ([[91, -70, 70], [90, 91, 90], [80, 90, 91]], 91)
     """
     n_items = len(margins)
+    items, never = np.arange(n_items), margins.max() + 1
     rivals = margins.copy()
-    np.fill_diagonal(rivals, rivals.min(initial=0) - 1)  # nobody is a rival of itself
-    strongest = np.argsort(-rivals, axis=0, kind="stable")[:k]  # of each item, a column
-    ways, costs = np.empty((1, 0), dtype=np.int64), np.full(1, rivals.min(initial=0))
+    np.fill_diagonal(rivals, rivals.min() - 1)  # nobody is a rival of itself
+    order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # down each column the strongest rivals of an item
+    strength = np.take_along_axis(rivals, order, axis=0)
+    costs, placed = np.full(1, rivals.min()), []  # a row a way so far; its items, place by place
     for place in range(k):
-        rival = np.full((len(ways), n_items), -1)
-        for each in strongest[place::-1]:  # the strongest that is not placed yet comes last
-            rival = np.where((ways[:, :, None] == each).any(axis=1), rival, each)
-        worst = np.maximum(costs[:, None], rivals[rival, np.arange(n_items)])
-        row, item = np.nonzero((ways[:, :, None] != np.arange(n_items)).all(axis=1))
-        ways, costs = np.column_stack([ways[row], item]), worst[row, item]
-    return ways, costs
+        worst = np.broadcast_to(strength[place], (len(costs), n_items))
+        for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
+            worst = np.where(_among(placed, rival), worst, margin)  # the strongest that is not placed yet comes last
+        costs = np.maximum(costs[:, None], worst)
+        if placed:
+            costs[_among(placed, items)] = never
+        placed = [*(np.repeat(item, n_items) for item in placed), np.tile(items, len(costs))]
+        costs = costs.ravel()
+    return costs, never
+
+
+def _among(placed, items):
+    """Return which of the items each row has placed, bool, shape (n_rows, n_items)."""
+    return np.logical_or.reduce([item[:, None] == items for item in placed])
 
 
 class Listed:
@@ -94,13 +104,15 @@ class Listed:
     """
 
     def __init__(self, margins, k):
-        self._ways, costs = ways_and_costs(margins, k)
-        self.values, self._number, self.counts = np.unique(costs, return_inverse=True, return_counts=True)
+        self._shape = (len(margins),) * k
+        self._costs, never = costs_of_ways(margins, k)
+        values, counts = np.unique(self._costs, return_counts=True)
+        self.values, self.counts = values[values < never], counts[values < never]
 
     def draw(self, number, bits):
         """Draw one of the ways of a value, given by its index."""
-        same = np.flatnonzero(self._number == number)
-        return self._ways[same[bits.integer(len(same))]]
+        same = np.flatnonzero(self._costs == self.values[number])
+        return np.array(np.unravel_index(same[bits.integer(len(same))], self._shape))
 
 
 class Counted:
@@ -152,8 +164,8 @@ class TopSampler(OrderSampler):
         margins = checked_margins(margins, scale)
         left = np.delete(np.arange(len(margins)), list(placed))
         self.n_items = k
-        self._ways = (Listed if n_ways(len(left), k) <= MOST_WAYS else Counted)(margins[np.ix_(left, left)], k)
         self._left = left
+        self._ways = (Counted if k > 2 and len(left) <= MAX_ITEMS else Listed)(margins[np.ix_(left, left)], k)
         self._level = self._law(self._ways.values, self._ways.counts, scale)
 
     def _law(self, values, counts, scale):

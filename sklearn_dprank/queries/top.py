@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import Neighboring
 from ..checks import check_whole
-from ..orders.top import MOST_WAYS, TopFlips, TopSampler, largest_batch, n_ways
+from ..orders.top import TopFlips, TopSampler, largest_batch, n_ways
 from .base import Sensitivity, moves
 from .utilities import Clock, OrderUtility
 
@@ -26,8 +26,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
     Parameters
     ----------
     k : int, default=1
-        How many; fewer than there are items to choose from. Of more than 16 items there must be at most 100,000 ways
-        to choose.
+        How many; fewer than there are items to choose from, m. Of more than 16 items m^k must be at most a million.
     placed : tuple of int or None, default=None
         Public: items that stand before these already, and do not count.
     """
@@ -75,8 +74,8 @@ class MaxViolatedPrefixMargin(OrderUtility):
             )
         if self.k > largest_batch(left):
             raise ValueError(
-                f"there are {n_ways(left, self.k):.2g} ways to choose {self.k} of {left} items in order, and at most "
-                f"{MOST_WAYS:,} can be listed; choose up to {largest_batch(left)} at once, with ChooseTop."
+                f"there are {n_ways(left, self.k):.2g} ways to choose {self.k} of {left} items in order, too many to "
+                f"list; choose up to {largest_batch(left)} at once, with ChooseTop."
             )
 
     def options(self, n_items: int) -> int:

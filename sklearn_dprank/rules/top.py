@@ -15,8 +15,8 @@ from .base import Consensus, Rule
 class ChooseTop(Rule):
     """The consensus is the best k items in order; all others are tied behind them.
 
-    They are chosen together from 16 items at most, or where there are at most 100,000 ways; else batch after batch
-    among the items that are left, where each place has the same share of the budget.
+    They are chosen together from 16 items at most, or where the number of items to the power of k is at most a million;
+    else batch after batch among the items that are left, where each place has the same share of the budget.
 
     Parameters
     ----------

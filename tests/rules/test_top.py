@@ -25,7 +25,9 @@ def test_batches():
     assert asked(10, 45) == [(3, 2, Fraction(3, 5)), (2, 2, Fraction(2, 5))]
     assert asked(10, 45, batch=1) == [(1, 10, 1)]
     assert asked(4, 200) == [(2, 2, 1)]
-    assert asked(4, 885) == [(1, 4, 1)]
+    assert asked(4, 31) == [(4, 1, 1)]
+    assert asked(9, 12) == [(9, 1, 1)]
+    assert asked(4, 1001) == [(1, 4, 1)]
 
 
 @pytest.mark.parametrize("m", [2, 3, 9, 20, 46, 400])
