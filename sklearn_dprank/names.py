@@ -102,7 +102,7 @@ def names_of(fitted):
     if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
         return None
     if len(fitted.consensus_) < len(fitted.ranks_):
-        return getattr(fitted, "_item_names", getattr(fitted, "feature_names_in_", None))
+        return getattr(fitted, "feature_names_in_", getattr(fitted, "_item_names", None))
     return fitted.consensus_[fitted.ranks_]
 
 

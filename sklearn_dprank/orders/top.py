@@ -74,7 +74,8 @@ def costs_of_ways(margins, k):
     np.fill_diagonal(rivals, rivals.min() - 1)  # nobody is a rival of itself
     order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # down each column the strongest rivals of an item
     strength = np.take_along_axis(rivals, order, axis=0)
-    costs, placed = np.full(1, rivals.min()), []  # a row a way so far; its items, place by place
+    costs = np.full(1, rivals.min())  # a row a way so far
+    placed: list[np.ndarray] = []  # its items, place by place
     for place in range(k):
         worst = np.broadcast_to(strength[place], (len(costs), n_items))
         for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):

@@ -79,6 +79,8 @@ def test_names_that_are_numbers_are_those_of_the_columns():
         top.score(pd.DataFrame(X, columns=[1, 3, 2, 0, 5, 4]))
     with pytest.raises(ValueError, match="The item names should match"):
         top.score(pd.DataFrame(X, columns=range(6)))
+    named = pd.DataFrame(X, columns=NAMES)
+    assert top.fit(named).score(named) < 0 and top.fit(X).score(X) < 0  # nothing is left of the numbers
 
 
 def test_it_is_what_it_is_composed_of():
