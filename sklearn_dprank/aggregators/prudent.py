@@ -51,8 +51,8 @@ class DPPrudentOrder(RankAggregator):
 
     .. rubric:: Remarks
 
-    New here. Permute-and-flip has the exponential mechanism's epsilon and errs less, up to a half where epsilon is
-    small; near an anchor, where orders have weights of their own, the exponential mechanism is kept. It wins where
+    New here. Permute-and-flip has the exponential mechanism's epsilon and errs less, half as often where it is nearly
+    certain; near an anchor, where orders have weights of their own, the exponential mechanism is kept. It wins where
     margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
     it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
     m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
