@@ -6,24 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .orders.kemeny import minimum_order, warn_of_gap
-from .orders.positions import order_to_positions
+from .orders.positions import as_positions, disagreements, order_to_positions
 from .profile import Ballots, as_profile
 from .queries import n_pairs
 from .rankings import check_ballots, compact_positions
-
-
-def _as_positions(positions, n_items, name="positions"):
-    try:
-        array = np.asarray(positions)
-        if array.dtype.kind not in "iu":  # integers stay: doubles tie them beyond 2^53
-            array = array.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
-    if array.shape != (n_items,):
-        raise ValueError(f"{name} must hold one position for each of the {n_items} items, got shape {array.shape}.")
-    if np.isnan(array).any():
-        raise ValueError(f"{name} must place every item; NaN, no opinion, is for ballots only.")
-    return array
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
@@ -104,20 +90,11 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     0.333...
     """
     profile = as_profile(X)
-    places = _as_positions(positions, profile.n_items)
+    places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    disagreements = _over_pairs(profile.pairwise_counts, places)
+    opposed = disagreements(profile.pairwise_counts, places)
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
-    return float(disagreements / scale)
-
-
-def _over_pairs(matrix, places):
-    """Sum the entries of pairs that the places put the other way round, and half of those of pairs that they tie."""
-    behind = places[:, None] > places
-    total = np.vdot(matrix, behind)
-    if 2 * np.count_nonzero(behind) < len(places) * (len(places) - 1):  # strict rankings keep their whole numbers
-        total = total + np.vdot(matrix, places[:, None] == places) / 2
-    return total
+    return float(opposed / scale)
 
 
 def excess_kendall_tau(
@@ -249,8 +226,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     0.333...
     """
     profile = as_profile(X)
-    places = _as_positions(positions, profile.n_items)
-    wrong = _over_pairs((profile.margins > 0).astype(np.int64), places)
+    places = as_positions(positions, profile.n_items)
+    wrong = disagreements((profile.margins > 0).astype(np.int64), places)
     return float(wrong / n_pairs(profile.n_items))
 
 
@@ -284,8 +261,8 @@ def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
     >>> ranking_changed([0, 1, 2], [0, 2, 1]), ranking_changed([0, 1, 2], [1, 2, 3])
     (1.0, 0.0)
     """
-    first = _as_positions(a, np.size(a), "a")
-    second = _as_positions(b, len(first), "b")
+    first = as_positions(a, np.size(a), "a")
+    second = as_positions(b, len(first), "b")
     first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))
     return float(not np.array_equal(first, second))
 

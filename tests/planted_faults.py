@@ -283,9 +283,9 @@ MECHANISMS = [
         "Fraction(1)",
         "tests/rules/test_top.py::test_every_place_has_the_same_share",
     ),
-    faults("metrics.py")(
+    faults("orders/positions.py")(
         "to say nothing agrees with everybody",
-        "total + np.vdot(matrix, places[:, None] == places) / 2",
+        "total + np.vdot(preferred, positions[:, None] == positions) / 2",
         "total",
         "tests/test_metrics.py::test_fagin_s_distance_of_top_lists",
     ),
