@@ -10,12 +10,13 @@ from ._lazy import lazily
 if TYPE_CHECKING:
     from .aggregators.central import DPHistogram, DPPairwise
     from .aggregators.central_borda import DPBorda
-    from .aggregators.central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
+    from .aggregators.central_orders import DPKemenySampler, DPKwikSort
     from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPKwikSort, LDPPairwise
     from .aggregators.local_borda import LDPBorda
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+    from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
     from .aggregators.swiss import DPSwissBorda
@@ -34,6 +35,7 @@ __all__ = [
     "DPPrudentOrder",
     "DPStreamingBorda",
     "DPSwissBorda",
+    "DPTopK",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",
