@@ -13,6 +13,8 @@ from .laplace_posterior import chance_before
 from .margin_posterior import SEEN, chance_above
 from .ranges import range_quantile
 
+_LEAST = 1e-20  # less noise than this is none
+
 
 class _Additive:
     """Base of the laws of independent noise on every number, symmetric around 0."""
@@ -47,6 +49,11 @@ class _Additive:
         """
         return self.tail(margins)
 
+    @property
+    def _variance(self):
+        """The variance, no smaller than can be divided by."""
+        return max(self.std, _LEAST) ** 2
+
     def spread(self, scores: NDArray[Any]) -> float:
         """Return an estimate of the mean square of the true scores, whose sum is 0; 0 where it is not told from noise.
 
@@ -55,8 +62,8 @@ class _Additive:
         scores : ndarray of shape (n_items,)
             As published.
         """
-        more = float(np.mean(np.square(scores, dtype=float))) / self.std**2 - 1
-        return more * self.std**2 if more > SEEN * math.sqrt((2 + self.excess) / len(scores)) else 0.0
+        more = float(np.mean(np.square(scores, dtype=float))) / self._variance - 1
+        return more * self._variance if more > SEEN * math.sqrt((2 + self.excess) / len(scores)) else 0.0
 
     def chance_above(self, margins: NDArray[Any]) -> NDArray[np.float64]:
         """Return how likely the item of each row is really above that of each column, shape (n_items, n_items).
@@ -66,7 +73,7 @@ class _Additive:
         margins : ndarray of shape (n_items, n_items)
             As published.
         """
-        return chance_above(margins, np.full(margins.shape, self.std**-2), 0.0)
+        return chance_above(margins, np.full(margins.shape, 1 / self._variance), 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ class LaplaceLaw(_Additive):
     @property
     def std(self) -> float:  # type: ignore[override]
         """Standard deviation."""
-        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e2) / 2))  # beyond that there is none
+        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""
