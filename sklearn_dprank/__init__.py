@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+    from .aggregators.secure_aggregation import SecAggBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
 
 __version__ = "0.1.0"
@@ -38,6 +39,7 @@ __all__ = [
     "LDPPairwise",
     "LDPQuickSort",
     "PositionalRule",
+    "SecAggBorda",
     "ShuffleHierarchical",
     "ShufflePairwise",
 ]

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Local, SecureAggregation
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
@@ -37,6 +37,7 @@ VARIANTS = {
         {"channel": Central(noise="gaussian", delta=1e-6), "rule": "hierarchical"},
         {"channel": Central(release=AllMargins()), "rule": "kemeny"},
         {"channel": Local(), "rule": "borda"},
+        {"channel": SecureAggregation(release=AllMargins()), "rule": "kemeny"},
     ],
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
@@ -260,11 +261,11 @@ DEFAULTS = {"epsilon": 1.0, "neighboring": "add_remove", "calibration": "exact",
 @every_class
 def test_default_parameters(cls):
     found = cls().get_params(deep=False)
-    expected = {**DEFAULTS, "delta": 1e-6 if cls.__name__.startswith("Shuffle") else 0.0}
+    expected = {**DEFAULTS, "delta": 1e-6 if cls.__name__.startswith(("Shuffle", "SecAgg")) else 0.0}
     for name, value in expected.items():
         if name in found and not (name == "delta" and "LDP" in cls.__name__):
             assert found[name] == value, name
-    if cls.__name__.startswith(("DP", "LDP", "Shuffle")):
+    if cls.__name__.startswith(("DP", "LDP", "Shuffle", "SecAgg")):
         assert {"epsilon", "random_state"} <= set(found)
     if cls.__name__.startswith("DP"):
         assert "neighboring" in found

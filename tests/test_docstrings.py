@@ -7,7 +7,15 @@ import pytest
 from docstring_tools import entries
 
 import sklearn_dprank
-from sklearn_dprank.aggregators import central, central_orders, classic, local, local_interactive, shuffle
+from sklearn_dprank.aggregators import (
+    central,
+    central_orders,
+    classic,
+    local,
+    local_interactive,
+    secure_aggregation,
+    shuffle,
+)
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
@@ -20,6 +28,7 @@ TRUST = {
     local.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
+    secure_aggregation.__name__: "secure_aggregation",
 }
 # Another fact of the same name, and why.
 APART = {

@@ -7,4 +7,5 @@ from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikS
 from .composed import Aggregator
 from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+from .secure_aggregation import SecAggBorda
 from .shuffle import ShuffleHierarchical, ShufflePairwise

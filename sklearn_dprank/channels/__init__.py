@@ -6,6 +6,7 @@ from .interactive import Interactive
 from .local import Local
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
+from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Local",
     "Plan",
     "Rounds",
+    "SecureAggregation",
     "Session",
     "Shuffle",
     "Slots",

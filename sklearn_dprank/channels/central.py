@@ -20,7 +20,7 @@ from ..queries import Ask, Publication, Query, Sensitivity
 from .plan import Plan, Session, check_asks, refuse
 
 
-class _Price(NamedTuple):
+class Price(NamedTuple):
     """What one kind of query gets: a mechanism calibrated to its sensitivity, how often, and one answer's cost."""
 
     query: Query
@@ -37,11 +37,25 @@ def _check_noise(noise, name):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 
-def _check_release(release, name):
+def check_release(release, name):
     """Raise unless `release` is None or a query."""
     check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
         raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
+
+
+def covering(channel, asks):
+    """Return what a channel publishes once, its `release`, as it is best published for the asks.
+
+    Raises
+    ------
+    ValueError
+        If it does not determine all that they ask for.
+    """
+    for ask in asks:
+        if not ask.query.follows_from(channel.release):
+            refuse(channel, ask.query, f"release={channel.release} does not determine it.")
+    return channel.release.covering([ask.query for ask in asks])
 
 
 class Central(BaseEstimator):
@@ -76,7 +90,7 @@ class Central(BaseEstimator):
         **EPSILON,
         **DELTA,
         "noise": _check_noise,
-        "release": _check_release,
+        "release": check_release,
         **NEIGHBORING,
         **CALIBRATION,
     }
@@ -112,21 +126,18 @@ class Central(BaseEstimator):
                 ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
         release = None
         if self.release is not None:
-            asks, release = self._released(self.release, asks, n_items)
+            asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
         prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in asks}
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
-        opening = partial(_CentralPoll, prices, release, self.neighboring)
+        opening = partial(CuratorPoll, prices, release, self.neighboring)
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
 
-    def _released(self, release, asks, n_items):
+    def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
-        for ask in asks:
-            if not ask.query.follows_from(release):
-                refuse(self, ask.query, f"release={release} does not determine it.")
-        release = release.covering([ask.query for ask in asks])
+        release = covering(self, asks)
         if len(asks) == 1:
             release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
         release.check(n_items)
@@ -149,10 +160,10 @@ class Central(BaseEstimator):
         whole = Fraction(times) / Fraction(ask.share)
         asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
         if self.calibration == "exact":
-            return _Price(query, sensitivity, mechanism.calibrated(*asked), times, epsilon / whole)
+            return Price(query, sensitivity, mechanism.calibrated(*asked), times, epsilon / whole)
         if (printed := mechanism.published(*asked)) is None:
             refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
-        return _Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
+        return Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
 
     def _guarantee(self, used_up, prices):
         """Return what answers promise that use up this much of the budget; more, or less, where noise is published."""
@@ -189,7 +200,7 @@ class Central(BaseEstimator):
             )
 
 
-class _CentralPoll:
+class CuratorPoll:
     """A profile, and what no noise changes of it: the last sampler, which may hold a large table."""
 
     def __init__(self, prices, release, neighboring, profile):

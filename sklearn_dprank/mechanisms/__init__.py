@@ -1,6 +1,6 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
-from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise
+from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
 
@@ -26,4 +26,5 @@ __all__ = [
     "Mechanism",
     "Published",
     "Sampler",
+    "SkellamNoise",
 ]

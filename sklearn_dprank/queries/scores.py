@@ -29,6 +29,8 @@ class NetWins(Query):
     ballots lie in the convex hull of the strict ones.
     """
 
+    summed_as = "net_wins"
+
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls()]

@@ -1,0 +1,297 @@
+"""Servers that do not all collude: voters split noisy ballots among them, and nobody sees more than sums."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._scikit_learn import BaseEstimator
+from .._types import Amount
+from ..checks import Check, check_parameters, check_whole
+from ..constraints import COUNT_OR_NONE, DELTA, EPSILON
+from ..devices.protocol import digest, is_whole
+from ..devices.shares import MOST_BITS, MOST_SERVERS, RATE_GRID, modulus_bits
+from ..devices.shares import numbers as n_numbers
+from ..mechanisms import SkellamNoise
+from ..names import ItemNames
+from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.poisson import LARGEST_RATE
+from ..privacy.rounding import exact, rounded_up
+from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
+from ..profile import Profile
+from ..queries import Ask, Publication, Query
+from ..randomizers.base import drafted
+from ..randomizers.budgets import as_text, cost_as_text
+from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of
+from .central import CuratorPoll, Price, check_release, covering
+from .plan import Plan, PublishedSession, check_asks, refuse
+
+_ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
+_SPARE = 100  # times min_reports: so many may take part where nothing else is said
+_unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; repeated fits ask for the same few
+
+
+def _check_servers(value, name):
+    """Raise unless there are at least two servers, and no more than a device splits its ballot among."""
+    check_whole(value, name, 2, MOST_SERVERS)
+
+
+class SecureAggregation(BaseEstimator):
+    """Secure aggregation: voters add noise and split the result among servers; only sums are seen.
+
+    Not robust against a voter who sends nonsense: one report can move the sum by any amount, as nobody sees that it is
+    out of range. Protocols with range proofs (Prio3) prevent that; this one does not.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Total privacy loss of what is released, in nats.
+    delta : float, default=1e-6
+        Total failure probability.
+    n_servers : int, default=2
+        Among how many servers each voter splits its report; one that is honest is enough.
+    min_reports : int or None, default=None
+        Public: how many voters take part at least and follow the protocol; their noise together hides each of them, and
+        nothing is released below. None is the number of voters in `fit`; in the field it must be given.
+    max_reports : int or None, default=None
+        Public: how many may take part at most; the modulus of the shares is chosen for so many. None is a hundred times
+        `min_reports`.
+    release : Query or None, default=None
+        None answers each question as the rule asks it, by a sum of its own. A query is summed once for the whole
+        budget, and the rule's questions are derived from it, which costs nothing. Voters' devices know `NetWins`
+        and `AllMargins`.
+
+    References
+    ----------
+    Agarwal, Kairouz and Liu (2021) for Skellam noise; Corrigan-Gibbs and Boneh (2017), "Prio", for shares of a sum.
+
+    Notes
+    -----
+    Each of n voters adds a Skellam number to each of its numbers, modulo a power of two; the noise of all together is
+    Skellam noise again. More voters than `min_reports` only add noise. The modulus is so large that the sum of
+    `max_reports` honest voters leaves its range with a chance of less than 1e-12; privacy does not depend on it.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.channels import SecureAggregation
+    >>> from sklearn_dprank.queries import Ask, NetWins
+    >>> plan = SecureAggregation(epsilon=0.5).plan([Ask(NetWins())], n_items=10, n_voters=5000)
+    >>> plan.guarantee.parties
+    ('one of the 2 servers', '5000 of the voters')
+    """
+
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        **DELTA,
+        "n_servers": _check_servers,
+        "min_reports": COUNT_OR_NONE,
+        "max_reports": COUNT_OR_NONE,
+        "release": check_release,
+    }
+    collects_sums = True
+
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_servers: int = 2,
+        min_reports: int | None = None,
+        max_reports: int | None = None,
+        release: Query | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_servers = n_servers
+        self.min_reports = min_reports
+        self.max_reports = max_reports
+        self.release = release
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
+        """Find how much noise each voter adds; the number of voters is public here.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, the least number of reports is unknown or above the number of voters, or the
+            rule asks for what is no sum over voters.
+        """
+        least, most = self._crowd(n_voters)
+        release = None if self.release is None else covering(self, asks)
+        asks = asks if release is None else [Ask(release)]
+        self._refuse(asks, n_items)
+        prices = self._prices(asks, n_items, least)
+        alone = _epsilon(prices, self.delta, 1)
+        named = n_items if items is None else items
+        protocol = self._protocol(asks[0], prices, named, least, most, alone) if len(asks) == 1 else None
+        opening = partial(_SecureAggregationPoll, prices, release, protocol, {"local_epsilon": alone}, least)
+        needs = frozenset(price.query.needs for price in prices.values())
+        return Plan(self._guarantee(prices, least), opening, protocol, needs=needs, prices=prices, n_items=n_items)
+
+    def _crowd(self, n_voters):
+        """Return how many voters take part, at least and at most."""
+        check_parameters(self)
+        if self.delta == 0:
+            raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
+        if self.min_reports is None and n_voters is None:
+            raise ValueError("min_reports must be given: each voter's noise is found from it before anyone reports.")
+        least = int(n_voters if self.min_reports is None else self.min_reports)
+        if n_voters is not None and n_voters < least:
+            raise ValueError(f"min_reports={least} is above the {n_voters} voters; nothing is released.")
+        most = _SPARE * least if self.max_reports is None else int(self.max_reports)
+        if most < (least if n_voters is None else n_voters):
+            raise ValueError(f"max_reports={most} is below the number of voters; raise it, or leave it out.")
+        return least, most
+
+    def _refuse(self, asks, n_items):
+        """Raise where a sum of noisy numbers does not answer."""
+        for ask in asks:
+            ask.query.check(n_items)
+            if ask.query.answered_with == "order":
+                refuse(self, ask.query, "servers add up numbers, and draw no orders; use another rule.")
+        check_asks(self, asks)
+
+    def _prices(self, asks, n_items, least):
+        """Return the noise of each voter on each kind of query: squared movements over shares, in one unit."""
+        releases = []
+        for ask in asks:
+            moved = ask.query.sensitivity(n_items, "replace")
+            variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
+            releases.append(SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times))
+        unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases)))
+        prices = {}
+        for ask, release in zip(asks, releases, strict=True):
+            rate = Fraction(math.ceil(release.variance * unit / (2 * least) * RATE_GRID), RATE_GRID)
+            if rate * least > LARGEST_RATE:
+                raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
+            cost = Fraction(ask.share) * exact(self.epsilon) / ask.times
+            moved = ask.query.sensitivity(n_items, "replace")
+            prices[ask.query.kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
+        return prices
+
+    def _protocol(self, ask, prices, items, least, most, alone):
+        """Return what devices follow; None where they do not know what is asked, or the numbers are too large."""
+        rate, statistic = prices[ask.query.kind].mechanism.rate, ask.query.summed_as
+        if statistic is None or ask.times > 1:
+            return None
+        bits = modulus_bits(statistic, items if isinstance(items, int) else len(items), most, float(rate))
+        if bits > MOST_BITS or rate * RATE_GRID >= 2**53:
+            return None
+        fields = {
+            "statistic": statistic,
+            "servers": int(self.n_servers),
+            "modulus_bits": bits,
+            "rate": [rate.numerator * (RATE_GRID // rate.denominator), RATE_GRID],
+            "delta": as_text(self.delta),
+            "local_epsilon": cost_as_text(Decimal(alone)),
+            "min_reports": least,
+            "max_reports": most,
+        }
+        return drafted("skellam-shares", items, self.epsilon, fields)
+
+    def _guarantee(self, prices, least):
+        on = ", then ".join(f"{price.times} x {type(price.query).__name__}" for price in prices.values())
+        parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
+        return PrivacyGuarantee(
+            rounded_up(self.epsilon),
+            rounded_up(self.delta),
+            "secure_aggregation",
+            "replace",
+            f"Skellam noise on {on}, of which each of {least} voters adds a part",
+            caveats=(f"if all {self.n_servers} servers collude, ballots are as good as open to them",),
+            whom=tuple(("secure_aggregation", party) for party in parties),
+        )
+
+
+def _epsilon(prices, delta, n_voters):
+    """Return what sums with the noise of so many voters reveal."""
+    releases = [
+        SkellamRelease(
+            2 * price.mechanism.rate * n_voters, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
+        )
+        for price in prices.values()
+    ]
+    return skellam_epsilon(float(delta), releases)
+
+
+class _SecureAggregationPoll:
+    """Sums with the noise of all voters: those of the servers, or drawn here, one Skellam number for each number."""
+
+    def __init__(self, prices, release, protocol, published, least, voters):
+        self._inbox, self._more = Inbox(), published
+        self._protocol, self._curator = protocol, None
+        if isinstance(voters, Profile):
+            if voters.n_voters < least:
+                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+            self._inbox.accepted = voters.n_voters
+            together = {kind: _together(price, voters.n_voters) for kind, price in prices.items()}
+            self._curator = CuratorPoll(together, release, "replace", voters)
+        else:
+            (price,) = prices.values()
+            self._query, self._sum = price.query, self._combined(as_reports(voters, "sums", _ONE_EACH))
+
+    def __call__(self, bits):
+        published = {**self._inbox.published, **self._more}
+        if self._curator is not None:
+            session = self._curator(bits)
+            session.published.update(published)
+            return session
+        n_items = len(self._protocol["items"])
+        publication = Publication(self._query.meaning, self._query.read(self._sum, n_items))
+        return PublishedSession(n_items, bits.coins, publication, published)
+
+    def _combined(self, messages):
+        """Return the sum of the servers' sums, int64, shape (k,), if all of them speak of the same voters."""
+        modulus, servers = 1 << self._protocol["modulus_bits"], self._protocol["servers"]
+        heard = list(self._inbox.read(messages, partial(read_sum, self._protocol)))
+        self._inbox.require("servers must follow estimator.protocol(items), with the same items in the same order.")
+        if sorted(said.server for said in heard) != list(range(servers)):
+            raise ValueError(
+                f"sums must hold one of each of the {servers} servers, got those of {sorted(s.server for s in heard)}."
+            )
+        if len({(said.voters, said.n_reports) for said in heard}) > 1:
+            raise ValueError("the servers' sums are of different voters, and add up to noise; nothing is released.")
+        self._inbox.accepted = heard[0].n_reports
+        total = sum(said.numbers for said in heard) % modulus
+        return np.where(total >= modulus // 2, total - modulus, total)
+
+
+def _together(price, n_voters):
+    """Return the price of answers with the noise of all voters."""
+    return price._replace(mechanism=SkellamNoise(price.mechanism.rate * n_voters))
+
+
+class _Sum(NamedTuple):
+    """What one server says: of which voters, how many, and its sum."""
+
+    server: int
+    voters: str
+    n_reports: int
+    numbers: NDArray[np.int64]
+
+
+def read_sum(protocol, message):
+    """Return what one server says, if it follows the protocol and counts enough voters.
+
+    Raises
+    ------
+    RefusedReport
+        Otherwise.
+    """
+    if protocol_of(message) != digest(protocol):
+        raise RefusedReport("another protocol")
+    server, voters, n_reports, numbers = fields(message, "server", "voters", "n_reports", "sum")
+    if not is_whole(server, 0, protocol["servers"] - 1):
+        raise RefusedReport("server out of range")
+    if type(voters) is not str:
+        raise RefusedReport("no name of the voters")
+    if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
+        raise RefusedReport("too few or too many voters")
+    largest = (1 << protocol["modulus_bits"]) - 1
+    size = n_numbers(protocol)
+    if type(numbers) is not list or len(numbers) != size or not all(is_whole(x, 0, largest) for x in numbers):
+        raise RefusedReport("not the right numbers")
+    return _Sum(server, voters, n_reports, np.array(numbers, dtype=np.int64))
