@@ -56,7 +56,8 @@ def test_nothing_promises_nothing():
     [
         (
             {"trust": "curator"},
-            "trust must be one of ['central', 'local', 'none', 'secure_aggregation', 'shuffle'] or 'shuffle + central', got 'curator'.",
+            "trust must be one of ['central', 'local', 'none', 'secure_aggregation', 'shuffle'] or "
+            "'shuffle + central', got 'curator'.",
         ),
         ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
         ({"epsilon": -1}, "epsilon must be a number of at least 0, got -1."),
