@@ -15,17 +15,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sklearn_dprank import Aggregator
-from sklearn_dprank.channels import Local
-from sklearn_dprank.datasets import make_mallows, read_preflib
-from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
+from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
+from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
+from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import AllMargins, Ask
-from sklearn_dprank.rules import Consensus, KwikSortRule, Rule
 
-# Votes: real rankings where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the PrefLib files,
-# Mallows rankings of the same size elsewhere; none of the files may come with the package.
+# Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
+# and JESTER's ratings as a table), or where `--download` on the command line says that they may be fetched; Mallows
+# rankings of the same size elsewhere; none may come with the package.
 
 # The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
 # as the voters of the file are from their Kemeny optimum.
@@ -33,7 +31,9 @@ _FILES = {
     "TurkDots": ("00024-00000001.soc", 795, 4, 0.77),
     "TurkPuzzle": ("00025-00000001.soc", 793, 4, 0.73),
     "SUSHI": ("sushi.soc", 5000, 10, 0.79),
+    "JESTER": ("jester100.csv.gz", 2341, 100, 0.978),
 }
+_DOWNLOADED = {}  # what `begin` was allowed to fetch
 
 
 class Votes(NamedTuple):
@@ -44,12 +44,19 @@ class Votes(NamedTuple):
 
 
 def real(name):
-    """Return the rankings called TurkDots, TurkPuzzle or SUSHI, or Mallows rankings in their place."""
+    """Return the rankings called TurkDots, TurkPuzzle, SUSHI or JESTER, or Mallows rankings in their place."""
     file, n_voters, n_items, phi = _FILES[name]
     path = _folder() / file
     if path.is_file():
-        return Votes(name, read_preflib(path).data)
+        return Votes(name, read_preflib(path).data if path.suffix == ".soc" else _ranked_by_ratings(path))
+    if name in _DOWNLOADED:
+        return Votes(name, _DOWNLOADED[name])
     return Votes(f"Mallows in place of {name}", make_mallows(n_voters, n_items, phi, random_state=1))
+
+
+def _ranked_by_ratings(path):
+    """Return the positions by which each row of a table, higher is better, ranks the columns; equal ratings tie."""
+    return RatingsToRankings().fit_transform(np.loadtxt(path, delimiter=",", skiprows=1))
 
 
 def mallows(n_voters, n_items, theta, seed=0):
@@ -63,25 +70,32 @@ def some(votes, n_voters, seed=0):
     return Votes(votes.title, votes.ballots[chosen])
 
 
-def begin(simulated=False):
-    """Print which votes are used; return what a shell asked for: ``full`` settings, and a folder for ``pictures``.
-
-    Nothing is said of real votes where all are `simulated`.
-    """
+def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
+    """Print which of these votes are real; return a shell's wishes: ``full`` settings, a folder for ``pictures``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
+    parser.add_argument("--download", action="store_true", help="get rankings that are not there from PrefLib, once")
     arguments = parser.parse_args()
-    if simulated:
-        return arguments
-    if missing := [name for name, (file, *_) in _FILES.items() if not (_folder() / file).is_file()]:
+    _DOWNLOADED.clear()  # a gallery runs examples in one process
+    missing = [name for name in names if not (_folder() / _FILES[name][0]).is_file()]
+    if arguments.download:
+        _DOWNLOADED.update(_fetched(missing))
+        missing = [name for name in missing if name not in _DOWNLOADED]
+    if missing:
         print(
             f"No files for {', '.join(missing)} (SKLEARN_DPRANK_DATA names no folder that holds them): "
             "Mallows rankings of the same size and spread stand in."
         )
-    else:
-        print(f"Real rankings ({', '.join(_FILES)}) are read from SKLEARN_DPRANK_DATA.")
+    if there := [name for name in names if name not in missing]:
+        print(f"Real rankings: {', '.join(there)}.")
     return arguments
+
+
+def _fetched(names):
+    """Return the ballots of those that PrefLib may pass on; the licence of SUSHI sends to its author's own page."""
+    files = {name: _FILES[name][0] for name in names}
+    return {name: fetch_preflib(file).data for name, file in files.items() if file[:5].isdigit()}
 
 
 def _folder():
@@ -92,26 +106,7 @@ def _folder():
 # drawn again.
 
 
-class KeepEstimates(Rule):
-    """Another rule, which also publishes the margins that it saw: ``margins_``, estimated from private reports.
-
-    Where reports are private, so is everything computed from them.
-    """
-
-    def __init__(self, rule):
-        self.rule = rule
-
-    def asks(self, n_items):
-        return [*self.rule.asks(n_items), Ask(AllMargins())]
-
-    def aggregate(self, session):
-        order, facts = self.rule.aggregate(session)
-        return Consensus(order, {**facts, "margins": session.answer(AllMargins())})
-
-
-def ldp(epsilon, randomizer, rule=None):
-    """Return a local mechanism, LDP-KwikSort by default, that keeps its estimated margins."""
-    return Aggregator(Local(epsilon, randomizer), KeepEstimates(KwikSortRule() if rule is None else rule))
+DISTANCE, ERROR_RATE = 0, 1  # columns of a score
 
 
 def distance_and_error_rate(estimator, profile):
@@ -121,14 +116,24 @@ def distance_and_error_rate(estimator, profile):
     """
     ranks = estimator.ranks_
     margins = getattr(estimator, "margins_", ranks - ranks[:, None])
-    wrong = np.count_nonzero(np.triu(margins * profile.margins < 0))
-    return average_kendall_tau(ranks, profile), wrong / (len(ranks) * (len(ranks) - 1) / 2)
+    return average_kendall_tau(ranks, profile), margin_error_rate(margins, profile)
 
 
 def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
     """Return the scores, one row a fit."""
     profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
-    return cross_validate(estimator, profile, n_trials=n_trials, scoring=scoring, random_state=0)["test_score"]
+    options = {"scoring": scoring, "random_state": 0, "progress": False}
+    return cross_validate(estimator, profile, n_trials=n_trials, **options)["test_score"]
+
+
+def compared(estimators, votes, n_trials, scoring=distance_and_error_rate):
+    """Return {name: scores} of {name: estimator}."""
+    return {name: trials(estimator, votes, n_trials, scoring) for name, estimator in estimators.items()}
+
+
+def seconds(estimator, votes, n_trials):
+    """Return the median time of a fit."""
+    return np.median(cross_validate(estimator, votes.ballots, n_trials=n_trials, random_state=0)["fit_time"])
 
 
 def excess(estimator, profile, optimum, n_trials):
@@ -145,6 +150,15 @@ def sweep(measure, settings):
 def standard_error(scores):
     """Return the standard error of the mean over trials, the first axis."""
     return np.std(scores, axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(scores.shape[1:])
+
+
+def slope(x, errors):
+    """Return the exponent a of error ~ x^a by least squares, and its standard error; trials are the last axis."""
+    errors = np.reshape(errors, (len(x), -1))
+    centred = np.log(x) - np.log(x).mean()
+    weights = centred / (centred @ centred)
+    relative = standard_error(errors.T) / errors.mean(axis=1)
+    return weights @ np.log(errors.mean(axis=1)), np.hypot.reduce(weights * relative)
 
 
 def not_above(lower, upper):
@@ -198,6 +212,19 @@ def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
     ax.set_xlabel(xlabel)
 
 
+def both_scores(results, xs, votes, xlabel, **look):
+    """Draw error rates above distances, a column for each {name: scores of shape (len(x), n_trials, 2)} and its x."""
+    figure, axes = panels(2, len(results))
+    for row, metric in zip(axes, (ERROR_RATE, DISTANCE), strict=True):
+        for ax, result, x, each in zip(row, results, xs, votes, strict=True):
+            one = {name: scores[..., metric] for name, scores in result.items()}
+            words = (each.title, "") if metric == ERROR_RATE else ("", xlabel)
+            curves(ax, x, one, *words, **look)
+    axes[0, 0].set_ylabel("error rate")
+    axes[1, 0].set_ylabel("average Kendall tau")
+    return figure, axes
+
+
 def finish(figure, title, name, folder=None):
     """Add title and legend; save the picture if a folder is given."""
     entries = {}
@@ -209,6 +236,17 @@ def finish(figure, title, name, folder=None):
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+def _short(number):
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+
+
+def table(title, *rows):
+    """Print rows of words and numbers, the first of them a header, in columns that are aligned to the right."""
+    words = [[cell if isinstance(cell, str) else _short(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*words, strict=True)]
+    print(title, *("  ".join(map(str.rjust, row, widths)) for row in words), sep="\n  ")
 
 
 # Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.

@@ -3,7 +3,8 @@ Local rank aggregation with approximation guarantees: Alabi et al. (2022), measu
 ===================================================================================
 
 D. Alabi, B. Ghazi, R. Kumar and P. Manurangsi, "Private rank aggregation in central and local models" (2022), prove and
-do not measure. Here are Corollaries 9 and 12, their two local mechanisms, as error against voters, epsilon and items.
+do not measure. Here are Corollaries 9 and 12, their two local mechanisms, as error against voters, epsilon and items;
+those with a trusted curator are in :ref:`sphx_glr_auto_examples_plot_alabi_2022_central.py`.
 
 - Corollary 9: each voter sends all its C(m, 2) comparisons at once through the sampling of Duchi, Jordan and Wainwright
   (DJW); any good rule ranks the estimates. At most (1 + xi) OPT + O(m^3 / (epsilon sqrt(n))) disagreements a voter.
@@ -28,11 +29,11 @@ from _shared import (
     curves,
     excess,
     finish,
-    ldp,
     mallows,
     not_above,
     panels,
     real,
+    slope,
     some,
     standard_error,
     summary,
@@ -40,12 +41,14 @@ from _shared import (
     trials,
 )
 
-from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
+from sklearn_dprank import Aggregator, LDPGroupKwikSort, LDPPairwise
+from sklearn_dprank.channels import Local
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.theory.alabi import GUARANTEES, local_budget, reduction_error
+from sklearn_dprank.theory.alabi_bounds import corollary_bound
 
 TRIALS = 8
 
@@ -77,14 +80,9 @@ def share_errors(votes, epsilon=1.0, repeats=TRIALS):
     """Return {device: errors of shape (n_trials,)}."""
     n_items = votes.ballots.shape[1]
     return {
-        name: trials(ldp(epsilon, device(n_items), SortByScore()), votes, repeats, share_error)
+        name: trials(Aggregator(Local(epsilon, device(n_items)), SortByScore()), votes, repeats, share_error)
         for name, device in DEVICES.items()
     }
-
-
-def slope(x, errors):
-    """Return the exponent a of error ~ x^a, by least squares."""
-    return np.polyfit(np.log(x), np.log(errors.mean(axis=1)), 1)[0]
 
 
 VOTERS, BUDGETS, ITEMS = (300, 1000, 3000, 10000), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (5, 10, 20)
@@ -115,10 +113,10 @@ if __name__ == "__main__":
         "mean error of a share w_ij",
     )
     finish(figure, f"The error of one answer (Mallows θ={THETA:g})", "alabi_shares", ARGUMENTS.pictures)
-    by_voters = {name: slope(VOTERS, errors) for name, errors in SHARES[0].items()}
-    low = {name: slope(BUDGETS[:3], errors[:3]) for name, errors in SHARES[1].items()}
-    high = {name: slope(BUDGETS[-2:], errors[-2:]) for name, errors in SHARES[1].items()}
-    by_items = {name: slope(ITEMS, errors) for name, errors in SHARES[2].items()}
+    by_voters = {name: slope(VOTERS, errors)[0] for name, errors in SHARES[0].items()}
+    low = {name: slope(BUDGETS[:3], errors[:3])[0] for name, errors in SHARES[1].items()}
+    high = {name: slope(BUDGETS[-2:], errors[-2:])[0] for name, errors in SHARES[1].items()}
+    by_items = {name: slope(ITEMS, errors)[0] for name, errors in SHARES[2].items()}
     print("Exponents:                              voters   epsilon<=1   epsilon>=4    items")
     for name in DEVICES:
         print(f"  {name:37s} {by_voters[name]:6.2f} {low[name]:11.2f} {high[name]:12.2f} {by_items[name]:9.2f}")
@@ -170,7 +168,7 @@ def excesses(votes, epsilon=1.0, repeats=TRIALS):
     found = {
         name: pairs * excess(mechanism(epsilon), profile, optimum, repeats) for name, mechanism in MECHANISMS.items()
     }
-    answers = trials(ldp(epsilon, HypercubeSampling(), SortByScore()), profile, repeats, share_error)
+    answers = trials(LDPPairwise(epsilon, randomizer="djw"), profile, repeats, share_error)
     bound = reduction_error(1, profile.n_items, answers.mean())
     coin = pairs * (0.5 - average_kendall_tau(optimum, profile))
     return {**found, BOUND: np.full(repeats, bound), COIN: np.full(repeats, coin)}
@@ -212,6 +210,35 @@ if __name__ == "__main__":
         ],
     )
     finish(figure, "Corollaries 9 and 12 as measured error", "alabi_excess", ARGUMENTS.pictures)
+
+# %%
+# Table 2 by name
+# ---------------
+# What is printed drops the constants; "proved" has them (`sklearn_dprank.theory.alabi_bounds.corollary_bound`).
+
+HERE = {
+    "Corollary 9": ('LDPPairwise(randomizer="djw", rule="kemeny")', "m^3/(eps sqrt(n))"),
+    "Corollary 12": ("LDPGroupKwikSort()", "m^2.5 log m/(eps sqrt(n))"),
+}
+
+
+def table(found, n_voters=5000, n_items=10, epsilon=1.0):
+    """Return the lines of Table 2; `found` is {mechanism: excess in pairs a voter} at these numbers."""
+    lines = [f"{'':12s}  {'here':46s} alpha  {'beta as printed':26s} {'':6s}  proved   found"]
+    for row in (row for row in GUARANTEES if row.source in HERE):
+        here, beta = HERE[row.source]
+        printed = row.additive(n_voters, n_items, epsilon, 0.0)
+        proved = corollary_bound(row.source, n_voters, n_items, epsilon).additive
+        (excess_pairs,) = (np.mean(errors) for name, errors in found.items() if name.split(" (")[0] == row.source)
+        lines.append(
+            f"{row.source:12s}  {here:46s} {row.ratio:5g}  {beta:26s} {printed:6.2f} {proved:7.2f} {excess_pairs:7.3f}"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    print(f"At n = 5,000, m = 10, epsilon = 1; found on {SUSHI.title}, of {COIN} {EXCESS[0][COIN][-1].mean():.1f}:")
+    print(*table({name: EXCESS[0][name][-1] for name in MECHANISMS}), sep="\n")
 
 # %%
 # What held

@@ -9,6 +9,10 @@ below all others) or ``no_opinion``::
     python examples/plot_quickstart.py sushi.soc
     python examples/plot_quickstart.py election.soi last
 
+One of PrefLib's own is downloaded, once, where you say so::
+
+    python examples/plot_quickstart.py --download 00024-00000001.soc
+
 Without a file it takes the 8 ballots of Hay et al. (2017), Figure 1, which come with the package. Eight voters are few:
 noise that hides any one of them hides most of what they say together.
 """
@@ -18,11 +22,15 @@ import sys
 import numpy as np
 
 from sklearn_dprank import Borda, DPBorda, Kemeny
-from sklearn_dprank.datasets import load_hay_figure1, read_preflib
+from sklearn_dprank.datasets import fetch_preflib, load_hay_figure1, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.plotting import PrivacyUtilityDisplay
 
-ballots = read_preflib(*sys.argv[1:]) if len(sys.argv) > 1 else load_hay_figure1()
+arguments = sys.argv[1:]
+if arguments[:1] == ["--download"]:
+    ballots = fetch_preflib(*arguments[1:])
+else:
+    ballots = read_preflib(*arguments) if arguments else load_hay_figure1()
 profile = ballots.profile
 print(f"{profile.n_voters} ballots, {profile.n_items} items")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.secure_aggregation import SecAggBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPSwissBorda",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

@@ -23,7 +23,15 @@ ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", 
 NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential"]
 PairNoise: TypeAlias = Literal["rr", "laplace"]
 RuleName: TypeAlias = Literal[
-    "borda", "plurality", "veto", "instant_runoff", "kemeny", "kwiksort", "hierarchical", "bradley_terry"
+    "borda",
+    "plurality",
+    "veto",
+    "instant_runoff",
+    "kemeny",
+    "kwiksort",
+    "hierarchical",
+    "bradley_terry",
+    "markov_chain",
 ]
 #: One score a position, best first; no plain array-like, which text would be too.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]

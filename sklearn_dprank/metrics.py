@@ -160,6 +160,49 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
     return order_to_positions(found.order)
 
 
+def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
+    """Return the share of item pairs whose estimated margin is against a strict majority, before any rule orders them.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_items, n_items)
+        Positive where the row's item is estimated to beat the column's, in any unit: an aggregator's ``margins_``.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+
+    Returns
+    -------
+    float
+        Between 0 and 1. Only opposite signs count, as in the paper: a pair without a majority is no error, and neither
+        is one that is estimated to be even, say because nobody was asked about it.
+
+    Raises
+    ------
+    ValueError
+        If there is not one margin for each pair, or the two of a pair have not opposite signs.
+
+    References
+    ----------
+    Yan et al. (2020), equation 4.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.metrics import margin_error_rate
+    >>> margin_error_rate([[0, -5, 2], [5, 0, 0], [-2, 0, 0]], [[0, 1, 2], [0, 1, 2], [1, 0, 2]])
+    0.333...
+    """
+    profile = as_profile(X)
+    shape = (profile.n_items, profile.n_items)
+    try:
+        signs = np.sign(np.asarray(margins, dtype=float))
+    except (TypeError, ValueError):
+        raise ValueError("margins must hold numbers: by how much each item beats each other one.") from None
+    if signs.shape != shape or not np.array_equal(signs, -signs.T):
+        raise ValueError(f"margins must be a matrix of shape {shape} with margins[i, j] = -margins[j, i], as margins_.")
+    wrong = np.count_nonzero(np.triu(signs * profile.margins < 0))
+    return float(wrong / n_pairs(profile.n_items))
+
+
 def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     """Return the share of item pairs that a ranking orders against a strict majority.
 
@@ -177,7 +220,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
     References
     ----------
-    Yan et al. (2020), equation 4; there for an estimated profile, here for the order that a ranking implies.
+    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
+    ranking implies.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPSwissBorda,
     LDPAdaptivePairs,
     LDPBorda,
     LDPGroupKwikSort,
@@ -47,6 +48,7 @@ LARGE = {
     "pairwise Kemeny": DPPairwise(epsilon=3.0),
     "pairwise Borda": DPPairwise(epsilon=3.0, rule="borda"),
     "pairwise hierarchical": DPPairwise(epsilon=3.0, rule="hierarchical"),
+    "pairwise Markov chain": DPPairwise(epsilon=3.0, rule="markov_chain"),
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
@@ -68,7 +70,12 @@ SLOW_GAUSSIAN = {
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
     "histogram Borda, published": (DPHistogram(3.0, 1e-2, "gaussian", calibration="published"), 4),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values()]
+# Trusted curator, Gaussian, question by question: what all answers together reveal, whatever is asked.
+ROUNDS = {
+    "Swiss": DPSwissBorda(delta=1e-3),
+    "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
+}
+CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values(), *ROUNDS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.
@@ -98,5 +105,8 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
+    "hierarchical, published": ShuffleHierarchical(
+        local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
+    ),
 }
 AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]

@@ -1,4 +1,6 @@
 import importlib.util
+import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -39,3 +41,20 @@ def closed_pictures():
 def is_picture():
     """Return a check that a file is a PNG picture."""
     return lambda path: path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def verdicts(example, monkeypatch, capsys):
+    """Return what runs an example as from a shell, and returns what it says became of its claims, {claim: words}."""
+
+    def run(name, *arguments):
+        monkeypatch.setattr("sys.argv", [name, *arguments])
+        example("_shared")
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        lines = capsys.readouterr().out.splitlines()
+        after = zip(lines, [*lines[1:], ""], strict=True)
+        return {
+            said.removeprefix("* "): re.split("[,:]", words.strip())[0] for said, words in after if said[:2] == "* "
+        }
+
+    return run

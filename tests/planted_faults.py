@@ -41,8 +41,23 @@ base = faults("queries/base.py", VECTORS)
 pairs = faults("queries/pairs.py", VECTORS)
 scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
+groups = faults("queries/groups.py", VECTORS)
 QUERIES = [
     base("a replaced ballot counts once", "return RELATIONS[neighboring]", "return 1"),
+    groups("half the l1 of groups", "sum(k**2 // 2 for k in sizes)", "sum(k**2 // 4 for k in sizes)"),
+    groups("half the l2 of groups", "for k in sizes), 3)", "for k in sizes), 12)"),
+    groups("groups in l2 under replace", "change**2 * l2_squared", "change * l2_squared"),
+    groups(
+        "an item may meet two groups",
+        "len(set(items)) < len(items) or min(items, default=0) < 0",
+        "False",
+        "tests/queries/test_groups.py::test_groups_that_overlap_cannot_be_made",
+    ),
+    faults("queries/voters.py", VECTORS)(
+        "the number of voters is public where voters come and go",
+        'moved = int(neighboring == "add_remove")',
+        "moved = 0",
+    ),
     scores("half the l1 of net wins", "change * (n_items**2 // 2)", "change * (n_items**2 // 4)"),
     scores("half the l2 of net wins", "n_items * (n_items**2 - 1), 3)", "n_items * (n_items**2 - 1), 12)"),
     scores("net wins in l2 under replace", "change**2 * l2_squared, gauge", "change * l2_squared, gauge"),
@@ -400,6 +415,24 @@ MONEY = [
         "tests/channels/test_central.py::test_prices_never_add_up_to_more_than_epsilon",
     ),
     central(
+        "what no ballot moves leaves the others all of the budget",
+        "share=ask.share * whole",
+        "share=Fraction(1, len(moved))",
+        "tests/channels/test_free_answers.py::test_shares_that_leave_some_of_the_budget_are_not_stretched_beyond_it",
+    ),
+    central(
+        "what has no gauge is free",
+        "if not any(sensitivity):",
+        "if not sensitivity.gauge:",
+        "tests/audit/test_rounds_audit.py::test_no_ballot_tells_more_than_stated",
+    ),
+    faults("aggregators/swiss.py")(
+        "neighbours that replace a ballot are not heard of",
+        '"gaussian", neighboring=self.neighboring',
+        '"gaussian"',
+        "tests/audit/test_rounds_audit.py::test_no_ballot_tells_more_than_stated",
+    ),
+    central(
         "a published scale states what was asked for",
         "printed.epsilon / whole",
         "epsilon / whole",
@@ -617,6 +650,12 @@ FIELD = [
         "if not randomizer.spends_all:",
         "tests/channels/test_shuffle.py::test_a_randomizer_of_ones_own_is_priced_by_its_flips",
     ),
+    faults("channels/truthful.py")(
+        "a truthful answer is flipped now and then",
+        '"flip": [0, FLIP_GRID]',
+        '"flip": [FLIP_GRID >> 6, FLIP_GRID]',
+        "tests/channels/test_truthful.py::test_every_pair_of_strict_rankings_is_exact",
+    ),
     faults("channels/plan.py")(
         "a plan for fewer items serves",
         "if self.n_items not in (None, n_items):",
@@ -652,6 +691,19 @@ FIELD = [
         "each = rounded_up(Fraction(flips_cost(flip)))",
         "each = rounded_up(Fraction(flips_cost(flip)) / 2)",
         "tests/channels/test_randomizers_that_flip.py::test_shuffled_published_noise_is_priced_by_its_flips",
+    ),
+    faults("channels/shuffle.py")(
+        "published answers that nobody hides at the price of one",
+        "spent = rounded_up(Fraction(flips_cost(flip, rounds)))",
+        "spent = rounded_up(Fraction(flips_cost(flip)))",
+        "tests/aggregators/test_shuffle_aggregators.py::"
+        "test_published_noise_without_a_crowd_states_what_the_device_spends",
+    ),
+    faults("aggregators/shuffle.py")(
+        "Algorithm 1 with the noise of another delta",
+        'ThresholdedGaussian(delta=self.delta, calibration="published")',
+        'ThresholdedGaussian(delta=10 * self.delta, calibration="published")',
+        "tests/aggregators/test_shuffle_aggregators.py::test_algorithm_1_spends_what_its_flips_tell",
     ),
     faults("channels/shuffle.py")(
         "releases below min_reports",
@@ -887,11 +939,29 @@ BOUNDARIES = [
         "mass = np.log(np.exp(np.asarray(log_weights, dtype=float)[order]).cumsum())",
         "tests/orders/test_choice.py::test_every_option_has_its_probability",
     ),
+    faults("datasets/_download.py")(
+        "a cut download is kept",
+        "if announced is not None and received != announced:",
+        "if announced is None:",
+        "tests/datasets/test_fetch.py::test_a_cut_body_is_not_kept",
+    ),
+    faults("datasets/_fetch.py")(
+        "any checksum will do",
+        "(found := sha256(part)) != checksum.lower():",
+        "not (found := sha256(part)):",
+        "tests/datasets/test_fetch.py::test_another_checksum_keeps_nothing",
+    ),
     faults("rules/kwiksort.py")(
         "columns decide who is asked",
         "session.coins.permutation(session.n_items).tolist()",
         "list(range(session.n_items))",
         "tests/rules/test_kwiksort.py::test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up",
+    ),
+    faults("rules/markov_chain.py")(
+        "columns decide between equal chances",
+        "priority = session.tie_break()",
+        "priority = np.arange(session.n_items)",
+        "tests/rules/test_markov_chain.py::test_coins_break_ties_on_private_channels",
     ),
 ]
 

@@ -27,7 +27,7 @@ from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.bits import seed_sequence
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
-from sklearn_dprank.rules import KemenyRule
+from sklearn_dprank.rules import KemenyRule, SwissRule
 
 PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 CLASSES = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, RankAggregator)]
@@ -52,14 +52,19 @@ VARIANTS = {
         {"on_exhausted": "kemeny", "max_queries": 1},
         {"strategy": "binary_insertion", "noise": "gaussian", "delta": 1e-6},
     ],
-    "DPPairwise": [{"rule": "borda"}, {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6}],
+    "DPPairwise": [
+        {"rule": "borda"},
+        {"rule": "markov_chain"},
+        {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
+    ],
     "DPKemenySampler": [{"sampler": "insertion"}],
     "DPPrudentOrder": [{"window": 2}],
+    "DPSwissBorda": [{"neighboring": "replace"}],
     "LDPPairwise": [{"rule": "hierarchical"}, {"rule": "kwiksort"}, {"randomizer": "djw"}],
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_"}
+FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_", "scores_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
@@ -69,6 +74,7 @@ NAMES = ["tea", "milk", "water", "wine", "juice"]
 NOISY = {
     "estimator['margins_']": Profile.from_rankings(X).margins,
     "estimator['histogram_']": np.bincount(permutation_index(X.T), minlength=120),
+    "estimator['scores_']": sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_,
 }
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -261,7 +267,8 @@ DEFAULTS = {"epsilon": 1.0, "neighboring": "add_remove", "calibration": "exact",
 @every_class
 def test_default_parameters(cls):
     found = cls().get_params(deep=False)
-    expected = {**DEFAULTS, "delta": 1e-6 if cls.__name__.startswith(("Shuffle", "SecAgg")) else 0.0}
+    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "SecAgg"))
+    expected = {**DEFAULTS, "delta": 1e-6 if needs_delta else 0.0}
     for name, value in expected.items():
         if name in found and not (name == "delta" and "LDP" in cls.__name__):
             assert found[name] == value, name
@@ -497,6 +504,7 @@ def test_only_what_may_be_published_survives_a_fit(estimator, names):
         {"margins_": Profile.from_rankings(X).margins / N_VOTERS},
         {"margins_": Profile.from_rankings(X).positions.table},
         {"histogram_": np.bincount(permutation_index(X.T), minlength=120)},
+        {"scores_": sklearn_dprank.Aggregator(rule=SwissRule()).fit(X).scores_},
         {"ranks_": np.arange(2 * N_ITEMS)[:N_ITEMS]},
         {"consensus_": np.array([[0]] * N_ITEMS, dtype=object)},
     ],

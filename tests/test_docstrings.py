@@ -15,16 +15,18 @@ from sklearn_dprank.aggregators import (
     local_interactive,
     secure_aggregation,
     shuffle,
+    swiss,
 )
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
-OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule"}
+OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
 # Facts of a trust model: whose epsilon it is.
 BY_TRUST = {"epsilon", "delta"}
 TRUST = {
     central.__name__: "central",
     central_orders.__name__: "central",
+    swiss.__name__: "central",
     local.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
@@ -34,6 +36,7 @@ TRUST = {
 APART = {
     **{(cls, "privacy_"): "it promises nothing" for cls in ESTIMATORS if cls.__module__ == classic.__name__},
     (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
+    (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.LDPPairwise, "delta"): "it is no failure probability: answers are pure whatever it is",
 }
 

@@ -89,6 +89,14 @@ def test_own_file_against_brute_force(quickstart, tmp_path):
         assert found == pytest.approx(distance([int(item) for item in order]), abs=5e-5)
 
 
+def test_a_file_of_preflib_by_name(quickstart, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    (tmp_path / "preflib").mkdir()
+    (tmp_path / "preflib" / "00024-00000001.soi").write_text("# NUMBER ALTERNATIVES: 3\n5: 2,3\n1: 1\n")
+    rows = quickstart("--download", "00024-00000001.soi", "last")[1]
+    assert rows[1] == ("Kemeny", "not private", ["2", "3", "1"], round(2 / 18, 4))
+
+
 def test_incomplete_file_needs_a_word(quickstart, tmp_path):
     path = tmp_path / "top.soi"
     path.write_text("# NUMBER ALTERNATIVES: 3\n5: 2,3\n1: 1\n")

@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, DPBorda, Kemeny, PositionalRule
+from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise, PositionalRule
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import (
     average_kendall_tau,
@@ -17,6 +17,7 @@ from sklearn_dprank.metrics import (
     kemeny_positions,
     kendall_tau_distance,
     kendall_tau_scorer,
+    margin_error_rate,
     pairwise_error_rate,
     ranking_changed,
 )
@@ -64,6 +65,15 @@ def test_against_naive_twin(X, seed, tied):
     counts = naive_counts(X)
     wrong = sum(counts[i, j] > counts[j, i] and ranking[i] > ranking[j] for i in range(m) for j in range(m))
     assert pairwise_error_rate(ranking, X) == pytest.approx(wrong / pairs)
+    estimated = rng.integers(-2, 3, (m, m))
+    estimated -= estimated.T
+    margins = counts - counts.T
+    wrong = sum(
+        (margins[i, j] > 0 and estimated[i, j] < 0) or (margins[i, j] < 0 and estimated[i, j] > 0)
+        for i in range(m)
+        for j in range(i + 1, m)
+    )
+    assert margin_error_rate(estimated, X) == pytest.approx(wrong / pairs)
 
 
 @settings(max_examples=100, deadline=None)
@@ -89,6 +99,44 @@ def test_known_values():
     assert excess_kendall_tau([1, 0, 2], X) == pytest.approx(1 / 9)
     assert pairwise_error_rate([2, 1, 0], X) == 1.0
     assert pairwise_error_rate([0, 1, 2], X) == 0.0
+
+
+def test_margins_are_read_by_their_sign_and_ties_are_no_error():
+    X = [[0, 1, 2, 3], [0, 1, 2, 3], [1, 0, 3, 2]]  # margins 1 or 3, in the order of the columns
+    exact = Profile.from_rankings(X).margins
+    for same in (exact, exact.tolist(), exact / 7, np.sign(exact), exact * 1e300):
+        assert margin_error_rate(same, X) == 0 and margin_error_rate(-np.asarray(same), X) == 1
+    even = np.zeros((4, 4))
+    assert margin_error_rate(even, X) == 0  # nothing was heard
+    assert margin_error_rate(exact, [[0, 1, 2, 3], [3, 2, 1, 0]]) == 0  # no majority
+    even[0, 3], even[3, 0] = -1, 1
+    assert margin_error_rate(even, X) == pytest.approx(1 / 6)
+    assert margin_error_rate(even, Profile.from_rankings(X, keep="counts")) == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("estimator", [DPPairwise(50.0), LDPKwikSort(50.0), LDPPairwise(50.0, randomizer="djw")])
+def test_estimated_margins_of_much_budget_are_hardly_wrong(estimator):
+    X = make_mallows(4000, 5, 0.5, random_state=0)
+    fitted = estimator.set_params(random_state=0).fit(X)
+    assert margin_error_rate(fitted.margins_, X) == 0
+    assert margin_error_rate(-fitted.margins_, X) == 1
+    with pytest.raises(ValueError, match="a matrix of shape"):
+        margin_error_rate(fitted.ranks_, X)
+
+
+@pytest.mark.parametrize(
+    ("margins", "message"),
+    [
+        ([[0, "a"], ["b", 0]], "margins must hold numbers: by how much"),
+        ([[0, 1, 2]], "margins must be a matrix of shape (2, 2)"),
+        ([[0, 1], [1, 0]], "with margins[i, j] = -margins[j, i]"),
+        ([[1, 1], [-1, 0]], "with margins[i, j] = -margins[j, i]"),
+        ([[0, np.nan], [np.nan, 0]], "with margins[i, j] = -margins[j, i]"),
+    ],
+)
+def test_what_is_no_matrix_of_margins(margins, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        margin_error_rate(margins, [[0, 1], [1, 0]])
 
 
 def test_ties_and_missing_opinions_are_no_disagreement():

@@ -18,6 +18,7 @@ import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.datasets import (
+    fetch_preflib,
     load_hay_figure1,
     make_mallows,
     make_plackett_luce,
@@ -83,6 +84,7 @@ def accepted_parts() -> None:
         assert_type(Aggregator(channel, rule=SortByScore(scores=[3, 1, 0])).fit(BALLOTS), Aggregator)
     released = Central(epsilon=2.0, delta=1e-6, noise=Gaussian(), release=AllMargins())
     assert_type(Aggregator(released, rule="hierarchical").fit(BALLOTS).privacy_, PrivacyGuarantee)
+    assert_type(Aggregator(released, rule="markov_chain").fit(BALLOTS).privacy_, PrivacyGuarantee)
 
 
 def accepted_field() -> None:
@@ -261,6 +263,7 @@ def refused_calls(borda: DPBorda, local: LDPPairwise, profile: Profile) -> None:
     local.client(3).report(None)  # type: ignore[arg-type]
     Profile.from_rankings(BALLOTS, keep="everything")  # type: ignore[arg-type]
     read_preflib(Path("votes.toi"), unranked="first")  # type: ignore[arg-type]
+    fetch_preflib("00024-00000001.soc", data_home=3)  # type: ignore[arg-type]
     make_mallows(10, 3, phi=0.5, random_state="0")  # type: ignore[arg-type]
     kendall_tau_distance([0, 1, 2])  # type: ignore[call-arg]
     shuffle_amplification(1.0, 1000, 1e-6, method="hope")  # type: ignore[arg-type]

@@ -9,3 +9,4 @@ from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .secure_aggregation import SecAggBorda
 from .shuffle import ShuffleHierarchical, ShufflePairwise
+from .swiss import DPSwissBorda

@@ -12,7 +12,7 @@ from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 
-_PURE_OR_GAUSSIAN = one_of("laplace", "gaussian")
+_PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), **RULE, **NEIGHBORING}
 
 
 class DPBorda(RankAggregator):
@@ -113,14 +113,7 @@ class _PublishedOnce(RankAggregator):
 
     optimal_gap_: float
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": _PURE_OR_GAUSSIAN,
-        **RULE,
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {**_PUBLISHED, **RANDOM_STATE}
 
     def __init__(
         self,
@@ -151,8 +144,8 @@ class DPPairwise(_PublishedOnce):
     noise : {"laplace", "gaussian"}, default="laplace"
         Noise on every margin.
     rule : None, str or Rule, default=None
-        What turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical" or a rule
-        object; None is Kemeny.
+        What turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical",
+        "markov_chain" or a rule object; None is Kemeny.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     random_state : None, int, Generator or RandomState, default=None
@@ -185,9 +178,15 @@ class DPPairwise(_PublishedOnce):
     "add_remove", 2 under "replace"; the rule is post-processing.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
+    .. rubric:: Remarks
+
+    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). Nothing is clipped here: "add_remove" keeps n, and
+    no guarantee needs it (`~sklearn_dprank.theory.alabi_bounds` says why). Where n is public, clipping ``margins_`` is
+    post-processing; it helps Borda a little where Laplace noise exceeds n, and Kemeny hardly.
+
     References
     ----------
-    Alabi et al. (2022), Section 3.
+    Alabi et al. (2022), Section 3: Theorem 1, Corollaries 3 and 4.
 
     Examples
     --------
@@ -216,7 +215,7 @@ class DPHistogram(_PublishedOnce):
         Noise on each of the m! counts.
     rule : None, str or Rule, default=None
         What turns the noisy counts into a ranking: "borda", "plurality", "veto", "instant_runoff", "kemeny",
-        "kwiksort", "hierarchical" or a rule object; None is Borda.
+        "kwiksort", "hierarchical", "markov_chain" or a rule object; None is Borda.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     calibration : {"exact", "published"}, default="exact"
@@ -263,7 +262,8 @@ class DPHistogram(_PublishedOnce):
 
     The sensitivity of 1 that both papers print is that of "add_remove". The Gaussian of Theorem 1, with sigma =
     sqrt(2 ln(2 / delta)) / epsilon, is more than is needed there: at epsilon = .1 and delta = 5e-5 it gives
-    epsilon = .054 ("replace": .079), and the analytic Gaussian, which is the default, has 57% of that sigma.
+    epsilon = .054 ("replace": .079), and the analytic Gaussian, which is the default, has 57% of that sigma. Copies of
+    the paper lose the constant 2; the other candidate, 4 / 5, gives 4% less.
 
     References
     ----------
@@ -280,7 +280,8 @@ class DPHistogram(_PublishedOnce):
     """
 
     histogram_: NDArray[np.int64]
-    parameter_checks: dict = {**_PublishedOnce.parameter_checks, **CALIBRATION}
+
+    parameter_checks: dict = {**_PUBLISHED, **CALIBRATION, **RANDOM_STATE}
 
     def __init__(
         self,

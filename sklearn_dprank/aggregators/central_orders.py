@@ -66,6 +66,7 @@ class DPKwikSort(RankAggregator):
 
     P-SORT's number of answers is exceeded with probability .11 at m = 10 and .20 at m = 40, so its error
     has a floor that no number of voters removes. Its printed Lap(1 / epsilon') holds under "add_remove" only.
+    Alabi et al. clip noisy shares of voters to [0, 1]; only signs are read here, which clipping keeps.
 
     References
     ----------
@@ -159,20 +160,20 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". From a table
-    the time does not depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded
-    time: on ballots with strong majority cycles it may never finish. It has no limit of tries and no time-out, because
-    giving up is an output whose probability depends on the ballots. Stop it by hand and you reveal that the
-    ballots are of that kind, which no epsilon covers; so does the time it took, or the number
-    of tries.
+    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". From a table the time does not
+    depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded time: on ballots with
+    strong majority cycles it may never finish. It has no limit of tries and no time-out, because giving up is an output
+    whose probability depends on the ballots. Stop it by hand and you reveal that the ballots are of that kind, which no
+    epsilon covers; so does the time it took, or the number of tries.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Hay et al. state one exponent for both relations; it holds under "add_remove" only. The order of
-    insertion (here by net wins) makes their idea work: with their literal variables the expected number
-    of tries at 45 items is about e^548. Arithmetic is double precision; the rate is lowered by what
-    rounding can cost for up to 2^31 voters.
+    Hay et al. state one exponent for both relations; it holds under "add_remove" only. They always draw by rejection,
+    adapting their proposals to what was rejected; here every try starts anew, which changes the time and not the law.
+    The order of insertion (here by net wins) makes their idea work: with their literal variables the expected number of
+    tries at 45 items is about e^548. Arithmetic is double precision; the rate is lowered by what rounding can cost for
+    up to 2^31 voters.
 
     References
     ----------

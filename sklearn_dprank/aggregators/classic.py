@@ -160,9 +160,17 @@ class Kemeny(RankAggregator):
     feature_names_in_ : ndarray of str, shape (n_items,)
         Names of the items, where X had them.
 
+    Notes
+    -----
+    Hay et al. name two exact ways: an A* search that fills the places from the top, and a linear program. Here items
+    fall into majority components first; where A*'s bound (each pair left costs the smaller of its two counts) is
+    exact, nothing is left to search. Components of up to 18 items take dynamic programming over subsets, in a time
+    that no ballots raise. Larger ones take the linear program: with the constraints that are violated only, bounds
+    proved in integers, and branching where its solution is no order.
+
     References
     ----------
-    Hay et al. (2017), Definition 1.
+    Hay et al. (2017), Definition 1 and Section 4.1.
 
     Examples
     --------

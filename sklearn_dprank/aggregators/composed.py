@@ -52,6 +52,8 @@ class Aggregator(RankAggregator):
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
         a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+    scores_ : ndarray of float, shape (n_items,)
+        With the Swiss rule: the strength of each item, larger is better.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
@@ -77,6 +79,7 @@ class Aggregator(RankAggregator):
 
     optimal_gap_: float
     margins_: NDArray[Any]
+    scores_: NDArray[np.float64]
     histogram_: NDArray[np.int64]
     reports_accepted_: int
     reports_refused_: dict[str, int]

@@ -4,11 +4,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._types import Amount, RandomState, RuleName
+from .._types import Amount, Calibration, RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Shuffle
 from ..checks import check_epsilon
-from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
+from ..constraints import CALIBRATION, COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
+from ..randomizers import ThresholdedGaussian
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
 _LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
@@ -149,6 +150,9 @@ class ShuffleHierarchical(_Shuffled):
         Given instead of the target: local epsilon of one voter's messages together.
     min_reports : int or None, default=None
         Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+    calibration : {"exact", "published"}, default="exact"
+        "published" flips answers as often as the noise does that Algorithm 1 prints for the local epsilon and
+        `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -191,6 +195,13 @@ class ShuffleHierarchical(_Shuffled):
     floor(n K / C(m, 2)) messages that really hide a voter; with fewer than two nothing is amplified. They also
     forget to split delta over K answers, and print the level sum that ranks in reverse.
 
+    Algorithm 1 adds Gaussian noise of standard deviation K sqrt(2 ln(1.25 / delta)) / epsilon to an answer in {0, 1}
+    and cuts it at 1/2; its epsilon is the local one. What is left is one bit, flipped as by randomized response of
+    .184 where the paper spends 1 at delta = 1e-4: ``ShuffleHierarchical(delta=1e-4, local_epsilon=1.0,
+    calibration="published")``. With `epsilon` instead, the noise is that for the local epsilon which the true bound
+    allows. To repeat the paper's central epsilon, take the local one from
+    `~sklearn_dprank.privacy.shuffle_local_epsilon` with ``method="song2022"``, which warns.
+
     References
     ----------
     Song, Lan, Li and Li (2022), Algorithms 1 and 2; Balle et al. (2019).
@@ -207,6 +218,7 @@ class ShuffleHierarchical(_Shuffled):
         **DELTA,
         "n_queries": COUNT,
         **_LOCAL,
+        **CALIBRATION,
         **RANDOM_STATE,
     }
 
@@ -217,6 +229,7 @@ class ShuffleHierarchical(_Shuffled):
         n_queries: int = 1,
         local_epsilon: float | None = None,
         min_reports: int | None = None,
+        calibration: Calibration = "exact",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
@@ -224,8 +237,11 @@ class ShuffleHierarchical(_Shuffled):
         self.n_queries = n_queries
         self.local_epsilon = local_epsilon
         self.min_reports = min_reports
+        self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        channel = Shuffle(self.epsilon, self.delta, self.local_epsilon, self.n_queries, "assigned", self.min_reports)
-        return channel, HierarchicalRule()
+        printed = self.calibration == "published"
+        noise = ThresholdedGaussian(delta=self.delta, calibration="published") if printed else None
+        target = self.epsilon, self.delta, self.local_epsilon
+        return Shuffle(*target, self.n_queries, "assigned", self.min_reports, noise), HierarchicalRule()

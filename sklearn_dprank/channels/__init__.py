@@ -8,6 +8,7 @@ from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
+from .truthful import Truthful
 
 __all__ = [
     "Central",
@@ -22,5 +23,6 @@ __all__ = [
     "Session",
     "Shuffle",
     "Slots",
+    "Truthful",
     "balanced_design",
 ]

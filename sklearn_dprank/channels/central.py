@@ -1,5 +1,6 @@
 """A trusted curator: noise is added to what the ballots say together."""
 
+from collections import Counter
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import Amount, Calibration, Neighboring, NoiseName
 from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
-from ..mechanisms import MECHANISMS, Calibrated, Mechanism
+from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
@@ -129,7 +130,7 @@ class Central(BaseEstimator):
             asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in asks}
+        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in self._paid(asks, n_items)}
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
         opening = partial(CuratorPoll, prices, release, self.neighboring)
@@ -143,10 +144,20 @@ class Central(BaseEstimator):
         release.check(n_items)
         return [Ask(release)], release
 
+    def _paid(self, asks, n_items):
+        """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
+        moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, self.neighboring))]
+        if 0 < len(moved) < len(asks):
+            whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
+            asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
+        return asks
+
     def _price(self, ask, epsilon, n_items):
         """Return what one kind of query gets for its share of the budget."""
         query, times = ask.query, ask.times
         sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
+        if not any(sensitivity):
+            return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
@@ -160,7 +171,10 @@ class Central(BaseEstimator):
         whole = Fraction(times) / Fraction(ask.share)
         asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
         if self.calibration == "exact":
-            return Price(query, sensitivity, mechanism.calibrated(*asked), times, epsilon / whole)
+            calibrated = mechanism.calibrated(*asked)
+            if query.weighed and not hasattr(calibrated, "deviation"):
+                refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
+            return Price(query, sensitivity, calibrated, times, epsilon / whole)
         if (printed := mechanism.published(*asked)) is None:
             refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
         return Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
@@ -173,12 +187,15 @@ class Central(BaseEstimator):
         epsilon = rounded_up(exact(self.epsilon) * used_up)
         if losses is not None and used_up != 1:  # epsilon is not the unit in which they add up
             epsilon = losses.epsilon(rounded_up(self.delta))
+        answers: Counter[tuple[str, str]] = Counter()
+        for price in prices.values():
+            answers[price.mechanism.how, type(price.query).__name__] += price.times
         return PrivacyGuarantee(
             epsilon=epsilon,
             delta=rounded_up(self.delta),
             trust="central",
             neighboring=self.neighboring,
-            how=", then ".join(f"{p.mechanism.how} on {p.times} x {type(p.query).__name__}" for p in prices.values()),
+            how=", then ".join(f"{how} on {times} x {name}" for (how, name), times in answers.items()),
             arithmetic="; ".join(sorted({noise.arithmetic for noise in used} - {"exact"})) or "exact",
             losses=losses,
         )
@@ -260,6 +277,9 @@ class _CentralSession(Session):
             if query.published_as is not None and len(self._poll.prices) == 1:
                 self.published[query.published_as] = np.array(answer)
         return answer
+
+    def deviation(self, query):
+        return self._poll.prices[query.kind].mechanism.deviation
 
     def _check_price(self, query):
         """Raise unless the query is no more sensitive than the one of its kind that was priced, if there is one."""

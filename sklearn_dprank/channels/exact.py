@@ -55,5 +55,8 @@ class _ExactSession(Session):
         super().__init__(profile.n_items, bits.coins, fair_ties=False)
         self._profile = profile
 
+    def deviation(self, query):
+        return 0.0
+
     def answer(self, query):
         return query.read(query.vector(self._profile, self.coins), self.n_items)

@@ -50,6 +50,13 @@ class Session:
         """
         raise NotImplementedError
 
+    def deviation(self, query: Query) -> float:
+        """Return the standard deviation of the noise on each number of the answer to a query that is `weighed`.
+
+        It is as public as the plan, and 0 where the answer is exact.
+        """
+        raise NotImplementedError
+
     def close(self) -> None:
         """Raise where what was heard carries no consensus; called when the rule has all its answers."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount
-from ..checks import Check, check_epsilon, check_parameters, check_whole
+from ..checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
 from ..devices import shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
@@ -37,8 +37,13 @@ from ..randomizers.response import PairFlips, counted_wins
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
-_central_epsilon = lru_cache(maxsize=256)(composed_shuffle_epsilon)
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
+
+
+@lru_cache(maxsize=256)
+def _central_epsilon(each, crowd, delta, rounds):
+    """Return what is promised of shuffled answers: where delta alone covers them, the least that can be stated."""
+    return max(composed_shuffle_epsilon(each, crowd, delta, rounds), LEAST_EPSILON)
 
 
 class _Price(NamedTuple):

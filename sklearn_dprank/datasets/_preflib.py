@@ -27,6 +27,8 @@ if MYPY:
 else:
     from sklearn.utils import Bunch
 
+#: What `unranked` may be.
+UNRANKED: tuple[str | None, ...] = (None, "no_opinion", "last")
 _GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 
 
@@ -90,7 +92,7 @@ def read_preflib(
     >>> drinks.item_names
     ['tea', '2', '3']
     """
-    check_choice(unranked, "unranked", (None, "no_opinion", "last"))
+    check_choice(unranked, "unranked", UNRANKED)
     path = os.fsdecode(path)
     with closing(numbered_lines(path)) as lines:
         header, ballots, form = opened(path, lines)

@@ -12,9 +12,9 @@ from ._random import as_generator
 def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomState = None) -> NDArray[np.int64]:
     """Draw a profile uniformly from the simplex of profiles.
 
-    The shares of the m! rankings are uniform on their simplex, and the voters draw theirs by these shares. Every way
-    to spread the voters over the rankings is then equally likely. This is not one where voters choose at random
-    (``make_mallows(phi=1)``): those agree on less, the more they are.
+    The shares of the m! rankings are uniform on their simplex, and the voters draw theirs by these shares: every
+    histogram of n voters is then equally likely. It is another thing where every voter draws any ranking with equal
+    chances (``make_mallows(phi=1)``): the more these are, the more equal are the shares.
 
     Parameters
     ----------
@@ -37,13 +37,11 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
 
     Notes
     -----
-    Shang et al. (2014) assume that the shares are uniform on the simplex and do not say how n voters come by them.
-    Histograms of n voters that are all equally likely, C(n + m! - 1, n) of them, are the same for every n up to
-    multiples of 1/n.
+    Shang et al. (2014) assume that the shares are uniform on the simplex, and do not say how n voters come by them.
+    Where all C(n + m! - 1, n) histograms are equally likely, shares are uniform up to their grain, 1 / n.
 
-    The shares are not drawn: Polya's urn has their law. Voter v = 0, 1, ... takes a fresh ranking with probability
-    m! / (m! + v), and that of a random earlier voter otherwise; so any number of items will do. Between few voters
-    and many items all rankings differ.
+    The shares themselves are not drawn: Polya's urn has the same law. Voter v = 0, 1, ... takes a fresh ranking with
+    probability m! / (m! + v), and that of a random earlier voter otherwise, so that any number of items will do.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
-from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, SkellamNoise
+from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
 
@@ -24,6 +24,7 @@ __all__ = [
     "Laplace",
     "LaplaceNoise",
     "Mechanism",
+    "NoNoise",
     "Published",
     "Sampler",
     "SkellamNoise",

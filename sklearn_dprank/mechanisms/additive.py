@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from .base import OfBudget, Published, Sampler, Times
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
+_sigma = lru_cache(maxsize=256)(gaussian_sigma)  # found by bisection; repeated fits ask for the same few
 _BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
 
 
@@ -46,12 +48,34 @@ class _Noise(OfBudget):
 
 
 @dataclass(frozen=True)
+class NoNoise(_Noise):
+    """The exact answer, for what no ballot moves."""
+
+    arithmetic = "exact"
+    how = "no noise"
+    deviation = 0.0
+
+    def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
+        """Return no loss."""
+        return Losses()
+
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
+        """Return the vector."""
+        return vector
+
+
+@dataclass(frozen=True)
 class LaplaceNoise(_Noise):
     """Exact discrete Laplace noise, P(z) proportional to exp(-rate |z|) (Canonne, Kamath and Steinke 2020)."""
 
     rate: Fraction
     arithmetic = "exact"
     how = "discrete Laplace noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, drawn block by block."""
@@ -71,6 +95,11 @@ class GaussianNoise(_Noise):
     sigma: float
     arithmetic = "exact"
     how = "rounded Gaussian noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation, before rounding."""
+        return self.sigma
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
         """Return the squared mu of all answers."""
@@ -197,7 +226,7 @@ class Gaussian(BaseEstimator):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> GaussianNoise:
         """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
-        return GaussianNoise(gaussian_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
+        return GaussianNoise(_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
 
     def published(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1

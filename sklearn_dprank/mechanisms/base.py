@@ -29,6 +29,8 @@ class Calibrated(Protocol):
         In a few words, for the guarantee.
     arithmetic : str
         "exact", or what rounding may cost, for the guarantee.
+    deviation : float
+        Standard deviation of the noise on each number; only queries that are `weighed` need it.
     """
 
     @property

@@ -5,20 +5,24 @@ for a rule (`read`). A query that follows from one already answered is free (`Pu
 """
 
 from .base import Ask, Query, Sensitivity, n_pairs
+from .groups import GroupNetWins
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .publication import Publication
 from .scores import SCORE_GRID, NetWins, PositionalScores, ScoresByHistogram
 from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
+from .voters import NumberOfVoters
 
 __all__ = [
     "SCORE_GRID",
     "AllMargins",
     "Ask",
+    "GroupNetWins",
     "Histogram",
     "KemenyUtility",
     "MaxViolatedMargin",
     "NetWins",
+    "NumberOfVoters",
     "OrderUtility",
     "PairMargin",
     "PairTallies",

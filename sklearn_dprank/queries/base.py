@@ -67,6 +67,8 @@ class Query:
     summed_as : str or None
         What protocols call it where each voter's device computes its own part of the sum; None is for answers that
         need the ballots.
+    weighed : bool
+        Whether rules weigh the answer by its noise; a mechanism that answers must then know its `deviation`.
     published_as : str or None
         The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
     """
@@ -77,6 +79,7 @@ class Query:
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     summed_as: ClassVar[str | None] = None
+    weighed: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
     @property

@@ -89,7 +89,7 @@ class PositionalScores(Query):
 
     @property
     def steps(self) -> tuple[Query, ...]:
-        return Histogram(unseen_last=True), Histogram()
+        return (Histogram(unseen_last=True),)
 
     def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         return _by_histogram(self, released, noise, n_items)

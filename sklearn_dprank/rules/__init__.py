@@ -13,7 +13,9 @@ from .hierarchical import HierarchicalRule
 from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
+from .markov_chain import MarkovChainRule
 from .sort import SortByScore
+from .swiss import SwissRule
 
 __all__ = [
     "RULE",
@@ -26,8 +28,10 @@ __all__ = [
     "InstantRunoffRule",
     "KemenyRule",
     "KwikSortRule",
+    "MarkovChainRule",
     "Rule",
     "SortByScore",
+    "SwissRule",
     "resolve_rule",
 ]
 
@@ -40,6 +44,7 @@ _NAMED: dict[str, Callable[[], Rule]] = {
     "kwiksort": KwikSortRule,
     "hierarchical": HierarchicalRule,
     "bradley_terry": BradleyTerryRule,
+    "markov_chain": MarkovChainRule,
 }
 _ESTIMATORS = {
     "Borda": '"borda"',

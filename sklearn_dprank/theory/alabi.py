@@ -57,9 +57,10 @@ def _tail(delta):
     return math.sqrt(math.log(1 / delta))
 
 
-#: Tables 1 and 2. Compare rows by their growth, not their values: each hides its own constant. Theorems 13 and 14
-#: show that n must grow at least like m/epsilon (pure) and sqrt(m)/epsilon (approximate) for an additive error below
-#: a constant share of m^2, whatever the ratio, so that Corollaries 6 and 7 are optimal up to logarithms.
+#: Tables 1 and 2. Compare rows by their growth, not their values: each hides its own constant; with them, see
+#: `alabi_bounds.corollary_bound`, and `alabi_lower` for what no mechanism can do. Theorems 13 and 14 show that n must
+#: grow at least like m/epsilon (pure) and sqrt(m)/epsilon (approximate) for an additive error below a constant share
+#: of m^2, whatever the ratio, so that Corollaries 6 and 7 are optimal up to logarithms.
 GUARANTEES = (
     Guarantee("central", "Corollary 6", True, 5.0, lambda n, m, eps, delta: m**3 * math.log(m) / (eps * n)),
     Guarantee(

@@ -127,6 +127,44 @@ def marginal_lower_bound(
     return n_middle * _expected_errors(marginal_signs(positions, n_signs, variant=variant), signs)
 
 
+def marginal_leanings(positions: ArrayLike, n_signs: int) -> NDArray[np.float64]:
+    """Return y in [-1, 1]^d, how far a ranking leans to each sign: Observation 15 with twice the factor.
+
+    Parameters
+    ----------
+    positions : array-like of shape (2 * d + t,)
+        A ranking sigma, t at least 1.
+    n_signs : int
+        Number d of signs.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        1 less the share of the middle items that come before item j, less the share that come after item j + d + t.
+
+    Notes
+    -----
+    Item j belongs before each middle item and j + d + t after it if x_j = 1, and the other way round if x_j = -1: of
+    these pairs sigma gets t (1 - x_j y_j) wrong. So K(sigma, {pi^x}) >= t (d - <y, mean x>), where Observation 15 has
+    half of that for the signs; y = x for pi^x itself, so that Observation 16 meets it but for pairs of outer items.
+
+    References
+    ----------
+    Alabi et al. (2022), Observations 15 and 16.
+
+    Examples
+    --------
+    >>> marginal_leanings(marginal_ranking([1, -1], 2), 2)
+    array([ 1., -1.])
+    >>> marginal_leanings([0, 2, 3, 1], 1)  # the middle items are last: only the first item is right for x = 1
+    array([0.])
+    """
+    positions = np.asarray(positions)
+    first, middle, last = np.split(positions, [n_signs, len(positions) - n_signs])
+    before, after = middle < first[:, None], middle > last[:, None]
+    return 1 - before.mean(axis=1) - after.mean(axis=1)
+
+
 def marginal_upper_bound(
     guess: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
 ) -> float:

@@ -267,7 +267,7 @@ def test_margins_are_published_once(neighboring):
     assert sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(45)))
 
 
-@pytest.mark.parametrize("rule", [None, "borda", "kwiksort", "hierarchical"])
+@pytest.mark.parametrize("rule", [None, "borda", "kwiksort", "hierarchical", "markov_chain"])
 def test_any_rule_reads_the_margins(rule):
     centre, profile = unanimous(9, 50_000)
     fitted = DPPairwise(epsilon=1.0, rule=rule, random_state=0).fit(profile)

@@ -247,7 +247,7 @@ def test_rules_treat_a_cell_of_margins_alike():
     cell, points = margin_cells(far)
     inside = np.random.default_rng(0).integers(-far, far + 1, (60, 3))
     numbers = np.ravel_multi_index(tuple((inside + far).T), (2 * far + 1,) * 3)
-    for rule in ("kemeny", "borda", "hierarchical", "kwiksort"):
+    for rule in ("kemeny", "borda", "hierarchical", "kwiksort", "markov_chain"):
         estimator = DPPairwise(rule=rule)
         for point, number in zip(inside, numbers, strict=True):
             np.testing.assert_allclose(

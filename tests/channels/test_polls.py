@@ -8,7 +8,7 @@ import pytest
 from local_tools import reports_of
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots
+from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots, Truthful
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, MaxViolatedMargin
@@ -28,6 +28,7 @@ BALLOTS[::4, 1] = np.nan
 PROFILE = Profile.from_rankings(BALLOTS, keep="positions")
 CASES = {
     "exact": (Exact(), SortByScore()),
+    "truthful": (Truthful(2), BradleyTerryRule()),
     "laplace": (Central(), KwikSortRule(3, "kemeny")),
     "gaussian": (Central(delta=1e-6, noise="gaussian"), SortByScore()),
     "knorm": (Central(noise="knorm"), SortByScore()),

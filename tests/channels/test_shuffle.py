@@ -23,11 +23,12 @@ from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
 from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
-from sklearn_dprank.randomizers import RandomizedResponse
+from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
 
 NAN = np.nan
 TALLIES = [Ask(PairTallies())]
+PRINTED = ThresholdedGaussian(delta=1e-3, calibration="published")
 
 
 def plan(m=3, n_voters=None, **parameters):
@@ -145,6 +146,14 @@ def test_a_rule_that_does_not_fit_is_one_error():
         Shuffle().plan(AdaptiveBradleyTerryRule().asks(3), 3, 100)
     with pytest.raises(ValueError, match="needs the ballots"):
         plan(3, 2).open(Profile.from_rankings([[0, 1, 2]] * 2, keep="counts"))(Bits.from_random_state(0))
+
+
+@pytest.mark.parametrize("asked", [{"local_epsilon": 0.002}, {"local_epsilon": 0.005, "randomizer": PRINTED}], ids=str)
+def test_where_delta_covers_the_answers_the_least_epsilon_is_stated(asked):
+    found = plan(3, 9000, delta=1e-3, **asked).guarantee
+    assert found.epsilon == 1e-9 and found.delta == 1e-3
+    each = float(found.caveats[0].rpartition("= ")[2])
+    assert shuffle_amplification(each, 9000, 1e-3) == 0.0
 
 
 # --- the design

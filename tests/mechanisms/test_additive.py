@@ -9,9 +9,10 @@ from audit_tools import noise_pmf
 from oracles import calibrated, distinct_ballots, rankings, released
 from scipy import stats
 
-from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import (
     AllMargins,
@@ -168,3 +169,21 @@ def test_every_block_of_a_long_answer_gets_noise(monkeypatch):
     drawn = np.array([released(LaplaceNoise(Fraction(1, 50)), None, np.zeros(11, int), seeded(k)) for k in range(40)])
     assert (np.abs(drawn).max(axis=0) > 0).all()
     assert len(np.unique(drawn, axis=1).T) == 11  # no two entries have the same noise
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(Fraction(1, 9)), LaplaceNoise(Fraction(3)), LaplaceNoise(Fraction(40))])
+def test_standard_deviation_of_laplace_noise(noise):
+    steps = np.arange(-600, 601)
+    law = np.exp(-float(noise.rate) * np.abs(steps))
+    assert noise.deviation == pytest.approx(math.sqrt(law @ steps**2 / law.sum()), rel=1e-9)
+
+
+def test_standard_deviation_of_no_noise_and_of_gaussian_noise():
+    assert (NoNoise().deviation, GaussianNoise(2.5).deviation) == (0, 2.5)
+    assert LaplaceNoise(Fraction(2**40)).deviation < 1e-200  # no overflow
+
+
+def test_no_noise_changes_nothing():
+    bits, vector = seeded(), np.array([3, -1, 0])
+    np.testing.assert_array_equal(released(NoNoise(), None, vector, bits), vector)
+    assert NoNoise().losses(Sensitivity(0, Fraction(0)), 1) == Losses()

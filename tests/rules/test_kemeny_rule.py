@@ -18,6 +18,7 @@ from sklearn_dprank.rules import (
     InstantRunoffRule,
     KemenyRule,
     KwikSortRule,
+    MarkovChainRule,
     Rule,
     SortByScore,
     resolve_rule,
@@ -147,6 +148,7 @@ def test_errors(parameters, message):
         ("kwiksort", KwikSortRule),
         ("hierarchical", HierarchicalRule),
         ("bradley_terry", BradleyTerryRule),
+        ("markov_chain", MarkovChainRule),
     ],
 )
 def test_rules_by_name(name, kind):

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 from ...privacy.guarantee import PrivacyGuarantee
 from ...profile import Profile
+from ...progress import progress_bar
 from ..parameters import parameters_of
 from ..seeds import is_seed
-from .progress import progress_bar
 
 _BLOCK = 30  # most trials in one task: enough to share a sampler's table
 _TASKS = 4  # at least, for each of several workers: so that all have work to the end

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from sklearn_dprank import DPBorda
+from sklearn_dprank import DPBorda, progress
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
-from sklearn_dprank.model_selection.sweep import progress
 
 X = make_mallows(50, 4, 0.7, random_state=0)
 GRID = {"epsilon": [0.1, 1.0, 10.0]}

@@ -1,0 +1,80 @@
+"""No privacy: each voter answers a few random questions, truthfully."""
+
+from functools import partial, reduce
+
+import numpy as np
+
+from .._scikit_learn import BaseEstimator
+from ..checks import Check, check_parameters, check_whole
+from ..constraints import COUNT
+from ..devices import pairs
+from ..devices.protocol import FLIP_GRID
+from ..privacy.guarantee import PrivacyGuarantee
+from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
+from ..randomizers.base import simulated
+from ..randomizers.response import PairFlips
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
+
+
+class Truthful(BaseEstimator):
+    """What `Local` learns from a few questions to each voter if nobody randomises: a baseline, not private.
+
+    Each voter is asked about `n_queries` distinct random pairs and says which item goes first: randomised response that
+    never flips. Beside `Local` it shows what privacy costs; beside `Exact`, what it costs to ask little.
+
+    Parameters
+    ----------
+    n_queries : int, default=1
+        Pairs that each voter answers; at most C(n_items, 2).
+
+    Notes
+    -----
+    As on every channel whose voters answer for themselves, a voter without an opinion on a pair tosses a coin, and
+    items that come out even are ordered by coins. Once strict rankings are asked about every pair, the estimated
+    margins are those of `Exact` over the number of voters.
+
+    References
+    ----------
+    Yan, Li and Liu (2020), Sections 6.1.1 and 6.4: KwikSort there, without privacy, hears K answers of each voter.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import Aggregator
+    >>> from sklearn_dprank.channels import Truthful
+    >>> fitted = Aggregator(Truthful(n_queries=2), "kwiksort", random_state=0).fit([[0, 1, 2]] * 100)
+    >>> print(fitted.consensus_, fitted.privacy_)
+    [0 1 2] not private
+    """
+
+    parameter_checks: dict[str, Check] = {"n_queries": COUNT}
+
+    def __init__(self, n_queries: int = 1) -> None:
+        self.n_queries = n_queries
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
+        """Check that answers about pairs determine all the asks.
+
+        Raises
+        ------
+        ValueError
+            If `n_queries` is no number of distinct pairs, or the answers do not determine what the rule asks for.
+        """
+        check_parameters(self)
+        check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
+        refuse_underived(self, asks, PairTallies(), "answers about pairs give PairTallies.")
+        terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
+        guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
+        return Plan(guarantee, partial(_TruthfulPoll, terms), needs=POSITIONS, n_items=n_items)
+
+
+class _TruthfulPoll:
+    """Voters who are asked here, about other pairs in each session."""
+
+    def __init__(self, terms, profile):
+        self._terms, self._ballots = terms, ballots_of(profile)
+
+    def __call__(self, bits):
+        said = simulated(pairs, self._terms, self._ballots, bits)
+        wins = reduce(np.add, (PairFlips.counts(drawn, self._terms) for drawn, _ in said))
+        publication = Publication(PairTallies(), (Tallies(0.0, wins),))
+        return PublishedSession(len(self._terms["items"]), bits.coins, publication, {})

@@ -1,0 +1,40 @@
+"""How many voters there are."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Neighboring
+from .base import Query, Sensitivity
+
+
+@dataclass(frozen=True)
+class NumberOfVoters(Query):
+    """The number of ballots.
+
+    A ballot that comes or goes moves it by 1. Where neighbours replace a ballot the number is public, no ballot moves
+    it, and the exact answer costs nothing.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.queries import NumberOfVoters
+    >>> NumberOfVoters().sensitivity(5, "add_remove").l1, NumberOfVoters().sensitivity(5, "replace").l1
+    (1, 0)
+    """
+
+    @classmethod
+    def examples(cls, n_items: int) -> list[Self]:
+        return [cls()]
+
+    def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
+        return np.array([profile.n_voters], dtype=np.int64)
+
+    def read(self, vector: NDArray[Any], n_items: int) -> Any:
+        return vector[0]
+
+    def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
+        moved = int(neighboring == "add_remove")
+        return Sensitivity(moved, Fraction(moved))

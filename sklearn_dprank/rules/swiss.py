@@ -1,0 +1,91 @@
+"""Swiss rounds: net wins of all items, then of ever smaller groups of items that stand near each other."""
+
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..checks import Check, check_number, check_parameters
+from ..queries import Ask, GroupNetWins, NumberOfVoters
+from .base import Consensus, Rule, descending
+from .strengths import Round, group_strengths
+
+_COUNTED = Fraction(2, 100)  # of the budget, for the number of voters
+_SHARES = [Fraction(share, 100) for share in (30, 20, 25, 25)]  # of the rest, one a round
+_SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # of each round's groups, as a share of the items
+_LEAST, _MOST = 8, Fraction(6, 10)  # items in a group; above that share of all items there is one group
+_EXACT = 0.5  # the least deviation that answers are weighed by: they are whole numbers
+_DIGITS = 9  # of strengths that are told apart: rounding must not decide between equals
+
+
+class SwissRule(Rule):
+    """Rounds as in a Swiss tournament: each item meets those near it, and the last strengths decide.
+
+    The first round is the net wins of all items. Each later round sorts the items by their strengths so far, cuts the
+    order into groups and asks for the net wins within them. Strengths are those that explain all answers best, each
+    weighed by its noise: of the voters, a share of 1 / (1 + exp(s_j - s_i)) prefers i to j, as in the Bradley-Terry
+    model.
+
+    Parameters
+    ----------
+    ridge : float, default=0.15
+        Weight of the sum of squared strengths, beside half the sum of squared residuals over their variance.
+
+    Notes
+    -----
+    Where margins are far below the number of voters, any groups tell equally much for the same budget. Where most
+    voters agree on items that are far apart, groups of h among m items need noise that is smaller by a factor of
+    about h / m to tell neighbours apart.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import SwissRule
+    >>> [str(ask.query) for ask in SwissRule().asks(40)][:2]
+    ['NumberOfVoters', 'GroupNetWins']
+    >>> sum(ask.share for ask in SwissRule().asks(40))
+    Fraction(1, 1)
+    >>> [len(group) for group in SwissRule().asks(40)[-2].query.groups]
+    [4, 8, 8, 8, 8, 4]
+    """
+
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+
+    def __init__(self, ridge: float = 0.15) -> None:
+        self.ridge = ridge
+
+    def asks(self, n_items: int) -> list[Ask]:
+        check_parameters(self)
+        rounds = [_round(number, np.arange(n_items)) for number in range(len(_SHARES))]
+        shares = [(1 - _COUNTED) * share for share in _SHARES]
+        asked = [Ask(query, share=share) for query, share in zip(rounds, shares, strict=True)]
+        return [Ask(NumberOfVoters(), share=_COUNTED), *asked]
+
+    def aggregate(self, session: Any) -> Consensus:
+        n_voters = max(1.0, float(session.answer(NumberOfVoters())))
+        order, strengths = np.arange(session.n_items), None
+        heard: list[Round] = []
+        for number in range(len(_SHARES)):
+            query = _round(number, order)
+            deviation = max(session.deviation(query), _EXACT)
+            heard.append(Round(query.groups, session.answer(query), deviation))
+            strengths = group_strengths(heard, n_voters, self.ridge, strengths)
+            scores = _rounded(strengths)
+            order = descending(scores, session)
+        return Consensus(order, {"scores": scores})
+
+
+def _round(number, order):
+    """Return what a round asks of items in this order."""
+    m = len(order)
+    size = max(_LEAST, int(_SIZES[number] * m))
+    if size >= _MOST * m:
+        return GroupNetWins(round=number)
+    first = size // 2 if number and number % 2 == 0 else size  # every second round is cut between the last one's cuts
+    return GroupNetWins(tuple(tuple(group.tolist()) for group in np.split(order, range(first, m, size))), number)
+
+
+def _rounded(strengths):
+    """Return strengths with so many digits as are told apart; of the largest, because all may be tiny."""
+    unit = 10.0 ** (np.floor(np.log10(np.abs(strengths).max() or 1.0)) - _DIGITS)
+    return np.round(strengths / unit) * unit + 0.0  # no -0.0

@@ -1,0 +1,133 @@
+"""Answers that depend on earlier ones, audited along their transcripts: what all of them together reveal.
+
+Along one transcript, all released answers of a session, the questions are the same on neighbouring profiles: the
+privacy loss is that of one Gaussian whose mean moves by mu, mu^2 = sum |difference of the exact answers|^2 / sigma^2.
+The largest mu over transcripts bounds the loss of all that is released, and so of what is made of it.
+"""
+
+import numpy as np
+import pytest
+from audit_tools import neighbours
+from audited import ROUNDS
+from oracles import distinct_ballots
+from sklearn.base import clone
+
+from sklearn_dprank.mechanisms import GaussianNoise, NoNoise
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.privacy.calibration import gaussian_delta
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import GroupNetWins
+
+RELATIONS = ["add_remove", "replace"]
+
+
+class Overheard:
+    """A mechanism that remembers what it was asked, and how much noise it put on it."""
+
+    def __init__(self, mechanism, heard):
+        self._mechanism, self._heard = mechanism, heard
+        self.deviation = mechanism.deviation
+
+    def sampler(self, query, vector):
+        self._heard.append((query, self._mechanism))
+        return self._mechanism.sampler(query, vector)
+
+
+def transcript(estimator, profile, seed):
+    """(query, noise) of every answer of one session, as the session itself drew them."""
+    channel, rule = estimator._compose()
+    plan, heard = channel.plan(rule.asks(profile.n_items), profile.n_items), []
+    for kind, price in plan.prices.items():
+        plan.prices[kind] = price._replace(mechanism=Overheard(price.mechanism, heard))
+    rule.aggregate(plan.open(profile)(Bits.from_random_state(seed)))
+    return heard, plan.guarantee
+
+
+def mu_squared(heard, one, other):
+    total = 0.0
+    for query, noise in heard:
+        moved = query.vector(one, None) - query.vector(other, None)
+        assert isinstance(noise, GaussianNoise) or not moved.any()
+        total += 0 if isinstance(noise, NoNoise) else (moved**2).sum() / noise.sigma**2
+    return total
+
+
+def worst_mu(estimator, ballots, base, neighboring, seeds):
+    m = len(ballots[0])
+    profiles, pairs = neighbours(base, ballots, neighboring, m)
+    worst = 0.0
+    for seed in seeds:
+        heard, guarantee = transcript(estimator, profiles[0], seed)
+        worst = max(worst, max(mu_squared(heard, profiles[a], profiles[b]) for a, b in pairs))
+    return np.sqrt(worst), guarantee
+
+
+def case(neighboring):
+    return clone(ROUNDS["Swiss"]).set_params(neighboring=neighboring)
+
+
+def test_both_relations_are_audited():
+    assert {estimator.neighboring for estimator in ROUNDS.values()} == set(RELATIONS)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_no_ballot_tells_more_than_stated(m, neighboring):
+    """Every weak and partial ballot; a strict one uses up everything."""
+    ballots = distinct_ballots(m)
+    if m == 4 and neighboring == "replace":  # fewer pairs
+        ballots = np.concatenate([ballots[::6], [[0, 1, 2, 3], [3, 2, 1, 0]]])
+    base = [range(m)] * 3 + [[0] * m]
+    mu, guarantee = worst_mu(case(neighboring), ballots, base, neighboring, seeds=[0])
+    assert 0.99 * guarantee.delta < gaussian_delta(guarantee.epsilon, 1.0, mu) <= guarantee.delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("m", [14, 21, 45])
+def test_no_ballot_tells_more_whoever_meets(m, neighboring):
+    """With groups, which noise and coins choose: strict, tied and partial ballots of many kinds."""
+    rng = np.random.default_rng(m)
+    ballots = rng.permuted(np.tile(np.arange(m, dtype=float), (8, 1)), axis=1)
+    ballots = np.concatenate([ballots, ballots[:2, ::-1], m - 1 - ballots[:1], ballots[2:4] // 3, ballots[:1]])
+    ballots[-1][rng.random(m) < 0.4] = np.nan
+    mu, guarantee = worst_mu(case(neighboring), ballots, [range(m)] * 5, neighboring, seeds=range(3))
+    delta = gaussian_delta(guarantee.epsilon, 1.0, mu)
+    assert 0.99 * guarantee.delta < delta <= guarantee.delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_half_the_noise_is_caught(neighboring, monkeypatch):
+    honest = GroupNetWins.sensitivity
+
+    def wrong(self, n_items, neighboring):
+        found = honest(self, n_items, neighboring)
+        return found._replace(l2_squared=found.l2_squared / 4)
+
+    monkeypatch.setattr(GroupNetWins, "sensitivity", wrong)
+    ballots = np.array([np.arange(14.0), np.arange(14.0)[::-1]])
+    mu, guarantee = worst_mu(case(neighboring), ballots, [range(14)] * 5, neighboring, seeds=[0])
+    assert gaussian_delta(guarantee.epsilon, 1.0, mu) > 10 * guarantee.delta
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_questions_follow_from_what_is_released(neighboring):
+    """Profiles that lead to the same answers are asked the same: who is in a group depends on nothing else."""
+    estimator = case(neighboring)
+    profile = Profile.from_rankings(np.tile(np.arange(21), (50, 1)))
+    other = Profile.from_rankings(np.tile(np.arange(21)[::-1], (50, 1)))
+    channel, rule = estimator._compose()
+    plan = channel.plan(rule.asks(21), 21)
+    asked = []
+    for voters in (profile, other):
+        session = plan.open(voters)(Bits.from_random_state(3))
+        script = np.random.default_rng(7)
+        queries = []
+
+        def answer(query, queries=queries, script=script):
+            queries.append(query)
+            return query.read(np.rint(100 * script.normal(size=21)).astype(np.int64), 21)
+
+        session.answer = answer
+        consensus = rule.aggregate(session)
+        asked.append((queries, consensus.order.tolist(), consensus.published["scores"].tolist()))
+    assert asked[0] == asked[1]
