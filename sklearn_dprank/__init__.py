@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-    from .aggregators.secure_aggregation import SecAggBorda
+    from .aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
+    from .aggregators.streaming import DPStreamingBorda
     from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __all__ = [
     "DPKwikSort",
     "DPPairwise",
     "DPPrudentOrder",
+    "DPStreamingBorda",
     "DPSwissBorda",
     "HierarchicalAggregation",
     "Kemeny",
@@ -42,6 +44,7 @@ __all__ = [
     "LDPQuickSort",
     "PositionalRule",
     "SecAggBorda",
+    "SecAggSwissBorda",
     "ShuffleHierarchical",
     "ShufflePairwise",
 ]

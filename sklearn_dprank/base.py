@@ -20,6 +20,7 @@ from .fitted import clear_fitted
 from .metrics import average_kendall_tau
 from .names import column_names, names_differ, names_of
 from .orders.positions import order_to_positions
+from .periods import Periods
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
@@ -29,7 +30,7 @@ from .rules import Rule
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
 
-class RankAggregator(Field, BaseEstimator):
+class RankAggregator(Field, Periods, BaseEstimator):
     """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
 
     consensus_: NDArray[Any]
@@ -207,7 +208,7 @@ class RankAggregator(Field, BaseEstimator):
         """Return what this fit promises, for `privacy.guarantee_of`."""
         return self.privacy_
 
-    def read_ballots(self, X: Ballots, reset: bool = False) -> Profile:
+    def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
         """Return ballots as a profile that knows the names of its items.
 
         Parameters
@@ -216,6 +217,8 @@ class RankAggregator(Field, BaseEstimator):
             Ballots.
         reset : bool, default=False
             Whether their items become those of this estimator, as in `fit`; otherwise they must be the same.
+        least_voters : int, default=1
+            How many rows a table must have.
 
         Returns
         -------
@@ -227,7 +230,7 @@ class RankAggregator(Field, BaseEstimator):
             If X is no set of ballots, or has other items.
         """
         if not isinstance(X, Profile):
-            X = self._read_table(X, reset)
+            X = self._read_table(X, reset, least_voters)
         elif reset:
             self._set_items(X.item_names, X.n_items)
         elif X.n_items != self.n_features_in_:
@@ -238,9 +241,10 @@ class RankAggregator(Field, BaseEstimator):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
         return X
 
-    def _read_table(self, X: Any, reset: bool) -> Profile:
-        # One item only is an error of `fit`; later the number of items decides.
-        checks = BALLOT_CHECKS if reset else {**BALLOT_CHECKS, "ensure_min_features": 1}
+    def _read_table(self, X: Any, reset: bool, least_voters: int) -> Profile:
+        checks = {**BALLOT_CHECKS, "ensure_min_samples": least_voters}
+        if not reset:  # one item only is an error of `fit`; later the number of items decides
+            checks["ensure_min_features"] = 1
         names = column_names(X)
         with ballots_unquoted():
             array = validate_data(self, as_array(X), reset=reset, **checks)

@@ -12,8 +12,8 @@ from .names import checked_names
 from .profile import Shape
 
 
-def _channel_can(*abilities):
-    """Return a check that the estimator's channel has one of these abilities."""
+def channel_can(*abilities):
+    """Return a check for `available_if`: that the estimator's channel has one of these abilities."""
 
     def check(estimator):
         try:
@@ -34,7 +34,7 @@ class Field:
     _set_items: Callable[..., None]
     _release: Callable[..., Self]
 
-    @available_if(_channel_can("collects_reports", "asks_questions", "collects_sums"))
+    @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def client(
         self,
         items: Items,
@@ -65,7 +65,7 @@ class Field:
         plan = self._plan_of_devices(items, epsilon)
         return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
 
-    @available_if(_channel_can("collects_reports", "asks_questions", "collects_sums"))
+    @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
         """Return what devices must know, as JSON-able data.
 
@@ -90,7 +90,7 @@ class Field:
         names, n_items = _named(items)
         return _for_devices(self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names))[1]
 
-    @available_if(_channel_can("collects_reports"))
+    @available_if(channel_can("collects_reports"))
     def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
         """Aggregate reports from the field.
 
@@ -123,7 +123,7 @@ class Field:
         self._set_items(names, n_items)
         return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
 
-    @available_if(_channel_can("collects_sums"))
+    @available_if(channel_can("collects_sums"))
     def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:
         """Aggregate the sums of servers that added up the shares of voters in the field.
 
@@ -151,7 +151,7 @@ class Field:
         self._set_items(names, n_items)
         return self._release(sums, names, *_for_devices(self._planned(Shape(n_items), names)))
 
-    @available_if(_channel_can("asks_questions"))
+    @available_if(channel_can("asks_questions"))
     def fit_interactive(
         self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
     ) -> Self:

@@ -11,6 +11,7 @@ from sklearn_dprank import (
     DPKwikSort,
     DPPairwise,
     DPPrudentOrder,
+    DPStreamingBorda,
     DPSwissBorda,
     LDPAdaptivePairs,
     LDPBorda,
@@ -21,7 +22,7 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.channels import Central, Local, Streaming
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import MallowsRandomizer
 
@@ -109,4 +110,18 @@ SHUFFLES = {
         local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
     ),
 }
-AUDITED = [*CENTRAL, *REPORTS.values(), *DENSITIES.values(), *TRANSCRIPTS.values(), *SHUFFLES.values()]
+# Trusted curator, continual release: the joint law of all totals that a stream publishes.
+STREAMS = {
+    "two periods": DPStreamingBorda(horizon=2),
+    "three periods": DPStreamingBorda(epsilon=0.3, delta=1e-3, horizon=3),
+    "three periods, replace": DPStreamingBorda(horizon=3, neighboring="replace"),
+    "margins": Aggregator(Streaming(horizon=3), rule="kemeny"),
+}
+AUDITED = [
+    *CENTRAL,
+    *REPORTS.values(),
+    *DENSITIES.values(),
+    *TRANSCRIPTS.values(),
+    *SHUFFLES.values(),
+    *STREAMS.values(),
+]

@@ -965,4 +965,69 @@ BOUNDARIES = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *BOUNDARIES]
+TOTALS = "tests/audit/test_stream_audit.py::test_all_totals_together_keep_the_promise_and_use_it_up"
+correlated = faults("mechanisms/correlated.py", TOTALS)
+streaming = faults("channels/streaming.py", TOTALS)
+STREAMS = [
+    correlated(
+        "a ballot counts in one period's draw only",
+        "sensitivity.l2_squared * squares)",
+        "sensitivity.l2_squared * root_weights(1)[0] ** 2)",
+    ),
+    correlated(
+        "a stream for half of the periods",
+        "for weight in root_weights(horizon).tolist())",
+        "for weight in root_weights((horizon + 1) // 2).tolist())",
+    ),
+    correlated(
+        "weights the wrong way round",
+        "[: len(sums)][::-1]",
+        "[: len(sums)]",
+        "tests/mechanisms/test_correlated.py::test_totals_are_those_of_five_lines",
+    ),
+    correlated(
+        "mixtures that overflow",
+        ".max() < 2.0**62:",
+        ".max() < 2.0**99:",
+        "tests/mechanisms/test_correlated.py::test_mixtures_never_overflow",
+    ),
+    streaming("streams under replace", "n_items, self.neighboring)\n", 'n_items, "add_remove")\n'),
+    streaming(
+        "two totals for the price of one",
+        "1 / Fraction(ask.share)",
+        "Fraction(1)",
+        "tests/channels/test_streaming.py::test_two_totals_share_the_budget",
+    ),
+    streaming(
+        "one period more than planned",
+        "if self.period >= horizon:",
+        "if self.period > horizon:",
+        "tests/aggregators/test_streaming.py::test_one_period_more_is_refused_before_its_ballots_are_read",
+    ),
+    streaming(
+        "noise used again in every later period",
+        "else stream.bits\n",
+        "else Bits.from_random_state(0)\n",
+        "tests/audit/test_stream_audit.py::test_the_noise_of_every_period_is_fresh",
+    ),
+    streaming(
+        "less noise on the way",
+        "if self.prices != stream.prices:",
+        "if len(self.prices) != len(stream.prices):",
+        "tests/aggregators/test_streaming.py::test_parameters_cannot_change_on_the_way",
+    ),
+    streaming(
+        "copies of a stream with the same noise",
+        "Bits.from_random_state(None) if",
+        "Bits.from_random_state(stream.period) if",
+        "tests/audit/test_stream_audit.py::test_copies_never_repeat_each_other_s_noise",
+    ),
+    faults("periods.py")(
+        "a period in which nobody voted is refused",
+        "reset=before is None, least_voters=0)",
+        "reset=before is None)",
+        "tests/aggregators/test_streaming.py::test_nobody_need_vote_in_a_period",
+    ),
+]
+
+FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *STREAMS, *BOUNDARIES]

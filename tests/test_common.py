@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.channels import Central, Local, SecureAggregation
+from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
@@ -38,6 +38,7 @@ VARIANTS = {
         {"channel": Central(release=AllMargins()), "rule": "kemeny"},
         {"channel": Local(), "rule": "borda"},
         {"channel": SecureAggregation(release=AllMargins()), "rule": "kemeny"},
+        {"channel": Streaming(), "rule": "kemeny"},
     ],
     "PositionalRule": [{"scores": "plurality"}],
     "Kemeny": [{"tolerance": 0.1, "work_limit": 10}],
@@ -59,12 +60,24 @@ VARIANTS = {
     ],
     "DPKemenySampler": [{"sampler": "insertion"}],
     "DPPrudentOrder": [{"window": 2}],
+    "DPStreamingBorda": [{"neighboring": "replace", "horizon": 2}],
     "DPSwissBorda": [{"neighboring": "replace"}],
     "LDPPairwise": [{"rule": "hierarchical"}, {"rule": "kwiksort"}, {"randomizer": "djw"}],
 }
 ESTIMATORS = [c(**p) for c in CLASSES for p in [{}, *VARIANTS.get(c.__name__, [])]]
 # Facts that rules and channels may declare: functions of what was released, or of public numbers.
-FACTS = {"optimal_gap_", "reports_accepted_", "reports_refused_", "local_epsilon_", "margins_", "histogram_", "scores_"}
+FACTS = {
+    "optimal_gap_",
+    "reports_accepted_",
+    "reports_refused_",
+    "local_epsilon_",
+    "margins_",
+    "histogram_",
+    "scores_",
+    "periods_",
+}
+# What `partial_fit` goes on from, and no fit leaves.
+SECRETS = {"stream_"}
 FITTED = {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
 
 N_VOTERS, N_ITEMS = 1237, 5  # a number of voters that turns up by no accident
@@ -267,7 +280,7 @@ DEFAULTS = {"epsilon": 1.0, "neighboring": "add_remove", "calibration": "exact",
 @every_class
 def test_default_parameters(cls):
     found = cls().get_params(deep=False)
-    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "SecAgg"))
+    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "DPStreaming", "SecAgg"))
     expected = {**DEFAULTS, "delta": 1e-6 if needs_delta else 0.0}
     for name, value in expected.items():
         if name in found and not (name == "delta" and "LDP" in cls.__name__):
@@ -288,6 +301,7 @@ def test_fit_is_written_once(cls):
         if parent not in (RankAggregator, *RankAggregator.__mro__):
             for method in (
                 "fit",
+                "partial_fit",
                 "fit_reports",
                 "fit_interactive",
                 "score",
@@ -312,7 +326,7 @@ def test_docstring_of_the_class(cls):
     assert documented(doc, "Parameters") == list(inspect.signature(cls).parameters)
     fitted = {name for name in vars(seeded(cls()).fit(pd.DataFrame(X, columns=NAMES))) if name.endswith("_")}
     assert set(documented(doc, "Attributes")) >= fitted
-    assert set(documented(doc, "Attributes")) <= FITTED | FACTS
+    assert set(documented(doc, "Attributes")) <= FITTED | FACTS | SECRETS
     assert ">>> " in doc
     for section, text in re.findall(r"^(\w.*)\n(-{3,})$", doc, flags=re.M):
         assert len(section) == len(text), section

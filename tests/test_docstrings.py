@@ -15,6 +15,7 @@ from sklearn_dprank.aggregators import (
     local_interactive,
     secure_aggregation,
     shuffle,
+    streaming,
     swiss,
 )
 
@@ -31,6 +32,7 @@ TRUST = {
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
     secure_aggregation.__name__: "secure_aggregation",
+    streaming.__name__: "stream",
 }
 # Another fact of the same name, and why.
 APART = {

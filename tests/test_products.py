@@ -18,6 +18,7 @@ from sklearn_dprank.channels import (
     Rounds,
     SecureAggregation,
     Shuffle,
+    Streaming,
     Truthful,
 )
 from sklearn_dprank.datasets import make_mallows
@@ -63,6 +64,7 @@ CHANNELS = {
     "shuffle": Shuffle(),
     "secure aggregation": SecureAggregation(),
     "secure aggregation, margins": SecureAggregation(n_servers=3, release=AllMargins()),
+    "stream": Streaming(horizon=3),
 }
 RULES = {
     "borda": SortByScore(),
@@ -109,6 +111,7 @@ FITS = {
     "shuffle": PAIRWISE | {"bradley-terry"},
     "secure aggregation": NOISY,
     "secure aggregation, margins": PAIRWISE,
+    "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
 }
 M = 5
 X = make_mallows(400, M, 0.5, random_state=0)
@@ -198,6 +201,8 @@ def test_refusals_come_before_any_ballot_is_touched(channel, rule):
         (Aggregator(SecureAggregation(min_reports=1000)), M),
         (Aggregator(SecureAggregation(max_reports=100)), M),
         (Aggregator(SecureAggregation(epsilon=1e-8)), M),
+        (Aggregator(Streaming(delta=0.0)), M),
+        (Aggregator(Streaming(horizon=0)), M),
     ],
     ids=repr,
 )

@@ -7,6 +7,7 @@ from .classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikS
 from .composed import Aggregator
 from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
-from .secure_aggregation import SecAggBorda
+from .secure_aggregation import SecAggBorda, SecAggSwissBorda
 from .shuffle import ShuffleHierarchical, ShufflePairwise
+from .streaming import DPStreamingBorda
 from .swiss import DPSwissBorda

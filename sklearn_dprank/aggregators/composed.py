@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .._types import RandomState, RuleName
 from ..base import RankAggregator
 from ..channels import Channel, Exact
+from ..channels.streaming import Stream
 from ..checks import check_made, shown
 from ..constraints import RANDOM_STATE
 from ..rules import RULE, Rule, SortByScore, resolve_rule
@@ -57,6 +58,11 @@ class Aggregator(RankAggregator):
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.
+    periods_ : int
+        How many periods have been published.
+    stream_ : Stream
+        What `partial_fit` goes on from: every period's exact sums, and no ballot. It is a **secret**, to be kept as the
+        ballots are. `fit` leaves none.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -84,6 +90,8 @@ class Aggregator(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
+    periods_: int
+    stream_: Stream
 
     parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
 

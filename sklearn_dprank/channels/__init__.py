@@ -8,6 +8,7 @@ from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
+from .streaming import Streaming
 from .truthful import Truthful
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Session",
     "Shuffle",
     "Slots",
+    "Streaming",
     "Truthful",
     "balanced_design",
 ]

@@ -59,6 +59,15 @@ def covering(channel, asks):
     return channel.release.covering([ask.query for ask in asks])
 
 
+def paid(asks, n_items, neighboring):
+    """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
+    moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, neighboring))]
+    if 0 < len(moved) < len(asks):
+        whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
+        asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
+    return asks
+
+
 class Central(BaseEstimator):
     """Central differential privacy.
 
@@ -130,7 +139,7 @@ class Central(BaseEstimator):
             asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in self._paid(asks, n_items)}
+        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in paid(asks, n_items, self.neighboring)}
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
         opening = partial(CuratorPoll, prices, release, self.neighboring)
@@ -143,14 +152,6 @@ class Central(BaseEstimator):
             release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
         release.check(n_items)
         return [Ask(release)], release
-
-    def _paid(self, asks, n_items):
-        """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
-        moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, self.neighboring))]
-        if 0 < len(moved) < len(asks):
-            whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
-            asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
-        return asks
 
     def _price(self, ask, epsilon, n_items):
         """Return what one kind of query gets for its share of the budget."""

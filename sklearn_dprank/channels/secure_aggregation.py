@@ -1,6 +1,7 @@
 """Servers that do not all collude: voters split noisy ballots among them, and nobody sees more than sums."""
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -16,7 +17,7 @@ from ..constraints import COUNT_OR_NONE, DELTA, EPSILON
 from ..devices.protocol import digest, is_whole
 from ..devices.shares import MOST_BITS, MOST_SERVERS, RATE_GRID, modulus_bits
 from ..devices.shares import numbers as n_numbers
-from ..mechanisms import SkellamNoise
+from ..mechanisms import NoNoise, SkellamNoise
 from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.poisson import LARGEST_RATE
@@ -27,7 +28,7 @@ from ..queries import Ask, Publication, Query
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, cost_as_text
 from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of
-from .central import CuratorPoll, Price, check_release, covering
+from .central import CuratorPoll, Price, check_release, covering, paid
 from .plan import Plan, PublishedSession, check_asks, refuse
 
 _ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
@@ -141,9 +142,10 @@ class SecureAggregation(BaseEstimator):
         least = int(n_voters if self.min_reports is None else self.min_reports)
         if n_voters is not None and n_voters < least:
             raise ValueError(f"min_reports={least} is above the {n_voters} voters; nothing is released.")
-        most = _SPARE * least if self.max_reports is None else int(self.max_reports)
-        if most < (least if n_voters is None else n_voters):
-            raise ValueError(f"max_reports={most} is below the number of voters; raise it, or leave it out.")
+        there = least if n_voters is None else n_voters
+        most = max(_SPARE * least, there) if self.max_reports is None else int(self.max_reports)
+        if most < there:
+            raise ValueError(f"max_reports={most} is below the number of voters, {there}; raise it, or leave it out.")
         return least, most
 
     def _refuse(self, asks, n_items):
@@ -156,27 +158,33 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least):
         """Return the noise of each voter on each kind of query: squared movements over shares, in one unit."""
-        releases = []
+        asks = paid(asks, n_items, "replace")
+        releases = {}
         for ask in asks:
             moved = ask.query.sensitivity(n_items, "replace")
-            variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
-            releases.append(SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times))
-        unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases)))
+            if any(moved):
+                variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
+                releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)
+        unit = Fraction(_unit(float(self.epsilon), float(self.delta), tuple(releases.values()))) if releases else 0
         prices = {}
-        for ask, release in zip(asks, releases, strict=True):
-            rate = Fraction(math.ceil(release.variance * unit / (2 * least) * RATE_GRID), RATE_GRID)
+        for ask in asks:
+            moved, kind = ask.query.sensitivity(n_items, "replace"), ask.query.kind
+            if kind not in releases:
+                prices[kind] = Price(ask.query, moved, NoNoise(), ask.times, Fraction(0))
+                continue
+            rate = Fraction(math.ceil(releases[kind].variance * unit / (2 * least) * RATE_GRID), RATE_GRID)
             if rate * least > LARGEST_RATE:
                 raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
             cost = Fraction(ask.share) * exact(self.epsilon) / ask.times
-            moved = ask.query.sensitivity(n_items, "replace")
-            prices[ask.query.kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
+            prices[kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
         return prices
 
     def _protocol(self, ask, prices, items, least, most, alone):
         """Return what devices follow; None where they do not know what is asked, or the numbers are too large."""
-        rate, statistic = prices[ask.query.kind].mechanism.rate, ask.query.summed_as
+        statistic = ask.query.summed_as
         if statistic is None or ask.times > 1:
             return None
+        rate = prices[ask.query.kind].mechanism.rate
         bits = modulus_bits(statistic, items if isinstance(items, int) else len(items), most, float(rate))
         if bits > MOST_BITS or rate * RATE_GRID >= 2**53:
             return None
@@ -193,7 +201,10 @@ class SecureAggregation(BaseEstimator):
         return drafted("skellam-shares", items, self.epsilon, fields)
 
     def _guarantee(self, prices, least):
-        on = ", then ".join(f"{price.times} x {type(price.query).__name__}" for price in prices.values())
+        answers: Counter[str] = Counter()
+        for price in _noisy(prices):
+            answers[type(price.query).__name__] += price.times
+        on = ", then ".join(f"{times} x {name}" for name, times in answers.items())
         parties = f"one of the {self.n_servers} servers", f"{least} of the voters"
         return PrivacyGuarantee(
             rounded_up(self.epsilon),
@@ -206,13 +217,18 @@ class SecureAggregation(BaseEstimator):
         )
 
 
+def _noisy(prices):
+    """Return the prices of what a ballot moves."""
+    return [price for price in prices.values() if price.epsilon]
+
+
 def _epsilon(prices, delta, n_voters):
     """Return what sums with the noise of so many voters reveal."""
     releases = [
         SkellamRelease(
             2 * price.mechanism.rate * n_voters, price.sensitivity.l1, price.sensitivity.l2_squared, price.times
         )
-        for price in prices.values()
+        for price in _noisy(prices)
     ]
     return skellam_epsilon(float(delta), releases)
 
@@ -227,8 +243,11 @@ class _SecureAggregationPoll:
             if voters.n_voters < least:
                 raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
             self._inbox.accepted = voters.n_voters
-            together = {kind: _together(price, voters.n_voters) for kind, price in prices.items()}
-            self._curator = CuratorPoll(together, release, "replace", voters)
+            together = {
+                price.query.kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
+                for price in _noisy(prices)
+            }
+            self._curator = CuratorPoll({**prices, **together}, release, "replace", voters)
         else:
             (price,) = prices.values()
             self._query, self._sum = price.query, self._combined(as_reports(voters, "sums", _ONE_EACH))
@@ -257,11 +276,6 @@ class _SecureAggregationPoll:
         self._inbox.accepted = heard[0].n_reports
         total = sum(said.numbers for said in heard) % modulus
         return np.where(total >= modulus // 2, total - modulus, total)
-
-
-def _together(price, n_voters):
-    """Return the price of answers with the noise of all voters."""
-    return price._replace(mechanism=SkellamNoise(price.mechanism.rate * n_voters))
 
 
 class _Sum(NamedTuple):

@@ -118,6 +118,11 @@ class SkellamNoise(_Noise):
     arithmetic = "exact"
     how = "Skellam noise"
 
+    @property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(2 * self.rate)
+
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise of variance 2 rate on every entry."""
         return vector + skellam_noise(self.rate, len(vector), bits)

@@ -1,5 +1,6 @@
 """What is certified has all of its randomness, word by word, from the operating system, and from nothing else."""
 
+import copy
 import json
 import os
 
@@ -92,6 +93,17 @@ def test_a_whole_fit_has_nothing_but_the_system_s_bytes(estimator, monkeypatch):
 def test_a_fit_with_a_seed_is_never_certified(estimator, seed):
     fitted = clone(estimator).set_params(random_state=seed if seed == 0 else seed(0)).fit(X)
     assert not fitted.privacy_.certified
+
+
+def test_later_periods_have_nothing_but_the_system_s_bytes(monkeypatch):
+    day = sklearn_dprank.DPStreamingBorda(epsilon=1e-3, horizon=5).partial_fit(X)
+
+    def run():
+        later = copy.deepcopy(day).partial_fit(X)
+        assert later.privacy_.certified
+        return later.consensus_.tolist()
+
+    check(monkeypatch, run)
 
 
 def test_devices_have_nothing_but_the_system_s_bytes(monkeypatch):

@@ -1,0 +1,215 @@
+"""A trusted curator who publishes after every period, under one guarantee for the whole stream."""
+
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from .._scikit_learn import BaseEstimator
+from .._types import Amount, Neighboring
+from ..checks import Check, check_parameters, check_whole
+from ..constraints import DELTA, EPSILON, NEIGHBORING
+from ..mechanisms.correlated import CorrelatedNoise
+from ..privacy.bits import Bits
+from ..privacy.composition import Losses
+from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.ledger import BudgetExhausted
+from ..privacy.noise import round_down
+from ..privacy.rounding import rounded_up
+from ..queries import Ask, Query
+from .plan import Plan, Session, check_asks, refuse
+
+_MOST = 100_000  # periods: what is kept grows with them
+_WHOLE = 2.0**62  # totals below it are 64-bit integers
+
+
+class Streaming(BaseEstimator):
+    """Continual release: after each of up to `horizon` periods the consensus of all ballots so far.
+
+    What is published after different periods has noise in common, so that all of it together keeps one guarantee:
+    after T periods the noise is some 1 + ln(T) / pi times that of a single release, where T releases that share the
+    budget have sqrt(T) times as much.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Total privacy loss of the stream, in nats.
+    delta : float, default=1e-6
+        Total failure probability; positive, because noise is Gaussian.
+    horizon : int, default=365
+        T, public: how many periods the stream can have, at most 100,000. It is part of the guarantee and cannot change
+        once a stream has begun.
+    neighboring : {"add_remove", "replace"}, default="add_remove"
+        Which streams count as neighbours: one ballot of one period is added or removed, or replaced in its period. Each
+        period's number of voters is private under "add_remove".
+
+    References
+    ----------
+    Fichtenberger, Henzinger and Upadhyay (2023); see `sklearn_dprank.DPStreamingBorda`.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.channels import Streaming
+    >>> from sklearn_dprank.queries import Ask, NetWins
+    >>> plan = Streaming(epsilon=0.5, horizon=30).plan([Ask(NetWins())], n_items=10)
+    >>> print(plan.guarantee)
+    epsilon = 0.5, delta = 1e-06 (central, add_remove)
+    """
+
+    parameter_checks: dict[str, Check] = {
+        **EPSILON,
+        **DELTA,
+        "horizon": partial(check_whole, least=1, most=_MOST),
+        **NEIGHBORING,
+    }
+    has_periods = True
+
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        horizon: int = 365,
+        neighboring: Neighboring = "add_remove",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.horizon = horizon
+        self.neighboring = neighboring
+
+    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
+        """Price the asks; the number of voters is not read.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the rule asks for what is no running total.
+        """
+        check_parameters(self)
+        if self.delta == 0:
+            raise ValueError("delta must be positive for a stream, got 0; set delta=1e-6, say.")
+        for ask in asks:
+            ask.query.check(n_items)
+            self._check(ask)
+        check_asks(self, asks)
+        prices = {ask.query: self._price(ask, n_items) for ask in asks}
+        needs = frozenset(query.needs for query in prices)
+        guarantee = self._guarantee(prices, sum(Fraction(ask.share) for ask in asks))
+        return Plan(guarantee, partial(_Poll, prices), needs=needs, prices=prices, n_items=n_items)
+
+    def _check(self, ask):
+        """Raise unless the answer adds up over periods and is known to be asked after each of them."""
+        query = ask.query
+        if query.answered_with == "order":
+            refuse(self, query, "an order has no running total; use rule='borda' or 'kemeny'.")
+        if ask.times > 1 or query.kind != query:
+            refuse(self, query, "it asks by and by, and a stream answers once a period; use rule='borda' or 'kemeny'.")
+        if query.needs == "positions":
+            refuse(self, query, "a stream keeps no ballots, nor a count of every order; use rule='borda' or 'kemeny'.")
+
+    def _price(self, ask, n_items):
+        query, whole = ask.query, 1 / Fraction(ask.share)
+        sensitivity = query.sensitivity(n_items, self.neighboring)
+        budget = round_down(self.epsilon), float(self.delta), int(self.horizon)
+        return CorrelatedNoise.calibrated(query, sensitivity, n_items, *budget, whole)
+
+    def _guarantee(self, prices, used_up):
+        losses = Losses.together(price.losses() for price in prices.values())
+        return PrivacyGuarantee(
+            epsilon=rounded_up(self.epsilon) if used_up == 1 else losses.epsilon(rounded_up(self.delta)),
+            delta=rounded_up(self.delta),
+            trust="central",
+            neighboring=self.neighboring,
+            how=", then ".join(f"{price.how} on {query}" for query, price in prices.items()),
+            losses=losses,
+        )
+
+
+class _Poll:
+    """The voters of one period."""
+
+    def __init__(self, prices, profile):
+        self.prices, self.profile = prices, profile
+
+    def __call__(self, bits):
+        """Begin a stream with this period."""
+        return Stream(self, bits)
+
+    def after(self, stream):
+        """Return the stream after one more period; the one before stays what it was.
+
+        Raises
+        ------
+        BudgetExhausted
+            If all periods are published.
+        ValueError
+            If parameters have changed since the stream began.
+        """
+        stream.check_room()
+        if self.prices != stream.prices:
+            raise ValueError(
+                "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
+                "back, or begin another stream with sklearn.base.clone()."
+            )
+        # Opened anew, so that no two copies of a stream, however they were made, ever read the same words.
+        bits = Bits.from_random_state(None) if stream.bits.certified else stream.bits
+        return Stream(self, bits, stream)
+
+
+class Stream(Session):
+    """A stream after its latest period: what is published, and what the next period needs. It is a **secret**.
+
+    Attributes
+    ----------
+    period : int
+        How many periods it has had.
+    prices : dict of {Query: CorrelatedNoise}
+        What is added up, and its noise; fixed when the stream begins.
+    bits : Bits
+        Where the latest period's randomness came from; with a seed that of the next ones too.
+
+    Notes
+    -----
+    It keeps every period's exact sums, never a ballot. From these and from what was published follows the noise so far,
+    but none that is still to come.
+    """
+
+    def __init__(self, poll: Any, bits: Bits, before: Self | None = None) -> None:
+        super().__init__(poll.profile.n_items, bits.coins)
+        self.bits = bits
+        self.period: int = 1 if before is None else before.period + 1
+        self.prices = poll.prices
+        self._kept: dict[Query, Any] = {}
+        for query, price in poll.prices.items():
+            vector = query.vector(poll.profile, bits.assignment)
+            sums, found = (vector[:0], np.empty((0, len(vector)))) if before is None else before._kept[query]
+            sums = np.vstack([sums.reshape(-1, len(vector)), vector])
+            self._kept[query] = sums, np.vstack([found, price.added(sums, found, bits.noise)])
+            if len(poll.prices) == 1 and query.published_as is not None:
+                self.published[query.published_as] = self.answer(query)
+        self.published["periods"] = self.period
+
+    def answer(self, query: Query) -> Any:
+        """Return the noisy total of all periods, rounded; it is the same however often it is asked for.
+
+        Raises
+        ------
+        BudgetExhausted
+            If it was not planned for.
+        """
+        if query not in self._kept:
+            raise BudgetExhausted(f"{query!r} was not declared, and a stream answers nothing else.")
+        total = np.rint(self._kept[query][1].sum(axis=0))
+        return query.read(total.astype(np.int64) if np.abs(total).max() < _WHOLE else total, self.n_items)
+
+    def check_room(self) -> None:
+        """Raise `BudgetExhausted` if all periods are published."""
+        horizon = min((price.horizon for price in self.prices.values()), default=self.period)
+        if self.period >= horizon:
+            raise BudgetExhausted(
+                f"all {horizon} periods of this stream are published, and its guarantee covers no more; "
+                "sklearn.base.clone() begins another, of other ballots, with a guarantee of its own."
+            )
+
+    def __repr__(self):
+        return f"Stream(period={self.period})"
