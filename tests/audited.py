@@ -19,10 +19,12 @@ from sklearn_dprank import (
     LDPKwikSort,
     LDPPairwise,
     LDPQuickSort,
+    SecAggBorda,
+    SecAggSwissBorda,
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local, Streaming
+from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import MallowsRandomizer
 
@@ -117,6 +119,14 @@ STREAMS = {
     "three periods, replace": DPStreamingBorda(horizon=3, neighboring="replace"),
     "margins": Aggregator(Streaming(horizon=3), rule="kemeny"),
 }
+# Nobody sees a ballot: the law of the sum, and of what all servers but one see.
+SUMS = {
+    "Borda": SecAggBorda(epsilon=2.0, delta=1e-2, min_reports=5),
+    "Borda, three servers": SecAggBorda(epsilon=0.8, delta=1e-3, n_servers=3, min_reports=4),
+    "Swiss": SecAggSwissBorda(epsilon=2.0, delta=1e-3, min_reports=5),
+    "margins": Aggregator(SecureAggregation(2.0, 1e-2, min_reports=5, release=AllMargins()), rule="kemeny"),
+    "question by question": Aggregator(SecureAggregation(2.0, 1e-3, min_reports=5), rule="kwiksort"),
+}
 AUDITED = [
     *CENTRAL,
     *REPORTS.values(),
@@ -124,4 +134,5 @@ AUDITED = [
     *TRANSCRIPTS.values(),
     *SHUFFLES.values(),
     *STREAMS.values(),
+    *SUMS.values(),
 ]
