@@ -212,7 +212,7 @@ class SecureAggregation(BaseEstimator):
             "secure_aggregation",
             "replace",
             f"Skellam noise on {on}, of which each of {least} voters adds a part",
-            caveats=(f"if all {self.n_servers} servers collude, ballots are as good as open to them",),
+            caveats=("if all servers collude, ballots are as good as open to them",),
             whom=tuple(("secure_aggregation", party) for party in parties),
         )
 

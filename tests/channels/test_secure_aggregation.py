@@ -47,7 +47,7 @@ def test_the_guarantee():
     assert (promise.neighboring, promise.arithmetic, promise.certified) == ("replace", "exact", True)
     assert promise.parties == ("one of the 3 servers", "80 of the voters")
     assert promise.how == "Skellam noise on 1 x NetWins, of which each of 80 voters adds a part"
-    assert promise.caveats == ("if all 3 servers collude, ballots are as good as open to them",)
+    assert promise.caveats == ("if all servers collude, ballots are as good as open to them",)
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (100, {})
     assert fitted.local_epsilon_ > 5 * promise.epsilon
 
