@@ -17,7 +17,7 @@ from ..privacy.draws import BitSource
 from ..privacy.gaussian import rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
-from ..privacy.skellam import skellam_noise
+from ..privacy.skellam import many_skellam
 from ..queries import Query, Sensitivity
 from .base import OfBudget, Published, Sampler, Times
 
@@ -125,7 +125,7 @@ class SkellamNoise(_Noise):
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise of variance 2 rate on every entry."""
-        return vector + skellam_noise(self.rate, len(vector), bits)
+        return vector + many_skellam(self.rate, len(vector), bits)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,15 @@ def test_the_bound_holds_and_is_near(variance, shift):
         np.testing.assert_allclose(bounds, exact, rtol=0.05)  # it is no idle bound
 
 
+@pytest.mark.parametrize(
+    ("alpha", "variance", "l1", "l2_squared", "expected"),
+    [(2, 100, 4, 8, 0.08 + 48 / 40_000), (10, 1, 6, 6, 30 + 9), (3, 2, 1, 1, 0.75 + 11 / 16), (2, 1, 4, 8, 8 + 6)],
+)
+def test_the_bound_by_hand(alpha, variance, l1, l2_squared, expected):
+    found = skellam_renyi(np.array([float(alpha)]), variance, l1, l2_squared)
+    assert found[0] == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("variance", [4.0, 50.0, 3000.0])
 @pytest.mark.parametrize("shift", [1, 4])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
