@@ -24,7 +24,7 @@ from .periods import Periods
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, shape_of
 from .rules import Rule
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
@@ -203,6 +203,16 @@ class RankAggregator(Field, Periods, BaseEstimator):
                 )
             agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         return rule, channel.plan(rule.asks(shape.n_items), shape.n_items, shape.n_voters, **agreed)
+
+    def _will_owe(self, X, voter_epsilon):
+        """Return what `fit` on X will promise, for `privacy.PrivacyBudget`; of X only what is public is read."""
+        if isinstance(X, Profile):
+            n_voters, n_items = X.n_voters, X.n_items
+            voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
+        else:
+            n_voters, n_items = shape_of(X)
+        guarantee = self.plan_for(Shape(n_items, n_voters, voter_epsilon))[1].guarantee
+        return guarantee.simulated(getattr(self, "random_state", None) is None)
 
     def _owed(self, declared):
         """Return what this fit promises, for `privacy.guarantee_of`."""

@@ -72,15 +72,40 @@ def as_array(X):
     ValueError
         If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
     """
+    _refuse_lazy(X)
+    refuse_no_table(X)
+    if isinstance(X, (list, tuple)):
+        X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
+    return as_numbers(unmasked(X))
+
+
+def shape_of(X):
+    """Return (n_voters, n_items) of a table of ballots, without looking at what they say.
+
+    Raises
+    ------
+    ValueError
+        If X is a dask collection, no table, or has other than two dimensions and at least two columns.
+
+    Examples
+    --------
+    >>> shape_of([[0, 1, 2], [2, 1, 0]])
+    (2, 3)
+    """
+    _refuse_lazy(X)
+    refuse_no_table(X)
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {tuple(shape)}.")
+    return shape[0], shape[1]
+
+
+def _refuse_lazy(X):
     if hasattr(type(X), "__dask_graph__"):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
-    refuse_no_table(X)
-    if isinstance(X, (list, tuple)):
-        X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
-    return as_numbers(unmasked(X))
 
 
 def unmasked(X):

@@ -965,6 +965,115 @@ BOUNDARIES = [
     ),
 ]
 
+PAID, COINS, KEPT = (f"tests/privacy/test_{name}.py::test_" for name in ("budget", "adaptive", "budget_file"))
+budget = faults("privacy/budget.py", f"{PAID}a_fit_is_charged_before_it_reads_and_stays_charged")
+charging = faults("privacy/charging.py", f"{PAID}what_does_not_fit_is_refused_before_a_ballot_is_read")
+adaptive = faults("privacy/adaptive.py", f"{COINS}no_strategy_loses_more")
+budget_file = faults("privacy/budget_file.py", f"{KEPT}all_is_there_when_it_is_opened_again")
+ACCOUNTS = [
+    budget(
+        "charged after the ballots are read",
+        """        self.charge(owed, type(last_step(estimator)).__name__)
+        try:
+            return estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
+""",
+        """        try:
+            estimator.fit(X, y, **fit_params)
+            self.charge(owed, type(last_step(estimator)).__name__)
+            return estimator
+""",
+    ),
+    charging("a simulation is charged as a release", "if not (guarantee.certified or terms.simulation):", "if False:"),
+    charging("what promises nothing costs nothing", "if math.isinf(guarantee.epsilon):", "if False:"),
+    charging("neighbours of any kind", "elif guarantee.neighboring != terms.neighboring:", "elif False:"),
+    charging(
+        "a replaced ballot costs one",
+        "guarantee = guarantee.under_replace()",
+        "guarantee = guarantee",
+        f"{PAID}a_replaced_ballot_is_one_less_and_one_more",
+    ),
+    charging("threads decide together", "with self._lock:", "if True:", f"{PAID}one_thread_decides_at_a_time"),
+    charging(
+        "a fork has a budget of its own",
+        "if os.getpid() != self._process:",
+        "if False:",
+        f"{PAID}a_copy_would_forget",
+    ),
+    adaptive("delta is spent twice", "return rounded_down(Fraction(self.delta) - Fraction(kept))", "return self.delta"),
+    adaptive(
+        "delta is divided by the last release",
+        "(g for g in self.releases if",
+        "(g for g in self.releases[::-1] if",
+        f"{COINS}delta_is_divided_by_the_first_release_that_says_something",
+    ),
+    adaptive("deltas do not add up", "and _within(delta, self._kept)", "", f"{COINS}sums_are_not_rounded_down"),
+    adaptive(
+        "deltas are nothing beside Gaussian releases", "if any(delta for _, delta in total.approximate):", "if False:"
+    ),
+    adaptive(
+        "pure releases are free beside Gaussian ones",
+        "[total.mu_squared, *(",
+        "[total.mu_squared, *(0 * ",
+        f"{COINS}where_no_delta_is_left_nothing_gaussian_fits",
+    ),
+    adaptive(
+        "a coin is a Gaussian of its own epsilon",
+        "linear = epsilon * math.sqrt(math.pi / 2)",
+        "linear = epsilon",
+        f"{COINS}a_pure_release_reveals_no_more_than_its_gaussian",
+    ),
+    adaptive("sums are rounded down", "_ALIKE = 1e-12", "_ALIKE = 1e-6", f"{COINS}sums_are_not_rounded_down"),
+    budget_file(
+        "two processes decide at once",
+        'execute("BEGIN IMMEDIATE")',
+        'execute("BEGIN")',
+        f"{KEPT}one_decides_at_a_time",
+    ),
+    budget_file(
+        "a charge is kept in memory until the next",
+        'connection.execute("INSERT INTO releases (charged, what, guarantee) VALUES (?, ?, ?)", row)',
+        "self.late = row",
+        f"{KEPT}a_process_killed_while_it_reads_ballots_has_paid",
+    ),
+    budget_file(
+        "nothing is written for good",
+        'connection.execute("COMMIT")',
+        "connection.rollback()",
+        f"{KEPT}every_charge_that_was_made_is_remembered",
+    ),
+    budget_file(
+        "a lost file is made anew",
+        'mode: str = "rw"',
+        'mode: str = "rwc"',
+        f"{KEPT}a_file_that_goes_away_is_not_made_anew",
+    ),
+    budget_file(
+        "any budget will do",
+        "if _stored(connection) != self.terms:",
+        "if False:",
+        f"{KEPT}a_file_that_goes_away_is_not_made_anew",
+    ),
+    faults("privacy/releases.py", f"{KEPT}not_a_digit_is_lost")(
+        "six digits are kept", "return value.hex()", 'return float(f"{value:.6g}").hex()'
+    ),
+    owed(
+        "a fit of one's own costs what its parent's does",
+        'if issubclass(_home(kind, "fit"), _home(kind, "_will_owe")) and',
+        "if False and",
+        f"{PAID}a_fit_of_ones_own_cannot_be_foretold",
+    ),
+    faults(
+        "model_selection/sweep/accounting.py", f"{PAID}a_search_by_private_scores_is_known_beforehand_and_a_simulation"
+    )("a search costs one trial", "costs_of(fits * search.n_trials, refit", "costs_of(fits, refit"),
+    faults(
+        "model_selection/sweep/accounting.py", f"{PAID}a_search_by_private_scores_is_known_beforehand_and_a_simulation"
+    )(
+        "a refit costs what the cheapest does",
+        "epsilon, delta = max(g.epsilon for g in guarantees), max(",
+        "epsilon, delta = min(g.epsilon for g in guarantees), min(",
+    ),
+]
+
 TOTALS = "tests/audit/test_stream_audit.py::test_all_totals_together_keep_the_promise_and_use_it_up"
 correlated = faults("mechanisms/correlated.py", TOTALS)
 streaming = faults("channels/streaming.py", TOTALS)
@@ -1166,5 +1275,17 @@ SUMS = [
     ),
 ]
 
-FAULTS = [*QUERIES, *MECHANISMS, *NOISE, *MONEY, *FORMULAS, *SELECTION, *SEARCHES, *FIELD, *STREAMS, *BOUNDARIES]
+FAULTS = [
+    *QUERIES,
+    *MECHANISMS,
+    *NOISE,
+    *MONEY,
+    *FORMULAS,
+    *SELECTION,
+    *SEARCHES,
+    *FIELD,
+    *STREAMS,
+    *BOUNDARIES,
+    *ACCOUNTS,
+]
 FAULTS += SUMS

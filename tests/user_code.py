@@ -46,6 +46,7 @@ from sklearn_dprank.model_selection import (
 )
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import (
+    PrivacyBudget,
     PrivacyGuarantee,
     gaussian_sigma,
     guarantee_of,
@@ -163,6 +164,12 @@ def accepted_privacy() -> None:
     assert_type(PrivacyGuarantee.compose(guarantee for guarantee in (one, one)), PrivacyGuarantee)
     assert_type(one.parties, tuple[str, ...])
     assert_type(guarantee_of(DPBorda().fit(BALLOTS)), PrivacyGuarantee)
+    budget = assert_type(PrivacyBudget(Fraction(7, 2), 1e-6, neighboring="replace", simulation=True), PrivacyBudget)
+    assert_type(budget.fit(DPBorda(epsilon=0.1, random_state=0), BALLOTS), DPBorda)
+    budget.charge(one, what="elsewhere")
+    assert_type(budget.spent_, PrivacyGuarantee)
+    assert_type(budget.remaining.epsilon + budget.remaining.gaussian_epsilon(1e-8), float)
+    assert_type(budget.releases_[0].what, str)
     assert_type(gaussian_sigma(1.0, 1e-6), float)
     assert_type(shuffle_amplification(1.0, 1000, 1e-6, method="clones"), float)
     assert_type(shuffle_local_epsilon(0.15, 1000, 1e-6), float)

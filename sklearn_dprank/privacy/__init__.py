@@ -6,6 +6,7 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from .amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
+    from .budget import PrivacyBudget
     from .calibration import gaussian_sigma
     from .guarantee import PrivacyGuarantee
     from .ledger import BudgetExhausted, Ledger
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BudgetExhausted",
     "Ledger",
+    "PrivacyBudget",
     "PrivacyGuarantee",
     "UnsoundAmplificationWarning",
     "gaussian_sigma",
@@ -29,6 +31,7 @@ if not TYPE_CHECKING:  # a checker would take every name for one of the package'
         {
             "BudgetExhausted": "ledger",
             "Ledger": "ledger",
+            "PrivacyBudget": "budget",
             "PrivacyGuarantee": "guarantee",
             "UnsoundAmplificationWarning": "amplification",
             "gaussian_sigma": "calibration",

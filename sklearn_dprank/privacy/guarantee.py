@@ -137,6 +137,8 @@ class PrivacyGuarantee:
     def compose(cls, guarantees: Iterable["PrivacyGuarantee"], *, delta: float | None = None) -> Self:
         """Return what holds if everything in `guarantees` is released, each with a look at those before.
 
+        Their prices must not depend on what was seen: where they may, keep a `PrivacyBudget`.
+
         Parameters
         ----------
         guarantees : iterable of PrivacyGuarantee

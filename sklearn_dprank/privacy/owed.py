@@ -73,10 +73,8 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
 
 def owed_by(fitted, declared):
     """Return what `guarantee_of` returns, without asking whether it is fitted."""
-    if (mixing := mixing_step(fitted)) is not None:
-        name, step = mixing
-        caveat = f"the step {name!r} ({type(step).__name__}) may mix ballots with each other: one voter may change all"
-        return replace(_MAY_MIX, caveats=(caveat,))
+    if (nothing := _mixed(fitted)) is not None:
+        return nothing
     last = last_step(fitted)
     # Asked of the class, because some wrappers pass every attribute of what they wrap for their own.
     stated = getattr(type(last), "_owed", None)
@@ -86,6 +84,58 @@ def owed_by(fitted, declared):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
         return replace(_UNSTATED, caveats=(caveat,))
     return _SEARCH if hasattr(last, "cv_results_") else _UNSTATED
+
+
+def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
+    """Return what a fit on X will owe, at most; of X only what is public is read.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As in `guarantee_of`, but unfitted; a search is taken at its word that its ballots are public.
+    X : array-like of shape (n_voters, n_items) or Profile
+        The ballots.
+    voter_epsilon : array-like of shape (n_voters,) or None, default=None
+        Each voter's own, public epsilon.
+
+    Returns
+    -------
+    PrivacyGuarantee
+        Nothing, where no promise is known.
+
+    Raises
+    ------
+    ValueError
+        If the fit is impossible, or it cannot be known what it will owe.
+    """
+    if not hasattr(type(estimator), "fit"):
+        raise TypeError(f"estimator must be an estimator, pipeline or search, got {estimator!r}.")
+    if (nothing := _mixed(estimator)) is not None:
+        return nothing
+    kind = type(last_step(estimator))
+    foretold = getattr(kind, "_will_owe", None)
+    if foretold is None:
+        return _UNSTATED
+    if issubclass(_home(kind, "fit"), _home(kind, "_will_owe")) and _home(kind, "fit") is not _home(kind, "_will_owe"):
+        raise ValueError(
+            f"{kind.__name__} has a fit of its own, and nobody knows beforehand what it will owe; charge() what it "
+            "owes at most, then fit it."
+        )
+    return foretold(last_step(estimator), X, voter_epsilon)
+
+
+def _home(kind, name):
+    """Return the class that defines what objects of this kind have by this name."""
+    return next(base for base in kind.__mro__ if name in vars(base))
+
+
+def _mixed(estimator):
+    """Return what is owed where a step may mix ballots with each other, or None where none does."""
+    if (mixing := mixing_step(estimator)) is None:
+        return None
+    name, step = mixing
+    caveat = f"the step {name!r} ({type(step).__name__}) may mix ballots with each other: one voter may change all"
+    return replace(_MAY_MIX, caveats=(caveat,))
 
 
 def row_wise(transformer):

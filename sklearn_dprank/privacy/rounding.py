@@ -64,3 +64,14 @@ def sum_up(numbers):
     if not all(map(math.isfinite, numbers)):
         return math.fsum(numbers)
     return rounded_up(sum(map(Fraction, numbers), Fraction(0)))
+
+
+def rounded_down(x):
+    """Return the largest float that is not above `x`.
+
+    Examples
+    --------
+    >>> rounded_down(Fraction(1, 10)) < Fraction(1, 10) < rounded_up(Fraction(1, 10))
+    True
+    """
+    return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # no -0.0

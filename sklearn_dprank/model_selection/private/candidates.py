@@ -3,13 +3,12 @@
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.base import clone
 
 from ...checks import shown
 from ...privacy.owed import last_step, mixing_step
 from ...profile import Profile, Shape
-from ...rankings import as_array
+from ...rankings import shape_of
 from ..parameters import configured, grid_of, in_words, is_aggregator
 
 
@@ -59,10 +58,8 @@ def public_shape(X):
         if X.voter_epsilon is not None:
             raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
         return X.n_items, X.n_voters
-    shape = np.shape(as_array(X))
-    if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {shape}.")
-    return shape[1], shape[0]
+    n_voters, n_items = shape_of(X)
+    return n_items, n_voters
 
 
 def counted_once(candidates, X):

@@ -227,6 +227,10 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X)
 
+    def _will_owe(self, X, voter_epsilon):
+        """Return the total before the fit, for `privacy.PrivacyBudget`."""
+        return self.guarantee(*public_shape(X))
+
     def _owed(self, declared):
         """Return the total, for `privacy.guarantee_of`."""
         return self.privacy_

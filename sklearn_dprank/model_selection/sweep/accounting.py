@@ -3,8 +3,11 @@
 import math
 from dataclasses import replace
 
+from ...checks import check_whole
 from ...privacy.guarantee import PrivacyGuarantee
-from ...privacy.owed import last_step, mixing_step, owed_by
+from ...privacy.owed import last_step, mixing_step, owed_before, owed_by
+from ..parameters import configured, grid_of
+from .scoring import metrics_of, scoring_of
 
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
 _ON_PRIVATE_SCORES = "its parameters were selected by a search, whose privacy_ is the cost of all"
@@ -68,6 +71,37 @@ def declared_public(neighboring):
     """Return what is owed where the ballots are declared public."""
     how = "the ballots are declared public: their voters are owed nothing"
     return PrivacyGuarantee(0.0, 0.0, "central", neighboring, how, caveats=(_DECLARED,))
+
+
+def forecast(search, X):
+    """Return what the results of a search on X will promise, at most, before it is fitted; ballots are not read.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or it cannot be known.
+    """
+    if search.public_ballots:
+        return declared_public("add_remove")
+    scoring = scoring_of(metrics_of(search.scoring))
+    if scoring.promises is None:
+        return costs_of([], [], scoring, split_voters=False)[1]
+    if not (isinstance(search.cv, str) and search.cv == "all"):
+        raise ValueError(f'what a search with cv={search.cv!r} will owe depends on how it splits; use cv="all".')
+    check_whole(search.n_trials, "n_trials")
+    fits = [owed_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
+    refit = [] if search.refit is False else [_worst_of(fits)]
+    return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
+
+
+def _worst_of(guarantees):
+    """Return what covers each of several guarantees."""
+    if len(set(guarantees)) == 1:
+        return guarantees[0]
+    if len({g.neighboring for g in guarantees if math.isfinite(g.epsilon)}) > 1:
+        guarantees = [g.under_replace() for g in guarantees]
+    epsilon, delta = max(g.epsilon for g in guarantees), max(g.delta for g in guarantees)
+    return replace(PrivacyGuarantee.compose(guarantees), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
 
 
 def warn_reader(estimator, exact_scores):

@@ -12,7 +12,7 @@ from ...privacy import PrivacyGuarantee
 from ...profile import Ballots
 from ..parameters import Grid, Metrics, configured, grid_of
 from ..seeds import child_seeds
-from .accounting import costs_of, declared_public, promise_of, warn_reader
+from .accounting import costs_of, declared_public, forecast, promise_of, warn_reader
 from .best import BestEstimator
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
 from .refit import best_row, check_refit, deciding
@@ -249,6 +249,10 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
     def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
         self.privacy_ = declared_public(self.fits_cost_.neighboring) if self.public_ballots else self.results_cost_
+
+    def _will_owe(self, X, voter_epsilon):
+        """Return what publishing the results will promise, at most, for `privacy.PrivacyBudget`."""
+        return forecast(self, X)
 
     def _owed(self, declared):
         """Return what publishing the results promises, for `privacy.guarantee_of`."""

@@ -1,0 +1,205 @@
+"""What a budget decides: whether one more release fits, what is spent, and what is left."""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Context, Decimal
+from threading import Lock
+from typing import NamedTuple
+
+from .adaptive import Account
+from .calibration import gaussian_epsilon
+from .composition import Losses
+from .guarantee import PrivacyGuarantee
+from .ledger import BudgetExhausted
+from .releases import Release, Terms
+
+_ONLY_IF_FIXED = (
+    "if later releases, or their prices, were chosen after a look at earlier ones, what holds is the promise of the "
+    "whole budget"
+)
+_SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+
+
+class Remaining(NamedTuple):
+    """How much one more release may reveal; each figure is for a release of its own kind, and uses up all.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of a pure one.
+    mu : float
+        Of a Gaussian one: sensitivity over standard deviation.
+    basic_epsilon, basic_delta : float
+        Of one of which nothing else is known.
+    """
+
+    epsilon: float
+    mu: float
+    basic_epsilon: float
+    basic_delta: float
+
+    def gaussian_epsilon(self, delta: float) -> float:
+        """Return about the largest epsilon that a Gaussian release with this delta of its own may have.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
+        1.22
+        """
+        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
+
+
+class InMemory:
+    """The terms and releases of one budget, in this process: threads may share it.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the budget.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._releases: list[Release] = []
+        self._lock, self._process = Lock(), os.getpid()
+
+    def releases(self) -> list[Release]:
+        """Return all releases that were charged."""
+        self._refuse_fork()
+        return list(self._releases)
+
+    def add(self, decide: Callable[[Sequence[Release]], Release]) -> None:
+        """Charge the release that `decide` returns for the releases before it, or nothing where it raises."""
+        self._refuse_fork()
+        with self._lock:
+            self._releases.append(decide(list(self._releases)))
+
+    def _refuse_fork(self):
+        if os.getpid() != self._process:
+            raise RuntimeError(f"a budget in memory belongs to the process that made it; {_SHARE}")
+
+    def __reduce__(self):
+        raise TypeError(
+            f"a budget in memory cannot be copied or pickled, for two copies would spend it twice; {_SHARE}"
+        )
+
+
+def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str) -> Release:
+    """Return the line that one more release adds to the account.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the budget.
+    before : sequence of Release
+        What was charged already.
+    guarantee : PrivacyGuarantee
+        What it promises.
+    what : str
+        What it is.
+
+    Raises
+    ------
+    BudgetExhausted
+        If it does not fit.
+    ValueError
+        If it cannot be charged at all.
+    """
+    _refuse_empty_promises(terms, guarantee, what)
+    if terms.neighboring == "replace":
+        guarantee = guarantee.under_replace()
+    elif guarantee.neighboring != terms.neighboring:
+        raise ValueError(
+            f'{what} is private under neighboring="replace", which bounds nothing in a budget under "add_remove"; '
+            'use an estimator with neighboring="add_remove", or open the budget with neighboring="replace", which '
+            "takes both. (In the local and shuffle models there is only the latter.)"
+        )
+    if before and before[0].guarantee.unit != guarantee.unit:
+        raise ValueError(
+            f"{what} protects {guarantee.unit!r}, the releases before it {before[0].guarantee.unit!r}; keep a budget "
+            "for each."
+        )
+    if not account_of(terms, before).with_one_more(guarantee).holds():
+        raise BudgetExhausted(_refusal(terms, before, guarantee, what))
+    return Release.now(what, guarantee)
+
+
+def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
+    """Return the account of what was charged."""
+    guarantees = tuple(release.guarantee for release in releases)
+    return Account(terms.epsilon, terms.delta, terms.basic_delta, guarantees)
+
+
+def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
+    """Return what all releases promise together."""
+    if not releases:
+        return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
+    if len(releases) == 1:
+        return releases[0].guarantee
+    epsilon, delta = account_of(terms, releases).spent()
+    total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
+    known = Losses.together(release.guarantee.losses or Losses() for release in releases)
+    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold on every path
+    return replace(
+        total,
+        epsilon=epsilon,
+        delta=delta,
+        how=f"{len(releases)} releases, charged to one budget",
+        caveats=caveats,
+        losses=None if known.pure or known.approximate else known,
+    )
+
+
+def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
+    """Return how much one more release may reveal."""
+    left = account_of(terms, releases).left()
+    return Remaining(left.pure, left.mu, *left.basic)
+
+
+def _refuse_empty_promises(terms, guarantee, what):
+    if math.isinf(guarantee.epsilon):
+        why = "; ".join([guarantee.how, *guarantee.caveats])
+        raise ValueError(
+            f"{what} promises nothing ({why}), so no budget covers it. Use a private aggregator, after transformers "
+            "that read each ballot by itself; to choose one on private ballots, PrivateSelection; and where the "
+            "ballots are public, a search with public_ballots=True."
+        )
+    if not (guarantee.certified or terms.simulation):
+        raise ValueError(
+            f"{what} has a seed, or records those of its trials, so nothing that it releases is private: it is a "
+            "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
+        )
+
+
+def _refusal(terms, before, guarantee, what):
+    """Say what is asked, what is left, and what to do."""
+    left, known = remaining_of(terms, before), guarantee.losses or Losses()
+    may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
+    remedy = "Ask for less; ballots of these voters allow no more."
+    if guarantee.delta and not terms.delta:
+        may += ", and none may have a delta, because the budget has none"
+    elif guarantee.delta and not known.approximate:
+        most = left.gaussian_epsilon(guarantee.delta)
+        may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
+    elif guarantee.delta:
+        may += f", one of this kind epsilon = {_shown(left.basic_epsilon)} and delta = {_shown(left.basic_delta)}"
+        remedy += " For another group, basic_delta keeps more of delta for this kind."
+    return f"{what} asks for {guarantee}, which does not fit: {_of(terms, spent_by(terms, before))}. {may}. {remedy}"
+
+
+def _of(terms, spent):
+    if not terms.delta:
+        return f"of epsilon = {terms.epsilon:g}, {spent.epsilon:.6g} is spent"
+    return (
+        f"of (epsilon, delta) = ({terms.epsilon:g}, {terms.delta:g}), ({spent.epsilon:.6g}, {spent.delta:g}) is spent"
+    )
+
+
+def _shown(left):
+    """Return a number with six digits that is not above it: so much may be asked for."""
+    return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"
