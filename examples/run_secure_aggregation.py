@@ -110,6 +110,27 @@ class Remote:
 # or nothing is said.
 
 
+def collected(protocol, answering, dying, processes, folder):
+    """Return the reports that each server has, and each server's sum over those that both have."""
+    parts = range(4 * processes)
+    outboxes = [[Path(folder, f"for-{server}-{part}.jsonl") for server in range(2)] for part in parts]
+    Parallel(n_jobs=processes)(
+        delayed(run_devices)(json.dumps(protocol), answering[k :: len(parts)], dying[k :: len(parts)], outboxes[k])
+        for k in parts
+    )
+    servers = [Remote(protocol=protocol, number=k, path=str(Path(folder, f"server-{k}.db"))) for k in range(2)]
+    for part in parts:
+        for number in range(2):
+            servers[number].ask(inbox=str(outboxes[part][number]))
+        if part == len(parts) // 2:
+            servers[1] = servers[1].killed_and_restarted()
+    heard = [server.ask(what="reports") for server in servers]
+    sums = [server.ask(release=agreed(heard)) for server in servers]
+    for server in servers:
+        server.close()
+    return heard, sums
+
+
 def main(argv=None):
     """Split, add up, aggregate, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
@@ -130,24 +151,8 @@ def main(argv=None):
     print(f"Protocol: {json.dumps(protocol)}\n")
 
     with tempfile.TemporaryDirectory() as folder:
-        parts = range(4 * arguments.processes)
-        outboxes = [[Path(folder, f"for-{server}-{part}.jsonl") for server in range(2)] for part in parts]
-        Parallel(n_jobs=arguments.processes)(
-            delayed(run_devices)(json.dumps(protocol), answering[k :: len(parts)], dying[k :: len(parts)], outboxes[k])
-            for k in parts
-        )
-        servers = [Remote(protocol=protocol, number=k, path=str(Path(folder, f"server-{k}.db"))) for k in range(2)]
-        for part in parts:
-            for number in range(2):
-                servers[number].ask(inbox=str(outboxes[part][number]))
-            if part == len(parts) // 2:
-                servers[1] = servers[1].killed_and_restarted()
-        heard = [server.ask(what="reports") for server in servers]
-        chosen = agreed(heard)
-        sums = [server.ask(release=chosen) for server in servers]
-        for server in servers:
-            server.close()
-        curator.fit_sums(sums, items=DISHES)
+        heard, sums = collected(protocol, answering, dying, arguments.processes, folder)
+    curator.fit_sums(sums, items=DISHES)
 
     print(f"Voters:    {len(ballots)}, of whom {' and '.join(str(len(ids)) for ids in heard)} reached the two servers")
     print(f"A share:   {sums[0]['sum']}")

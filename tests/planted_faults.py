@@ -1145,6 +1145,7 @@ _SHARES = "tests/devices/test_shares.py"
 skellam = faults("privacy/skellam.py", "tests/privacy/test_skellam.py::test_the_bound_holds_and_is_near")
 poisson = faults("privacy/poisson.py", "tests/privacy/test_poisson.py::test_every_number_has_its_probability")
 sums = faults("channels/secure_aggregation.py", f"{SUM_AUDIT}::test_one_sum_keeps_epsilon_and_delta")
+combined = faults("channels/sums.py")
 shares = faults("devices/shares.py")
 server = faults("servers/aggregation.py")
 SUMS = [
@@ -1199,13 +1200,13 @@ SUMS = [
         'moved = ask.query.sensitivity(n_items, "replace")\n            if any(moved):',
         'moved = ask.query.sensitivity(n_items, "add_remove")\n            if any(moved):',
     ),
-    sums(
+    combined(
         "sums of different voters are added",
         "if len({(said.voters, said.n_reports) for said in heard}) > 1:",
         "if len({said.server for said in heard}) < 1:",
         "tests/channels/test_secure_aggregation.py::test_sums_that_do_not_add_up",
     ),
-    sums(
+    combined(
         "the curator takes sums of few voters",
         'is_whole(n_reports, protocol["min_reports"], protocol["max_reports"])',
         'is_whole(n_reports, 0, protocol["max_reports"])',

@@ -10,7 +10,21 @@ from ..constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from ..rules import SortByScore, SwissRule
 
 
-class SecAggBorda(RankAggregator):
+class _Summed(RankAggregator):
+    """Base of those that hear sums of many voters and nothing of one."""
+
+    reports_accepted_: int
+    reports_refused_: dict[str, int]
+    local_epsilon_: float
+    parameter_checks: dict = {
+        **EPSILON,
+        **DELTA,
+        **taken_by(SecureAggregation, "n_servers", "min_reports", "max_reports"),
+        **RANDOM_STATE,
+    }
+
+
+class SecAggBorda(_Summed):
     """Borda by secure aggregation: voters add noise to their net wins and split them among servers.
 
     Nobody sees a ballot: each server sees uniform random numbers, and the curator the noisy sum. **A voter who sends
@@ -79,16 +93,6 @@ class SecAggBorda(RankAggregator):
     array([0, 1, 2])
     """
 
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        **taken_by(SecureAggregation, "n_servers", "min_reports", "max_reports"),
-        **RANDOM_STATE,
-    }
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
@@ -110,7 +114,7 @@ class SecAggBorda(RankAggregator):
         return channel, SortByScore()
 
 
-class SecAggSwissBorda(RankAggregator):
+class SecAggSwissBorda(_Summed):
     """Swiss Borda by secure aggregation: net wins in rounds, each a noisy sum that voters split among servers.
 
     The rounds of `DPSwissBorda` without a trusted curator: in each, voters add noise to their net wins within groups of
@@ -181,15 +185,6 @@ class SecAggSwissBorda(RankAggregator):
     """
 
     scores_: NDArray[np.float64]
-    reports_accepted_: int
-    reports_refused_: dict[str, int]
-    local_epsilon_: float
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        **taken_by(SecureAggregation, "n_servers", "min_reports", "max_reports"),
-        **RANDOM_STATE,
-    }
 
     def __init__(
         self,

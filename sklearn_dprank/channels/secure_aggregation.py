@@ -5,18 +5,12 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import Check, check_parameters, check_whole
 from ..constraints import COUNT_OR_NONE, DELTA, EPSILON
-from ..devices.protocol import digest, is_whole
 from ..devices.shares import MOST_BITS, MOST_SERVERS, RATE_GRID, modulus_bits
-from ..devices.shares import numbers as n_numbers
 from ..mechanisms import NoNoise, SkellamNoise
 from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
@@ -27,11 +21,11 @@ from ..profile import Profile
 from ..queries import Ask, Publication, Query
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, cost_as_text
-from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of
+from ..randomizers.reports import Inbox, as_reports
 from .central import CuratorPoll, Price, check_release, covering, paid
 from .plan import Plan, PublishedSession, check_asks, refuse
+from .sums import ONE_EACH, combined
 
-_ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
 _SPARE = 100  # times min_reports: so many may take part where nothing else is said
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; repeated fits ask for the same few
 
@@ -250,7 +244,8 @@ class _SecureAggregationPoll:
             self._curator = CuratorPoll({**prices, **together}, release, "replace", voters)
         else:
             (price,) = prices.values()
-            self._query, self._sum = price.query, self._combined(as_reports(voters, "sums", _ONE_EACH))
+            self._query = price.query
+            self._sum = combined(protocol, self._inbox, as_reports(voters, "sums", ONE_EACH))
 
     def __call__(self, bits):
         published = {**self._inbox.published, **self._more}
@@ -261,51 +256,3 @@ class _SecureAggregationPoll:
         n_items = len(self._protocol["items"])
         publication = Publication(self._query.meaning, self._query.read(self._sum, n_items))
         return PublishedSession(n_items, bits.coins, publication, published)
-
-    def _combined(self, messages):
-        """Return the sum of the servers' sums, int64, shape (k,), if all of them speak of the same voters."""
-        modulus, servers = 1 << self._protocol["modulus_bits"], self._protocol["servers"]
-        heard = list(self._inbox.read(messages, partial(read_sum, self._protocol)))
-        self._inbox.require("servers must follow estimator.protocol(items), with the same items in the same order.")
-        if sorted(said.server for said in heard) != list(range(servers)):
-            raise ValueError(
-                f"sums must hold one of each of the {servers} servers, got those of {sorted(s.server for s in heard)}."
-            )
-        if len({(said.voters, said.n_reports) for said in heard}) > 1:
-            raise ValueError("the servers' sums are of different voters, and add up to noise; nothing is released.")
-        self._inbox.accepted = heard[0].n_reports
-        total = sum(said.numbers for said in heard) % modulus
-        return np.where(total >= modulus // 2, total - modulus, total)
-
-
-class _Sum(NamedTuple):
-    """What one server says: of which voters, how many, and its sum."""
-
-    server: int
-    voters: str
-    n_reports: int
-    numbers: NDArray[np.int64]
-
-
-def read_sum(protocol, message):
-    """Return what one server says, if it follows the protocol and counts enough voters.
-
-    Raises
-    ------
-    RefusedReport
-        Otherwise.
-    """
-    if protocol_of(message) != digest(protocol):
-        raise RefusedReport("another protocol")
-    server, voters, n_reports, numbers = fields(message, "server", "voters", "n_reports", "sum")
-    if not is_whole(server, 0, protocol["servers"] - 1):
-        raise RefusedReport("server out of range")
-    if type(voters) is not str:
-        raise RefusedReport("no name of the voters")
-    if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
-        raise RefusedReport("too few or too many voters")
-    largest = (1 << protocol["modulus_bits"]) - 1
-    size = n_numbers(protocol)
-    if type(numbers) is not list or len(numbers) != size or not all(is_whole(x, 0, largest) for x in numbers):
-        raise RefusedReport("not the right numbers")
-    return _Sum(server, voters, n_reports, np.array(numbers, dtype=np.int64))

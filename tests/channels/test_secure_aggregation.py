@@ -158,7 +158,7 @@ def test_questions_that_were_not_priced():
 # --- fit, and the field
 
 
-@pytest.mark.parametrize("release", [None, AllMargins()], ids=str)
+@pytest.mark.parametrize("release", [None, pytest.param(AllMargins(), marks=pytest.mark.slow)], ids=str)
 def test_fit_simulates_what_devices_and_servers_send(release):
     """One law: of each number of the sum, and against Skellam's own probabilities."""
     estimator = Aggregator(SecureAggregation(3.0, 1e-2, n_servers=3, min_reports=6, release=release), "borda")
@@ -168,14 +168,14 @@ def test_fit_simulates_what_devices_and_servers_send(release):
     exact = query.vector(profile, None)
     poll = plan.open(profile)
     rate = float(plan.prices[query].mechanism.rate * 6)
-    sums = [plan.open(collected(estimator, BALLOTS, seed)) for seed in range(80)]
+    sums = [plan.open(collected(estimator, BALLOTS, seed)) for seed in range(40)]
     received = [opened(Bits.from_random_state(0)).answer(query) for opened in sums]
     simulated = [poll(Bits.from_random_state(seed)).answer(query) for seed in range(300)]
     cells = np.arange(*stats.skellam.ppf([0.05, 0.95], rate, rate), 2)
     shares = np.diff([0, *stats.skellam.cdf(cells, rate, rate), 1])
     for answers in (simulated, received):
         noise = np.array([read(answer, query) for answer in answers]) - exact
-        assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.35
+        assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.5
         found = np.diff([0, *(np.count_nonzero(noise <= k) for k in cells), noise.size])
         assert stats.chisquare(found, shares * noise.size).pvalue > 1e-3
 
