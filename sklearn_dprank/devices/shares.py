@@ -27,7 +27,7 @@ FIELDS = (
 )
 STATED = "local_epsilon"  # what a device can hold the curator to; "epsilon" needs a server, and other voters
 RATE_GRID = 2**20  # rates of noise are multiples of 1 / this
-MOST_SERVERS = 100
+MOST_SERVERS = 20
 MOST_BITS = 53  # of a share: what every language reads alike in JSON
 _MOST_NUMBERS = 200_000  # in a message of at most 2^22 characters
 _NEVER = 2**-40  # the chance that a sum leaves the range of the modulus stays below it

@@ -111,6 +111,7 @@ class PrivacyGuarantee:
         check_number(self.delta, "delta", least=0, most=1)
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
+        object.__setattr__(self, "whom", tuple((model, party) for model, party in self.whom))  # also from JSON
         if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
             object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
 

@@ -131,7 +131,7 @@ def test_devices_state_what_is_left_where_all_servers_collude():
         ("statistic", "ballot"),
         ("statistic", ["net_wins"]),
         ("servers", 1),
-        ("servers", 101),
+        ("servers", 21),
         ("servers", True),
         ("rate", [BORDA["rate"][0] * 9999 // 10_000, 2**20]),
         ("rate", [0, 2**20]),
