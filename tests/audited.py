@@ -122,7 +122,7 @@ STREAMS = {
 # Nobody sees a ballot: the law of the sum, and of what all servers but one see.
 SUMS = {
     "Borda": SecAggBorda(epsilon=2.0, delta=1e-2, min_reports=5),
-    "Borda, three servers": SecAggBorda(epsilon=0.8, delta=1e-3, n_servers=3, min_reports=4),
+    "Borda, three servers": SecAggBorda(epsilon=1.5, delta=1e-2, n_servers=3, min_reports=4),
     "Swiss": SecAggSwissBorda(epsilon=2.0, delta=1e-3, min_reports=5),
     "margins": Aggregator(SecureAggregation(2.0, 1e-2, min_reports=5, release=AllMargins()), rule="kemeny"),
     "question by question": Aggregator(SecureAggregation(2.0, 1e-3, min_reports=5), rule="kwiksort"),

@@ -57,7 +57,8 @@ class AggregationServer:
     Notes
     -----
     A server cannot see that a voter's numbers are out of range: one voter who sends nonsense can move the sum by any
-    amount. Whoever invents voters adds no noise: `min_reports` must count those only who follow the protocol.
+    amount. Nor can it see who is a voter: somebody who sends ``min_reports`` - 1 reports of his own, and lets one other
+    through, reads that one all but bare. Take messages only from those who are known to be voters, one of each.
 
     Examples
     --------
