@@ -27,7 +27,7 @@ EPSILONS = (0.02, 0.03, 0.045, 0.07, 0.1)
 TRIALS = 30  # 100 with --full
 
 if __name__ == "__main__":
-    ARGUMENTS = begin(simulated=True)
+    ARGUMENTS = begin(names=())
 
 # %%
 # Who meets whom

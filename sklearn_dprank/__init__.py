@@ -9,11 +9,12 @@ from ._lazy import lazily
 
 if TYPE_CHECKING:
     from .aggregators.central import DPBorda, DPHistogram, DPPairwise
-    from .aggregators.central_orders import DPKemenySampler, DPKwikSort, DPPrudentOrder
+    from .aggregators.central_orders import DPKemenySampler, DPKwikSort
     from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
     from .aggregators.composed import Aggregator
     from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
+    from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
@@ -33,6 +34,7 @@ __all__ = [
     "DPPrudentOrder",
     "DPStreamingBorda",
     "DPSwissBorda",
+    "DPTopK",
     "HierarchicalAggregation",
     "Kemeny",
     "KwikSort",

@@ -20,7 +20,7 @@ OrderSampler: TypeAlias = Literal["auto", "table", "insertion", "blocks", "pair_
 Variant: TypeAlias = Literal["corrected", "published"]
 GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]
-NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential"]
+NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential", "permute_and_flip"]
 PairNoise: TypeAlias = Literal["rr", "laplace"]
 RuleName: TypeAlias = Literal[
     "borda",

@@ -165,7 +165,9 @@ class RankAggregator(Field, Periods, BaseEstimator):
         clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
         self.consensus_ = items[consensus.order]
-        self.ranks_ = order_to_positions(consensus.order)
+        if len(self.consensus_) < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
+            self._item_names = items  # whole numbers, which live in the consensus; one of the best few lacks the others
+        self.ranks_ = order_to_positions(consensus.order, self.n_features_in_)
         self.privacy_ = guarantee
         for name, value in {**consensus.published, **session.published}.items():
             setattr(self, f"{name}_", value)
@@ -184,8 +186,9 @@ class RankAggregator(Field, Periods, BaseEstimator):
         Returns
         -------
         float
-            Minus the strict disagreements over n_voters C(n_items, 2): 0 is best, -1 is worst. It is
-            computed from the ballots exactly, so it is **not** private.
+            Minus the strict disagreements over n_voters C(n_items, 2): 0 is best, -1 is worst. A pair that the
+            consensus ties counts one half for each voter who does not. It is computed from the ballots exactly, so it
+            is **not** private.
         """
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self.read_ballots(X))

@@ -6,24 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .orders.kemeny import minimum_order, warn_of_gap
-from .orders.positions import order_to_positions
+from .orders.positions import as_positions, disagreements, order_to_positions
 from .profile import Ballots, as_profile
 from .queries import n_pairs
 from .rankings import check_ballots, compact_positions
-
-
-def _as_positions(positions, n_items, name="positions"):
-    try:
-        array = np.asarray(positions)
-        if array.dtype.kind not in "iu":  # integers stay: doubles tie them beyond 2^53
-            array = array.astype(float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
-    if array.shape != (n_items,):
-        raise ValueError(f"{name} must hold one position for each of the {n_items} items, got shape {array.shape}.")
-    if np.isnan(array).any():
-        raise ValueError(f"{name} must place every item; NaN, no opinion, is for ballots only.")
-    return array
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
@@ -32,7 +18,7 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
     Parameters
     ----------
     a, b : array-like of shape (n_items,)
-        Positions; smaller is better. A tie, or NaN, is no disagreement.
+        Positions; smaller is better. A tie, or NaN, is no disagreement, on either side: neither is the consensus.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
@@ -74,6 +60,8 @@ def _preferences(ballot):
 def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:
     """Average the Kendall tau distance from one ranking to all ballots.
 
+    A pair that the ranking ties counts one half for each voter who does not, so that to say less is not to agree more.
+
     Parameters
     ----------
     positions : array-like of shape (n_items,)
@@ -86,20 +74,27 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     Returns
     -------
     float
-        Strict disagreements a voter, over C(n_items, 2) if normalised.
+        Strict disagreements a voter, and half of what the ranking ties and the voter does not, over C(n_items, 2) if
+        normalised.
+
+    References
+    ----------
+    Fagin, Kumar and Sivakumar (2003), "Comparing top k lists": K^(1/2) where the ranking ties.
 
     Examples
     --------
     >>> from sklearn_dprank.metrics import average_kendall_tau
     >>> average_kendall_tau([0, 1, 2], [[0, 1, 2], [2, 1, 0]])
     0.5
+    >>> average_kendall_tau([0, 1, 1], [[0, 1, 2], [0, 2, 1], [0, 1, 1]], normalize=False)  # the last says no more
+    0.333...
     """
     profile = as_profile(X)
-    places = _as_positions(positions, profile.n_items)
+    places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
-    disagreements = np.vdot(profile.pairwise_counts, places[:, None] > places)
+    opposed = disagreements(profile.pairwise_counts, places)
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
-    return float(disagreements / scale)
+    return float(opposed / scale)
 
 
 def excess_kendall_tau(
@@ -122,7 +117,8 @@ def excess_kendall_tau(
     Returns
     -------
     float
-        At least 0; below 0 only if what was taken for the optimum is none.
+        At least 0, for a ranking with ties too (see `average_kendall_tau`); below 0 only if what was taken for the
+        optimum is none.
 
     References
     ----------
@@ -204,7 +200,7 @@ def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
 
 
 def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs that a ranking orders against a strict majority.
+    """Return the share of item pairs that a ranking orders against a strict majority; a pair that it ties counts half.
 
     Parameters
     ----------
@@ -230,8 +226,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
     0.333...
     """
     profile = as_profile(X)
-    places = _as_positions(positions, profile.n_items)
-    wrong = np.count_nonzero((profile.margins > 0) & (places[:, None] > places[None, :]))
+    places = as_positions(positions, profile.n_items)
+    wrong = disagreements((profile.margins > 0).astype(np.int64), places)
     return float(wrong / n_pairs(profile.n_items))
 
 
@@ -265,8 +261,8 @@ def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
     >>> ranking_changed([0, 1, 2], [0, 2, 1]), ranking_changed([0, 1, 2], [1, 2, 3])
     (1.0, 0.0)
     """
-    first = _as_positions(a, np.size(a), "a")
-    second = _as_positions(b, len(first), "b")
+    first = as_positions(a, np.size(a), "a")
+    second = as_positions(b, len(first), "b")
     first, second = (np.unique(positions, return_inverse=True)[1] for positions in (first, second))
     return float(not np.array_equal(first, second))
 

@@ -97,10 +97,13 @@ def names_of(fitted):
     """Return the item names of a fitted aggregator in the order of the columns, None where they are numbered.
 
     ``consensus_`` is where names live, as objects: whole numbers that are names are no indices. (scikit-learn's
-    ``feature_names_in_`` has strings only.)
+    ``feature_names_in_`` has strings only.) One of the best few does not have them all.
     """
-    named = hasattr(fitted, "consensus_") and fitted.consensus_.dtype.kind == "O"
-    return fitted.consensus_[fitted.ranks_] if named else None
+    if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
+        return None
+    if len(fitted.consensus_) < len(fitted.ranks_):
+        return getattr(fitted, "feature_names_in_", getattr(fitted, "_item_names", None))
+    return fitted.consensus_[fitted.ranks_]
 
 
 def names_differ(one, other):

@@ -15,8 +15,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
-from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, PermuteAndFlipNoise
+from sklearn_dprank.privacy.bits import Bits, BitSource
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import Positions
 
@@ -70,6 +70,20 @@ class ScriptedCoins:
 
     def permutations(self, rows, n):
         return np.array([self.permutation(n) for _ in range(rows)]).reshape(rows, n)
+
+
+class Biased(BitSource):
+    """Words that often begin with many zeros, so that what is rare comes in a test too."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.rng = np.random.default_rng(seed)
+
+    def _read(self, size):
+        words = self.rng.integers(0, 2**64, size, dtype=np.uint64)
+        words >>= self.rng.integers(0, 64, size, dtype=np.uint64) * self.rng.integers(0, 2, size, dtype=np.uint64)
+        words[self.rng.random(size) < 0.3] = 0
+        return words
 
 
 # --- noise, cut into cells
@@ -164,11 +178,46 @@ def order_cells(mechanism, query, vector):
     """(probabilities, orders) of the exponential mechanism, by the definition of the cost."""
     m = math.isqrt(len(vector))
     margins = np.asarray(vector).reshape(m, m)
-    orders = [np.array(order) for order in permutations(range(m))]
+    orders = answers_of(query, m)
     costs = np.array([query.cost(margins, order) for order in orders], dtype=float)
     base = np.array([base_measure(query, order) for order in orders])
     weights = base * np.exp(-mechanism.rate * (costs - costs.min()))
     return weights / weights.sum(), orders
+
+
+def flipped_cells(mechanism, query, vector):
+    """(probabilities, orders) of permute-and-flip, by the definition of the cost."""
+    m = math.isqrt(len(vector))
+    margins = np.asarray(vector).reshape(m, m)
+    orders = [order for order in answers_of(query, m) if query.cost(margins, order) < math.inf]
+    costs = np.array([query.cost(margins, order) for order in orders])
+    return np.exp(log_flipped_law(mechanism.rate * costs)), orders
+
+
+def answers_of(query, m):
+    """Every order of the items, or of as many as the query chooses."""
+    return [np.array(order) for order in permutations(range(m), getattr(query, "k", m))]
+
+
+def log_flipped_law(costs):
+    """Log probabilities of permute-and-flip among options of these costs (times the rate).
+
+    Option r is taken with p_r times the mean over t in (0, 1) of the product of 1 - t p_s over all others s, p =
+    exp(least cost - cost): t is when r is looked at, and nothing before may have been taken (McKenna and Sheldon 2020).
+    Gauss's rule is exact for these polynomials, of which nothing is negative.
+    """
+    levels, level, counts = np.unique(costs, return_inverse=True, return_counts=True)
+    nodes, weights = gauss(len(costs) // 2 + 1)
+    left = np.log1p(-nodes[:, None] * np.exp(levels[0] - levels))  # a row an instant, a column a level
+    others = (left @ counts)[:, None] - left
+    return (levels[0] - levels + np.log(weights @ np.exp(others)))[level]
+
+
+@lru_cache
+def gauss(n):
+    """Nodes and weights on (0, 1), exact for polynomials of degree 2 n - 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return (1 + nodes) / 2, weights / 2
 
 
 def base_measure(query, order):
@@ -286,6 +335,8 @@ def cells(mechanism, query, vector, depth=DEPTH):
     """(probabilities, answers) of one noisy answer."""
     if isinstance(mechanism, ExponentialNoise):
         return order_cells(mechanism, query, vector)
+    if isinstance(mechanism, PermuteAndFlipNoise):
+        return flipped_cells(mechanism, query, vector)
     if isinstance(mechanism, KNormNoise):
         return knorm_cells(mechanism, vector)
     kind = type(query).__name__
@@ -317,7 +368,7 @@ def _scripted(mechanism, query, vector):
 @contextmanager
 def scripted_noise():
     """Within, every mechanism asks its bit source to choose the answer."""
-    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialNoise)
+    kinds = (LaplaceNoise, GaussianNoise, KNormNoise, ExponentialNoise, PermuteAndFlipNoise)
     saved = [(kind, kind.sampler) for kind in kinds]
     for kind in kinds:
         kind.sampler = _scripted
@@ -355,14 +406,15 @@ def decoded(estimator, kind, m, answer):
 
 
 def _gathered(weighted_orders, m):
-    out = dict.fromkeys(permutations(range(m)), 0.0)
+    weighted_orders = list(weighted_orders)
+    out = dict.fromkeys(permutations(range(m), len(weighted_orders[0][1])), 0.0)
     for probability, order in weighted_orders:
         out[order] += probability
     return np.array(list(out.values()))
 
 
 def law(estimator, profile, depth=DEPTH):
-    """The probability of every order, in lexicographic order, shape (m!,).
+    """The probability of every order (of every best k, in order), in lexicographic order, shape (m!,).
 
     Sums to 1 but for what `depth` cuts off.
     """
@@ -371,7 +423,7 @@ def law(estimator, profile, depth=DEPTH):
     asks = rule.asks(m)
     with scripted_noise():
         # A rule that asks about a pair has thrown coins to choose it: its paths are followed one by one.
-        if channel.release is not None or (len(asks) == 1 and type(asks[0].query).__name__ != "PairMargin"):
+        if channel.release is not None or (asks[0][1:] == (1, 1) and type(asks[0].query).__name__ != "PairMargin"):
             return _law_of_one_answer(estimator, profile, m, depth)
         drawn: dict = {}
         run_once = runner(estimator, profile)
@@ -550,5 +602,6 @@ def sampled_orders(estimator, profile, size, seed):
     bits = Bits.from_random_state(seed)
     channel, rule = estimator._compose()
     plan = channel.plan(rule.asks(m), m)
-    number = {order: k for k, order in enumerate(permutations(range(m)))}
-    return np.array([number[tuple(rule.aggregate(plan.open(profile)(bits)).order.tolist())] for _ in range(size)])
+    drawn = [tuple(rule.aggregate(plan.open(profile)(bits)).order.tolist()) for _ in range(size)]
+    number = {order: k for k, order in enumerate(permutations(range(m), len(drawn[0])))}
+    return np.array([number[order] for order in drawn])

@@ -13,6 +13,7 @@ from sklearn_dprank import (
     DPPrudentOrder,
     DPStreamingBorda,
     DPSwissBorda,
+    DPTopK,
     LDPAdaptivePairs,
     LDPBorda,
     LDPGroupKwikSort,
@@ -25,8 +26,9 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
-from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
 from sklearn_dprank.randomizers import MallowsRandomizer
+from sklearn_dprank.rules import Choose, ChooseTop
 
 # Trusted curator, pure: the law of the consensus on neighbouring profiles of three items, under both relations. The
 # epsilon is that for add_remove and keeps the enumeration small; replace has twice it.
@@ -41,6 +43,11 @@ PURE = {
     "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
     "Kemeny sampler": DPKemenySampler(epsilon=1.0),
     "prudent order": DPPrudentOrder(epsilon=1.0),
+    "prudent order, exponential": Aggregator(Central(epsilon=1.0, noise="exponential"), Choose(MaxViolatedMargin())),
+    "top 1": DPTopK(1, epsilon=1.0),
+    "top 2": DPTopK(2, epsilon=1.0),
+    "top 2, one by one": DPTopK(2, epsilon=1.0, batch=1),
+    "top 2, exponential": Aggregator(Central(epsilon=1.0, noise="exponential"), ChooseTop(2)),
     "prudent order, window 2": DPPrudentOrder(epsilon=1.0, window=2),
     "prudent order, window 3": DPPrudentOrder(epsilon=1.0, window=3),
 }

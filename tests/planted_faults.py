@@ -41,6 +41,7 @@ base = faults("queries/base.py", VECTORS)
 pairs = faults("queries/pairs.py", VECTORS)
 scores = faults("queries/scores.py", VECTORS)
 utilities = faults("queries/utilities.py", ORDERS)
+top = faults("queries/top.py", ORDERS)
 groups = faults("queries/groups.py", VECTORS)
 QUERIES = [
     base("a replaced ballot counts once", "return RELATIONS[neighboring]", "return 1"),
@@ -118,10 +119,19 @@ QUERIES = [
     ),
     utilities("a prudent order without its factor two", "loss = 2 * moves(neighboring)", "loss = moves(neighboring)"),
     utilities("a prudent order under replace", "loss = 2 * moves(neighboring)", "loss = 2"),
+    top("the best few without their factor two", "loss = 2 * moves(neighboring)", "loss = moves(neighboring)"),
+    top("the best few under replace", "loss = 2 * moves(neighboring)", "loss = 2"),
+    top(
+        "batches of two sizes at the price of one",
+        "return MaxViolatedPrefixMargin, self.k",
+        "return MaxViolatedPrefixMargin",
+        "tests/queries/test_top_query.py::test_batches_of_one_size_are_one_kind",
+    ),
 ]
 
 additive = faults("mechanisms/additive.py")
 exponential = faults("mechanisms/exponential.py")
+flipping = faults("mechanisms/permute_and_flip.py")
 MECHANISMS = [
     additive(
         "many Laplace answers for the price of one",
@@ -194,6 +204,90 @@ MECHANISMS = [
         "budget = Fraction(epsilon) / times",
         "budget = Fraction(epsilon)",
         "tests/mechanisms/test_exponential.py::test_several_draws_share_the_budget",
+    ),
+    flipping(
+        "twice the rate of permute-and-flip",
+        "PermuteAndFlipNoise(rate / sensitivity.l1)",
+        "PermuteAndFlipNoise(2 * rate / sensitivity.l1)",
+        "tests/mechanisms/test_permute_and_flip.py::test_rate_of_both_relations",
+    ),
+    flipping(
+        "rounding of permute-and-flip unpaid",
+        "(1 - 2**-50) - 2 * eta",
+        "(1 - 2**-50)",
+        "tests/mechanisms/test_permute_and_flip.py::test_what_rounding_may_cost_is_paid_for",
+    ),
+    flipping(
+        "many flips for the price of one",
+        "budget = Fraction(epsilon) / times",
+        "budget = Fraction(epsilon)",
+        "tests/mechanisms/test_permute_and_flip.py::test_several_draws_share_the_budget",
+    ),
+    faults("orders/flips.py")(
+        "as many chances for one order as for many",
+        "bits) - log_counts  # -ln U / n",
+        "bits)",
+        "tests/orders/test_flips.py::test_law_of_the_largest",
+    ),
+    faults("orders/flips.py")(
+        "rare orders never come",
+        "log_v = bits.log_uniform(size)",
+        "log_v = np.log(bits.uniform(size))",
+        "tests/mechanisms/test_permute_and_flip.py::test_an_order_that_is_owed_can_come",
+    ),
+    faults("orders/linear_extensions.py")(
+        "orders of smaller margins counted again",
+        "np.diff(self._extensions.of_all, prepend=0)",
+        "self._extensions.of_all",
+        "tests/mechanisms/test_permute_and_flip.py::test_orders_follow_the_law_of_the_definition",
+    ),
+    faults("orders/levels.py")(
+        "orders of smaller margins drawn again",
+        "counts[:, column] - counts[:, column - 1] if first else counts[:, column]",
+        "counts[:, column]",
+        "tests/orders/test_linear_extensions.py::test_orders_of_exactly_one_level_are_counted",
+    ),
+    faults("orders/levels.py")(
+        "the best few from the first set alone",
+        "self._subsets.starts[self._k] + self._met[state].draw(bits)",
+        "self._subsets.starts[self._k]",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "the best few at another rate",
+        "return Flips(values, counts, scale)",
+        "return Flips(values, counts, 2 * scale)",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "one of the first of equally good choices",
+        "same[bits.integer(len(same))]",
+        "same[0]",
+        "tests/orders/test_top.py::test_draws_follow_the_law",
+    ),
+    faults("orders/top.py")(
+        "a rival that is placed already",
+        "np.where(_among(placed, rival), worst, margin)",
+        "margin",
+        "tests/orders/test_top.py::test_every_way_against_the_naive_twin",
+    ),
+    faults("rules/top.py")(
+        "every batch at the price of one place",
+        "Fraction(size * sizes.count(size), self.k)",
+        "Fraction(size, self.k)",
+        "tests/rules/test_top.py::test_every_place_has_the_same_share",
+    ),
+    faults("rules/top.py")(
+        "all of epsilon for each size of batches",
+        "Fraction(size * sizes.count(size), self.k)",
+        "Fraction(1)",
+        "tests/rules/test_top.py::test_every_place_has_the_same_share",
+    ),
+    faults("orders/positions.py")(
+        "to say nothing agrees with everybody",
+        "total + np.vdot(preferred, positions[:, None] == positions) / 2",
+        "total",
+        "tests/test_metrics.py::test_fagin_s_distance_of_top_lists",
     ),
     faults("orders/permutohedron.py")(
         "the Gamma shape of K-norm noise one too small",

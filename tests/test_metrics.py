@@ -1,4 +1,5 @@
 import re
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -55,15 +56,19 @@ def test_against_naive_twin(X, seed, tied):
     n, m = X.shape
     rng = np.random.default_rng(seed)
     ranking = rng.integers(0, 3, m) if tied else rng.permutation(m)
-    count = naive_disagreements(ranking, X)
     pairs = m * (m - 1) // 2
+    halves = sum(
+        ranking[i] == ranking[j] and (x[i] < x[j] or x[i] > x[j]) for x in X for i in range(m) for j in range(i)
+    )
+    count = naive_disagreements(ranking, X) + halves / 2
     assert average_kendall_tau(ranking, X) == pytest.approx(count / (n * pairs))
     assert average_kendall_tau(ranking, X, normalize=False) == pytest.approx(count / n)
     assert kendall_tau_distance(ranking, X[0], normalize=False) == naive_disagreements(ranking, X[:1])
     assert kendall_tau_distance(X[0], ranking) == pytest.approx(naive_disagreements(ranking, X[:1]) / pairs)
 
     counts = naive_counts(X)
-    wrong = sum(counts[i, j] > counts[j, i] and ranking[i] > ranking[j] for i in range(m) for j in range(m))
+    against = [(i, j) for i in range(m) for j in range(m) if counts[i, j] > counts[j, i]]
+    wrong = sum((ranking[i] > ranking[j]) + (ranking[i] == ranking[j]) / 2 for i, j in against)
     assert pairwise_error_rate(ranking, X) == pytest.approx(wrong / pairs)
     estimated = rng.integers(-2, 3, (m, m))
     estimated -= estimated.T
@@ -99,6 +104,40 @@ def test_known_values():
     assert excess_kendall_tau([1, 0, 2], X) == pytest.approx(1 / 9)
     assert pairwise_error_rate([2, 1, 0], X) == 1.0
     assert pairwise_error_rate([0, 1, 2], X) == 0.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(profiles(max_items=4), st.integers(0, 2**32 - 1))
+def test_to_say_less_is_not_to_agree_more(X, seed):
+    """A ranking with ties is as far as its refinements are on average: no nearer than the nearest, in any metric."""
+    m = X.shape[1]
+    ranking = np.random.default_rng(seed).integers(0, 3, m)
+    finer = [np.lexsort([order, ranking]).argsort() for order in permutations(range(m))]
+    for metric in (average_kendall_tau, pairwise_error_rate):
+        assert metric(ranking, X) == pytest.approx(np.mean([metric(each, X) for each in finer]), abs=1e-12)
+    assert excess_kendall_tau(ranking, X) >= -1e-12
+
+
+def test_fagin_s_distance_of_top_lists():
+    """K^(1/2) of Fagin, Kumar and Sivakumar (2003), Section 3.1, of the first two of four, by their cases."""
+    top = np.array([0, 1, 2, 2])
+    assert average_kendall_tau(top, [[0, 1, 2, 3]], normalize=False) == 0.5  # a pair that only the ballot orders
+    assert average_kendall_tau(top, [[0, 1, 2, 2]], normalize=False) == 0  # tied by both
+    assert average_kendall_tau(top, [[0, 2, 1, 3]], normalize=False) == 1.5  # and item 2 before item 1
+    assert average_kendall_tau(top, [[3, 2, 1, 0]], normalize=False) == 5.5
+    assert average_kendall_tau(top, [[2, 2, 0, 1]], normalize=False) == 4.5  # what only the ballot ties costs nothing
+    assert average_kendall_tau(top, [[0, 1, np.nan, 2]], normalize=False) == 0  # nor does what it does not know
+    assert average_kendall_tau([5, 5, 5], [[0, 1, 2], [2, 1, 0]]) == 0.5  # to say nothing
+
+
+def test_strict_rankings_keep_their_numbers():
+    """To the last bit: a division of one whole number by another."""
+    X = make_mallows(97, 6, 0.8, random_state=5)
+    X[:9, 2] = X[:9, 3]  # ties of voters
+    counts = naive_counts(X)
+    for ranking in permutations(range(6)):
+        count = sum(int(counts[i, j]) for i in range(6) for j in range(6) if ranking[i] > ranking[j])
+        assert average_kendall_tau(ranking, X) == count / (97 * 15)
 
 
 def test_margins_are_read_by_their_sign_and_ties_are_no_error():

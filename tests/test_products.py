@@ -32,6 +32,7 @@ from sklearn_dprank.rules import (
     BradleyTerryRule,
     Choose,
     ChooseNearAnchor,
+    ChooseTop,
     HierarchicalRule,
     InstantRunoffRule,
     KemenyRule,
@@ -48,6 +49,7 @@ CHANNELS = {
     "gaussian": Central(delta=1e-6, noise="gaussian"),
     "knorm": Central(noise="knorm"),
     "exponential": Central(noise="exponential"),
+    "permute-and-flip": Central(noise="permute_and_flip"),
     "published": Central(calibration="published"),
     "published, gaussian": Central(delta=1e-6, noise="gaussian", calibration="published"),
     "published, knorm": Central(noise="knorm", calibration="published"),
@@ -82,12 +84,15 @@ RULES = {
     "choose kemeny": Choose(KemenyUtility()),
     "choose prudent": Choose(MaxViolatedMargin()),
     "choose near anchor": ChooseNearAnchor(2),
+    "choose top": ChooseTop(2),
+    "choose top one by one": ChooseTop(3, batch=1),
     "swiss": SwissRule(),
 }
 # Which rules each channel serves; everything else is refused.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
 NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
-DRAWN = {"choose kemeny", "choose prudent"}
+TOP = {"choose top": 2, "choose top one by one": 3}
+DRAWN = {"choose kemeny", "choose prudent", *TOP}
 FITS = {
     "exact": NOISY,
     "truthful": PAIRWISE | {"bradley-terry"},
@@ -95,6 +100,7 @@ FITS = {
     "gaussian": NOISY,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
+    "permute-and-flip": {"choose prudent", *TOP},
     "published": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion"},
     "published, gaussian": {"instant runoff"},
     "published, knorm": set(),
@@ -154,8 +160,9 @@ def test_fits_or_says_why_not(channel, rule):
     estimator = composed(channel, rule)
     if rule in FITS[channel]:
         estimator.fit(X)
-        assert sorted(estimator.ranks_) == list(range(M))
-        np.testing.assert_array_equal(estimator.ranks_[estimator.consensus_], np.arange(M))
+        k = TOP.get(rule, M)
+        assert sorted(estimator.ranks_) == [*range(k), *[k] * (M - k)]
+        np.testing.assert_array_equal(estimator.ranks_[estimator.consensus_], np.arange(k))
         assert not estimator.privacy_.certified  # it has a seed
         return
     with pytest.raises(ValueError) as error:

@@ -8,8 +8,8 @@ from ..channels import Central
 from ..checks import check_flag
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from ..mechanisms import Exponential
-from ..queries import KemenyUtility, MaxViolatedMargin
-from ..rules import Choose, ChooseNearAnchor, KwikSortRule
+from ..queries import KemenyUtility
+from ..rules import Choose, KwikSortRule
 
 
 class DPKwikSort(RankAggregator):
@@ -211,91 +211,3 @@ class DPKemenySampler(RankAggregator):
     def _compose(self):
         drawn = Exponential(self.sampler, self.verbose)
         return Central(self.epsilon, noise=drawn, neighboring=self.neighboring), Choose(KemenyUtility())
-
-
-class DPPrudentOrder(RankAggregator):
-    """Minimax-margin mechanism: draw a ranking, the likelier the smaller the largest majority it overrules.
-
-    Parameters
-    ----------
-    epsilon : float, default=1.0
-        Privacy loss of the release, in nats.
-    window : int or None, default=None
-        None draws among all orders, up to 16 items. An integer from 2 to 12 (7 is good; 9 mends worse anchors in
-        about eight times the time) is the two-stage form for any number of items: half of epsilon finds an
-        anchor by Borda with K-norm noise, the other half draws among the orders that keep pairs at least
-        `window` apart in the anchor.
-    neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
-    random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
-
-    Attributes
-    ----------
-    consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
-    ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
-    privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
-    n_features_in_ : int
-        Number of items.
-    feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
-
-    Notes
-    -----
-    .. rubric:: Privacy
-
-    Unit: one ballot. Trust: the curator. One ballot moves every margin, and so the largest overruled one, by
-    at most 1 under "add_remove", 2 under "replace", whatever the number of items; probabilities are
-    proportional to exp(-epsilon u / 2) or exp(-epsilon u / 4), with half of epsilon in each stage of the
-    two-stage form. The time depends a little on how many distinct margins there are.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
-
-    .. rubric:: Remarks
-
-    New here. It wins where margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
-    it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
-    m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
-    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails below a tenth of
-    that. Under "replace" all of this takes twice as many voters; their number is public there, and `fit` warns where
-    they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads it: the choice is
-    yours, from a public estimate. On cyclic majorities it minimises the worst overruled
-    majority, not the number of disagreements.
-
-    References
-    ----------
-    Arrow and Raynaud (1986) for prudent orders; McSherry and Talwar (2007); Joseph and Yu (2023) for the
-    anchor's noise.
-
-    Examples
-    --------
-    >>> from sklearn_dprank import DPPrudentOrder
-    >>> DPPrudentOrder(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
-    array([0, 1, 2])
-    """
-
-    parameter_checks: dict = {
-        **EPSILON,
-        **taken_by(ChooseNearAnchor, "window"),
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        window: int | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.window = window
-        self.neighboring = neighboring
-        self.random_state = random_state
-
-    def _compose(self):
-        if self.window is None:
-            return Central(self.epsilon, noise="exponential", neighboring=self.neighboring), Choose(MaxViolatedMargin())
-        return Central(self.epsilon, noise="knorm", neighboring=self.neighboring), ChooseNearAnchor(self.window)

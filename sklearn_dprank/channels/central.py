@@ -77,9 +77,9 @@ class Central(BaseEstimator):
         Total privacy loss, in nats.
     delta : float, default=0.0
         Total failure probability; needed by Gaussian noise and only by it.
-    noise : {"laplace", "gaussian", "knorm", "exponential"} or Mechanism, default="laplace"
-        What is added to the answers. Orders are drawn by the exponential mechanism where this is another, and
-        "exponential" answers nothing else.
+    noise : {"laplace", "gaussian", "knorm", "exponential", "permute_and_flip"} or Mechanism, default="laplace"
+        What is added to the answers. "exponential" and "permute_and_flip" draw orders and answer nothing else; where
+        this is another, orders are drawn by the exponential mechanism.
     release : Query or None, default=None
         None pays for each question as the rule asks it. A query is published once for the whole
         budget, and the rule's questions are derived from it, which costs nothing.
@@ -133,7 +133,7 @@ class Central(BaseEstimator):
         for ask in asks:
             ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
-                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share))
+                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share) / ask.times)
         release = None
         if self.release is not None:
             asks, release = self._released(asks, n_items)
@@ -165,7 +165,8 @@ class Central(BaseEstimator):
             if mechanism.answers_with != "order":
                 mechanism = MECHANISMS["exponential"]
         elif mechanism.answers_with == "order":
-            refuse(self, query, "noise='exponential' draws orders only; use noise='laplace'.")
+            name = self.noise if isinstance(self.noise, str) else type(self.noise).__name__
+            refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
         if remedy := mechanism.refusal(query, n_items):
             refuse(self, query, remedy)
         # So many of them would use up all of the budget, in whatever unit the mechanism composes.

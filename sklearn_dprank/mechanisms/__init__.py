@@ -3,6 +3,7 @@
 from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
+from .permute_and_flip import PermuteAndFlip, PermuteAndFlipNoise
 
 #: Mechanisms by the names that ``noise=`` knows.
 MECHANISMS: dict[str, Mechanism] = {
@@ -10,6 +11,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "gaussian": Gaussian(),
     "knorm": KNorm(),
     "exponential": Exponential(),
+    "permute_and_flip": PermuteAndFlip(),
 }
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "LaplaceNoise",
     "Mechanism",
     "NoNoise",
+    "PermuteAndFlip",
+    "PermuteAndFlipNoise",
     "Published",
     "Sampler",
     "SkellamNoise",

@@ -16,7 +16,7 @@ from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity
 from .base import OfBudget, Sampler, Times
 
-_MOST_VOTERS = 2**31  # for whom rounding is bounded
+MOST_VOTERS = 2**31  # for whom rounding is bounded
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class ExponentialNoise(OfBudget):
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return what draws orders; a table, where there is one, is made here, once."""
-        n_items = math.isqrt(len(vector))
-        return query.sampler(vector.reshape(n_items, n_items), self.rate, self.choice, _clock if self.verbose else None)
+        return query.sampler(matrix_of(vector), self.rate, self.choice, _clock if self.verbose else None)
 
 
 class Exponential(BaseEstimator):
@@ -91,7 +90,7 @@ class Exponential(BaseEstimator):
         """
         budget = Fraction(epsilon) / times
         # rate times the cost of any order is at most budget * n: what is added up never has a larger exponent.
-        exponent = float(budget) * _MOST_VOTERS
+        exponent = float(budget) * MOST_VOTERS
         eta = 2 * log_rounding_error(n_items, exponent)
         eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
         rate = float(budget) * (1 - 2**-50) - 2 * eta
@@ -101,6 +100,12 @@ class Exponential(BaseEstimator):
 
     def published(self, *asked: Any) -> None:
         """Return None: no paper prints a rate."""
+
+
+def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
+    """Return the margins that a vector lists, shape (n_items, n_items)."""
+    n_items = math.isqrt(len(vector))
+    return vector.reshape(n_items, n_items)
 
 
 def _clock():

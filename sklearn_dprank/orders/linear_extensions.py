@@ -1,83 +1,17 @@
 """The prudent order: exact sampling of orders by the largest margin that they violate, for up to 16 items.
 
-The orders that violate no margin above a threshold are the linear extensions of a relation. A linear extension of a
-relation `before` is an order of the items that puts i before j whenever before[i, j]. Its prefixes are down-sets (sets
-that contain whatever must come before their items), so with f(empty) = 1,
-
-    f(S) = [S is a down-set] * sum over x in S of f(S - x)
-
-counts the extensions of the relation restricted to S. All thresholds of a weighted relation are swept together: S is
-a down-set of {W > v} exactly when v >= max of W[outside, inside].
+The orders that violate no margin above a threshold are the linear extensions of a relation, which `levels` counts.
 """
 
-from functools import lru_cache, partial
-from math import comb
-
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..checks import check_square
-from .choice import Choice, CountedChoice
+from .choice import Choice
+from .flips import Flips
+from .levels import Counts
 from .sampler import OrderSampler, checked_margins
-from .subsets import OneByOne, over_subsets, subsets_of
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
-
-
-@lru_cache(maxsize=4)
-def _links(n_items):
-    """Return for p = 0, 1, ... the 0/1 matrix whose row for S has a one for each S - x, S of p + 1 items."""
-    subsets, links = subsets_of(n_items), []
-    for p in range(n_items):
-        _, items, rest = subsets.layer(p + 1)
-        smaller = rest - subsets.starts[p]
-        starts = np.arange(len(items) + 1) * (p + 1)
-        shape = (len(items), comb(n_items, p))
-        links.append(csr_array((np.ones(smaller.size), smaller.ravel(), starts), shape=shape))
-    return links
-
-
-def _opening_level(level):
-    """Return for each mask S the largest level[i, j] with i outside and j inside S (0 if none)."""
-    worst = over_subsets(level, np.maximum)  # over the members of S, for each i
-    for item, row in enumerate(worst):
-        row.reshape(-1, 2, 1 << item)[:, 1] = 0  # i is inside
-    return worst.max(axis=0)
-
-
-class _Counts:
-    """How many orders are linear extensions of the relations level > 0, 1, ..., n_levels - 1, and draws of them.
-
-    Attributes
-    ----------
-    of_all : array of float, shape (n_levels,)
-        The numbers, exactly.
-    """
-
-    def __init__(self, level, n_levels):
-        self._n_items = len(level)
-        self._subsets = subsets_of(self._n_items)
-        opening = _opening_level(level)[self._subsets.masks]
-        every = np.arange(n_levels)
-        self._table = [np.ones((1, n_levels))]  # f by number of items: a row a set, a column a relation
-        for start, link in zip(self._subsets.starts[1:], _links(self._n_items), strict=False):
-            counts = link @ self._table[-1]
-            counts[every < opening[start : start + len(counts), None]] = 0
-            self._table.append(counts)
-        self.of_all = self._table[-1][0]
-        self._last: dict[int, OneByOne] = {}
-
-    def draw(self, column, bits):
-        """Return an extension of the relation of one column: the last item first, by exact integers."""
-        if column not in self._last:
-            self._last[column] = OneByOne(self._n_items, partial(self._choice_of, column))
-        return self._last[column].draw(bits)[::-1]
-
-    def _choice_of(self, column, mask, left):
-        """Return the choice of the last item of a set."""
-        smaller = len(left) - 1
-        rest = self._subsets.rank[mask ^ (1 << left)] - self._subsets.starts[smaller]
-        return CountedChoice(self._table[smaller][rest, column])
 
 
 def _checked_relation(before):
@@ -134,7 +68,7 @@ class LinearExtensions(OrderSampler):
     def __init__(self, before):
         relation = _checked_relation(before)
         self.n_items = len(relation)
-        self._counts = _Counts(relation, 1)
+        self._counts = Counts(relation, 1)
         self.count = int(self._counts.of_all[0])
 
     def draw(self, bits):
@@ -201,15 +135,8 @@ class MinimaxMarginSampler(OrderSampler):
 
     def __init__(self, margins, scale):
         margins = checked_margins(margins, scale)
-        self.n_items = n_items = len(margins)
-        _check_size(n_items)
-        distinct = ~np.eye(n_items, dtype=bool)
-        values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
-        # Whatever the order, one direction of each pair is violated: no threshold below matters.
-        floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
-        values = values[values >= floor]
-        level = np.where(distinct, np.searchsorted(values, margins), 0)
-        self._extensions = _Counts(level, len(values))
+        self.n_items = len(margins)
+        values, self._extensions = _levels(margins)
         with np.errstate(divide="ignore"):
             log_counts = np.log(self._extensions.of_all)
         self._log_weights = level_log_weights(log_counts, values.astype(float), scale)
@@ -218,3 +145,55 @@ class MinimaxMarginSampler(OrderSampler):
     def draw(self, bits):
         """Draw one order, best first, int, shape (n_items,)."""
         return self._extensions.draw(self._level.draw(bits), bits)
+
+
+class MinimaxMarginFlips(OrderSampler):
+    """Permute-and-flip by the largest violated margin u: the order with the largest -scale * u + Exp(1).
+
+    Parameters
+    ----------
+    margins : array of shape (n_items, n_items)
+        As for `MinimaxMarginSampler`; integers.
+    scale : float
+        At least 0; the same as for the exponential mechanism.
+
+    Raises
+    ------
+    ValueError
+        As for `MinimaxMarginSampler`.
+
+    Notes
+    -----
+    How many orders have each u exactly is a difference of two counts of linear extensions. Which u comes is drawn with
+    `Flips`, then one of its orders uniformly, by exact integers: nothing is listed, and nothing is drawn in vain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
+    >>> MinimaxMarginFlips(margins, scale=0.5).sample(2, SeededBits(np.random.SeedSequence(0))).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+
+    def __init__(self, margins, scale):
+        margins = checked_margins(margins, scale)
+        self.n_items = len(margins)
+        values, self._extensions = _levels(margins)
+        self._level = Flips(values, np.diff(self._extensions.of_all, prepend=0), scale)
+
+    def draw(self, bits):
+        """Draw one order, best first, int, shape (n_items,)."""
+        return self._extensions.draw(self._level.draw(bits), bits, first=True)
+
+
+def _levels(margins):
+    """Return the values that the largest violated margin can take, ascending, and the orders within each, `Counts`."""
+    n_items = len(margins)
+    _check_size(n_items)
+    distinct = ~np.eye(n_items, dtype=bool)
+    values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
+    # Whatever the order, one direction of each pair is violated: no threshold below matters.
+    floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
+    values = values[values >= floor]
+    return values, Counts(np.where(distinct, np.searchsorted(values, margins), 0), len(values))

@@ -41,6 +41,9 @@ class ConsensusDisplay:
     ----------
     n_crossings : int
         Pairs of items in opposite orders: the Kendall tau distance, not normalised.
+    n_half_tied : int
+        Pairs of items that one side ties and the other does not, as beyond the best k of `DPTopK`; metrics of a
+        consensus count them half.
     places : ndarray of int, shape (2, n_items)
         Where lines end, 0 is on top.
     ax_ : matplotlib Axes
@@ -85,6 +88,12 @@ class ConsensusDisplay:
     def n_crossings(self) -> int:
         """Pairs of items in opposite orders."""
         return int(_opposite(self.left, self.right).sum()) // 2
+
+    @property
+    def n_half_tied(self) -> int:
+        """Pairs of items that one side ties and the other does not."""
+        left, right = (side[:, None] == side for side in (self.left, self.right))
+        return int((left != right).sum()) // 2
 
     @property
     def places(self) -> NDArray[np.int64]:
@@ -196,7 +205,10 @@ class ConsensusDisplay:
             ax.plot([0, 1], [start, end], ms=4, clip_on=False, **style | {"lw": style["lw"] * thin})
         self._label_sides(ax, places)
         _explain(ax, kinds)
-        ax.set_title(f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross", fontsize=10)
+        title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
+        if half := self.n_half_tied:
+            title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
+        ax.set_title(title, fontsize=10)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

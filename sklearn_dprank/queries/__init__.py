@@ -10,6 +10,7 @@ from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .publication import Publication
 from .scores import SCORE_GRID, NetWins, PositionalScores, ScoresByHistogram
+from .top import MaxViolatedPrefixMargin
 from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
 from .voters import NumberOfVoters
 
@@ -21,6 +22,7 @@ __all__ = [
     "Histogram",
     "KemenyUtility",
     "MaxViolatedMargin",
+    "MaxViolatedPrefixMargin",
     "NetWins",
     "NumberOfVoters",
     "OrderUtility",

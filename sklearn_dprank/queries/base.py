@@ -59,7 +59,7 @@ class Query:
     needs : {"counts", "placements", "positions"}
         What is read of a profile: how many voters prefer what to what, where they tie, or every ballot.
     decides : bool
-        Whether the answer is an order of the items, best first.
+        Whether the answer is an order of the items, best first, or of the best of them.
     asks_anew : bool
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
@@ -122,7 +122,7 @@ class Query:
         n_items : int
             Number of items.
         said : float
-            Number of voters times the epsilon of the answers.
+            Number of voters times the epsilon of one answer.
         """
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:

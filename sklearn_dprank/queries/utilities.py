@@ -16,7 +16,7 @@ from .._types import Neighboring
 from ..checks import check_whole
 from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.insertion import InsertionSampler
-from ..orders.linear_extensions import MinimaxMarginSampler
+from ..orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from ..orders.pair_by_pair import PairByPairSampler
 from ..orders.partition import PartitionTable
 from ..orders.windowed import WindowedSampler
@@ -36,7 +36,7 @@ def check_window(window, name="window"):
 class OrderUtility(Query):
     """A cost of each order, answered with an order: drawn with probability proportional to exp(-rate cost).
 
-    Its `Sensitivity.l1` is the privacy loss per unit of rate.
+    Its `Sensitivity.l1` is the privacy loss per unit of rate, by permute-and-flip too.
 
     Attributes
     ----------
@@ -47,6 +47,11 @@ class OrderUtility(Query):
     answered_with = "order"
     decides = True
     samplers: ClassVar[tuple[str, ...]] = ("table",)
+
+    @property
+    def counted_by_cost(self) -> bool:
+        """Whether the orders of each cost are counted, so that permute-and-flip can draw."""
+        return False
 
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         """Return the cost of one order, by definition; all orders may be shifted alike.
@@ -84,6 +89,10 @@ class OrderUtility(Query):
         clock : callable of () -> callable of (seconds), or None
             Starts a clock, which a sampler that tries again and again shows.
         """
+        raise NotImplementedError
+
+    def flips(self, margins: NDArray[Any], rate: float) -> Any:
+        """Return what draws orders by permute-and-flip, as `sampler`; where orders are `counted_by_cost`."""
         raise NotImplementedError
 
     def sampler_refusal(self, choice: str, n_items: int) -> str:
@@ -175,6 +184,14 @@ class MaxViolatedMargin(OrderUtility):
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
+
+    @property
+    def counted_by_cost(self) -> bool:
+        # Near an anchor orders have weights of their own, which permute-and-flip does not know.
+        return self.window is None
+
+    def flips(self, margins: NDArray[Any], rate: float) -> Any:
+        return MinimaxMarginFlips(margins, rate)
 
     def check(self, n_items: int) -> None:
         if self.window is None and n_items > 16:

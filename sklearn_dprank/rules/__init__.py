@@ -16,6 +16,7 @@ from .kwiksort import KwikSortRule
 from .markov_chain import MarkovChainRule
 from .sort import SortByScore
 from .swiss import SwissRule
+from .top import ChooseTop
 
 __all__ = [
     "RULE",
@@ -23,6 +24,7 @@ __all__ = [
     "BradleyTerryRule",
     "Choose",
     "ChooseNearAnchor",
+    "ChooseTop",
     "Consensus",
     "HierarchicalRule",
     "InstantRunoffRule",

@@ -16,7 +16,7 @@ class Consensus(NamedTuple):
     Attributes
     ----------
     order : ndarray of int, shape (n_items,)
-        Item indices, best first.
+        Item indices, best first; fewer where all others are tied behind them.
     published : dict
         What else may be published, by name; ``fit`` stores each under the name and an underscore.
     """

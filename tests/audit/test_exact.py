@@ -103,7 +103,7 @@ def test_loss_never_exceeds_the_promise_of_many_answers_on_all_ballots(estimator
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("name", ["Borda", "Kemeny sampler", "prudent order"])
+@pytest.mark.parametrize("name", ["Borda", "Kemeny sampler", "prudent order", "top 1", "top 2", "top 2, one by one"])
 def test_loss_on_four_items(name, neighboring):
     ballots = distinct_ballots(4)
     some = ballots if neighboring == "add_remove" else ballots[::4]
@@ -126,6 +126,8 @@ def test_loss_of_sorting_four_items(name, neighboring):
         ("Borda, K-norm", "replace", 1 - 1e-9),
         ("KwikSort, coin after 2", "add_remove", 0.999),
         ("prudent order", "add_remove", 0.85),
+        ("top 1", "add_remove", 0.85),
+        ("top 2", "replace", 0.85),
     ],
 )
 def test_the_audit_is_tight(name, neighboring, share):
@@ -226,6 +228,8 @@ def test_half_the_gaussian_noise_is_caught(estimator, n_agreeing, monkeypatch):
         *SAMPLERS.values(),
         PURE["prudent order"],
         PURE["prudent order, window 2"],
+        PURE["top 2"],
+        PURE["top 2, one by one"],
     ],
     ids=repr,
 )

@@ -9,8 +9,10 @@ import pytest
 from audit_tools import (
     ScriptedCoins,
     empty_profile,
+    flipped_cells,
     knorm_cells,
     law,
+    log_flipped_law,
     neighbours,
     noise_pmf,
     order_cells,
@@ -24,8 +26,8 @@ from oracles import distinct_ballots, naive_counts
 from scipy import stats
 
 from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
-from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise
-from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
+from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise, PermuteAndFlip, PermuteAndFlipNoise
+from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.windowed import WindowedSampler
 from sklearn_dprank.privacy.bits import SeededBits
@@ -71,7 +73,9 @@ def overruled(m):
 def log_law(estimator, rate, counts):
     """Log probability of every order, in lexicographic order."""
     margins = (counts - counts.T)[overruled(len(counts))]
-    costs = margins.max(axis=1) if isinstance(estimator, DPPrudentOrder) else np.maximum(margins, 0).sum(axis=1)
+    if isinstance(estimator, DPPrudentOrder):
+        return log_flipped_law(rate * margins.max(axis=1))
+    costs = np.maximum(margins, 0).sum(axis=1)
     return -rate * costs - np.logaddexp.reduce(-rate * costs)
 
 
@@ -143,6 +147,24 @@ def test_p_sample_is_tight_on_one_mind(m, neighboring):
     assert 0.99 * epsilon <= worst_loss(laws, [(0, 1)]) <= epsilon * ROUNDING
 
 
+query_cost = MaxViolatedMargin().cost
+
+
+def test_prudent_orders_of_the_exponential_mechanism_hold_their_law():
+    """Named by hand; `DPPrudentOrder` draws by permute-and-flip."""
+    profile = profile_of(bases(4)["cycle"] + bases(4)["ties and gaps"], 4)
+    margins, orders = profile.margins, list(permutations(range(4)))
+    sampler = MinimaxMarginSampler(margins, 0.5)
+    values = np.unique(margins[~np.eye(4, dtype=bool)])[-len(sampler._log_weights) :]
+    share = np.exp(sampler._log_weights - np.logaddexp.reduce(sampler._log_weights))
+    worst = np.array([query_cost(margins, order) for order in orders])
+    counts = [(worst <= value).sum() for value in values]
+    held = [sum(s / n for s, n, v in zip(share, counts, values, strict=True) if w <= v) for w in worst]
+    expected, _ = order_cells(ExponentialNoise(0.5), MaxViolatedMargin(), margins.ravel())
+    np.testing.assert_allclose(held, expected, rtol=1e-9)
+    assert abs(expected - flipped_cells(PermuteAndFlipNoise(0.5), MaxViolatedMargin(), margins.ravel())[0]).max() > 0.01
+
+
 @pytest.mark.parametrize("m", [3, 4])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
@@ -158,12 +180,12 @@ def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
         table = PartitionTable(cost, rate)
         held = [-rate * sum(cost[a, b] for k, b in enumerate(o) for a in o[:k]) - table.log_partition for o in orders]
     else:
-        sampler = MinimaxMarginSampler(margins, rate)
-        values = np.unique(margins[~np.eye(m, dtype=bool)])[-len(sampler._log_weights) :]
-        share = np.exp(sampler._log_weights - np.logaddexp.reduce(sampler._log_weights))
-        worst = np.array([max(margins[b, a] for k, b in enumerate(o) for a in o[:k]) for o in orders])
-        counts = [(worst <= value).sum() for value in values]
-        held = [np.log(sum(s / n for s, n, v in zip(share, counts, values, strict=True) if w <= v)) for w in worst]
+        flips = MinimaxMarginFlips(margins, rate)._level
+        values = np.unique([query_cost(margins, order) for order in orders])
+        counts = np.exp(flips._log_counts).round().astype(int)
+        laws = log_flipped_law(np.repeat(flips._penalty, counts))
+        of_level = dict(zip(values.tolist(), laws[np.cumsum(counts) - 1], strict=True))
+        held = [of_level[query_cost(margins, order)] for order in orders]
     np.testing.assert_allclose(np.exp(held), audited, rtol=1e-9)
 
 
@@ -228,13 +250,13 @@ def test_windowed_law_is_what_the_sampler_holds():
 
 
 def test_doubled_rate_is_caught(monkeypatch):
-    honest = Exponential.calibrated
+    for mechanism in (Exponential, PermuteAndFlip):
 
-    def doubled(*args):
-        calibrated = honest(*args)
-        return replace(calibrated, rate=2 * calibrated.rate)
+        def doubled(*args, honest=mechanism.calibrated):
+            calibrated = honest(*args)
+            return replace(calibrated, rate=2 * calibrated.rate)
 
-    monkeypatch.setattr(Exponential, "calibrated", doubled)
+        monkeypatch.setattr(mechanism, "calibrated", doubled)
     for estimator in (DPKemenySampler(epsilon=1.0), DPPrudentOrder(epsilon=1.0)):
         assert audit(estimator, 3) > 1.9
 

@@ -7,12 +7,13 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from sklearn_dprank import DPBorda, DPKemenySampler, DPPrudentOrder
+from sklearn_dprank import DPBorda, DPKemenySampler, DPPrudentOrder, DPTopK
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.insertion import InsertionSampler
-from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
+from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.pair_by_pair import PairByPairSampler
 from sklearn_dprank.orders.partition import PartitionTable
+from sklearn_dprank.orders.top import TopFlips
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.profile import Profile
 
@@ -116,6 +117,54 @@ def test_prudent_orders_of_eight(benchmark):
     ratio = naive_seconds / benchmark.stats.stats.median
     benchmark.extra_info["times_faster_than_listing_orders"] = round(ratio, 1)
     assert ratio > 3
+
+
+def naive_flip(margins, scale, bits):
+    """List all orders, and let each have an exponential variable of its own."""
+    orders = np.array(list(permutations(range(len(margins)))))
+    worst = np.full(len(orders), -np.inf)
+    for a in range(len(margins)):
+        for b in range(a):
+            worst = np.maximum(worst, margins[orders[:, a], orders[:, b]])
+    return orders[np.argmax(bits.exponential(len(orders)) - scale * worst)]
+
+
+def test_flips_of_eight(benchmark):
+    margins, bits = mallows(500, 8, 0.9).margins, seeded(2)
+    naive_seconds = median_seconds(lambda: naive_flip(margins, 0.05, bits), 5)
+    benchmark(lambda: MinimaxMarginFlips(margins, 0.05).sample(1, bits))
+    ratio = naive_seconds / benchmark.stats.stats.median
+    benchmark.extra_info["times_faster_than_listing_orders"] = round(ratio, 1)
+    assert ratio > 3
+
+
+def naive_top(margins, k, scale, bits):
+    """One way after another, each with its margins and an exponential variable."""
+    best, largest = None, -np.inf
+    rows = margins.tolist()
+    for way in permutations(range(len(rows)), k):
+        rest = set(range(len(rows)))
+        worst = -np.inf
+        for item in way:
+            rest.discard(item)
+            worst = max(worst, *(rows[other][item] for other in rest))
+        value = bits.exponential(1)[0] - scale * worst
+        best, largest = (way, value) if value > largest else (best, largest)
+    return best
+
+
+def test_best_two_of_twenty(benchmark):
+    margins, bits = mallows(500, 20, 0.9).margins, seeded(2)
+    naive_seconds = median_seconds(lambda: naive_top(margins, 2, 0.05, bits), 5)
+    benchmark(lambda: TopFlips(margins, 2, 0.05).draw(bits))
+    ratio = naive_seconds / benchmark.stats.stats.median
+    benchmark.extra_info["times_faster_than_one_way_after_another"] = round(ratio, 1)
+    assert ratio > 3
+
+
+@pytest.mark.parametrize(("m", "k"), [(16, 8), (45, 3), (45, 10), (200, 10)])
+def test_top_k(benchmark, m, k):
+    benchmark(DPTopK(k, epsilon=0.1, random_state=0).fit, mallows(1000, m, 0.75))
 
 
 @pytest.mark.parametrize("m", [10, 15, 16])

@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from audit_tools import Biased
 from oracles import released
 from scipy import stats
 
@@ -14,7 +15,7 @@ from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.block_insertion import BlockInsertionSampler
 from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.partition import PartitionTable
-from sklearn_dprank.privacy.bits import BitSource, SeededBits
+from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
@@ -179,20 +180,6 @@ def test_nobody_is_a_profile_too(m):
     for query, sampler in [*ways, (MaxViolatedMargin(tuple(range(m)), 2), "auto")]:
         order = released(ExponentialNoise(0.1, sampler), query, nothing, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
-
-
-class Biased(BitSource):
-    """Words that often begin with many zeros, so that what is rare comes in a test too."""
-
-    def __init__(self, seed):
-        super().__init__()
-        self.rng = np.random.default_rng(seed)
-
-    def _read(self, size):
-        words = self.rng.integers(0, 2**64, size, dtype=np.uint64)
-        words >>= self.rng.integers(0, 64, size, dtype=np.uint64) * self.rng.integers(0, 2, size, dtype=np.uint64)
-        words[self.rng.random(size) < 0.3] = 0
-        return words
 
 
 def reached(query, margins, rate, sampler="auto", size=300):

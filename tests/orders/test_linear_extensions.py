@@ -1,16 +1,20 @@
+from functools import partial
 from itertools import permutations
 from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from audit_tools import ScriptedCoins, outcomes
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from sklearn_dprank.orders.linear_extensions import (
     LinearExtensions,
+    MinimaxMarginFlips,
     MinimaxMarginSampler,
+    _levels,
     level_log_weights,
 )
 from sklearn_dprank.privacy.bits import SeededBits
@@ -91,6 +95,39 @@ def test_mixture_of_levels_is_the_law(seed, n_items, scale):
     values = np.unique(margins[~np.eye(n_items, dtype=bool)])[-len(mixture) :] if n_items > 1 else [0]
     got = [np.sum(mixture[v <= values] / sampler._extensions.of_all[v <= values]) for v in violations]
     np.testing.assert_allclose(np.array(got) / np.sum(got), law / law.sum(), rtol=1e-9)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(0, 4))
+def test_orders_of_exactly_one_level_are_counted(seed, n_items, largest):
+    """Differences of counts, and every path of a draw: each order of the level comes once, no other does."""
+    half = np.random.default_rng(seed).integers(-largest, largest + 1, size=(n_items, n_items))
+    orders = all_orders(n_items)
+    violations = np.array([worst_violation(order, half - half.T) for order in orders])
+    values, counts = _levels(half - half.T)
+    exactly = np.diff(counts.of_all, prepend=0)
+    for column, value in enumerate(values):
+        expected = {tuple(order) for order in orders[violations == value].tolist()}
+        assert exactly[column] == len(expected)
+        if expected:
+            chances = dict.fromkeys(expected, 0.0)
+            for chance, order in outcomes(partial(drawn_from, counts, column)):
+                chances[order] += chance  # a KeyError for any other
+            np.testing.assert_allclose(list(chances.values()), 1 / len(expected))
+
+
+def drawn_from(counts, column, branch):
+    return tuple(counts.draw(column, ScriptedCoins(branch), first=True).tolist())
+
+
+def test_flips_never_draw_what_they_do_not_count():
+    """Sixteen items, all margins equal: the majority order alone overrules none of them."""
+    margins = 5 * np.sign(np.subtract.outer(np.arange(16), np.arange(16))).T
+    values, counts = _levels(margins)
+    assert values.tolist() == [-5, 5] and np.diff(counts.of_all, prepend=0).tolist() == [1, factorial(16) - 1]
+    assert counts.draw(0, seeded(0), first=True).tolist() == list(range(16))
+    assert all(counts.draw(1, seeded(k), first=True).tolist() != list(range(16)) for k in range(20))
+    assert MinimaxMarginFlips([[0]], 1.0).sample(1, seeded(0)).tolist() == [[0]]
 
 
 def test_huge_margins_do_not_overflow():

@@ -18,7 +18,7 @@ class NetAgreement(Query):
     Parameters
     ----------
     ranks : tuple of int
-        Where the order puts each item; smaller is better.
+        Where the order puts each item; smaller is better. A pair that it ties counts for nothing.
     """
 
     ranks: tuple[int, ...]
@@ -26,7 +26,7 @@ class NetAgreement(Query):
     @classmethod
     def examples(cls, n_items):
         order = tuple(range(n_items))
-        return [cls(order), cls((order[-1], *order[:-1]))]
+        return [cls(order), cls((order[-1], *order[:-1])), cls((0, *[1] * (n_items - 1)))]
 
     def vector(self, profile, coins):
         ranks = np.array(self.ranks)

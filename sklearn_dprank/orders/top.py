@@ -1,0 +1,185 @@
+"""The best few items in order, drawn by the largest margin that they overrule: all ways to fill the first places.
+
+Putting items s_1, ..., s_k first, in this order, overrules the margins W[x, s_a] of every x that is not among the first
+a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways, which are listed while
+m^k is at most a million. Of 16 items at most any number is counted: a way overrules nothing above v exactly if each set
+of its first items is a down-set of {W > v}, as the beginning of a linear extension is.
+"""
+
+import math
+
+import numpy as np
+
+from .choice import Choice
+from .flips import Flips
+from .levels import Counts
+from .linear_extensions import MAX_ITEMS
+from .sampler import OrderSampler, checked_margins
+
+MOST_WAYS = 10**6  # .1 s and 60 MB
+
+
+def n_ways(n_items, k):
+    """Return in how many ways k of the items can take the first places: m! / (m - k)!.
+
+    Examples
+    --------
+    >>> n_ways(45, 3)
+    85140
+    """
+    return math.perm(n_items, k)
+
+
+def largest_batch(n_items):
+    """Return how many first places can be filled at once, at least 1 and at most ``n_items - 1``.
+
+    Examples
+    --------
+    >>> [largest_batch(m) for m in (2, 16, 31, 100, 1000, 1001)]
+    [1, 15, 4, 3, 2, 1]
+    """
+    if n_items <= MAX_ITEMS:
+        return n_items - 1
+    return max(k for k in range(1, 20) if k == 1 or n_items**k <= MOST_WAYS)
+
+
+def costs_of_ways(margins, k):
+    """Return the largest margin that each way to fill the first k places overrules.
+
+    Parameters
+    ----------
+    margins : array of shape (n_items, n_items)
+        W[i, j] = voters who prefer i to j minus voters who prefer j to i; the diagonal is ignored.
+    k : int
+        From 1 to n_items - 1.
+
+    Returns
+    -------
+    costs : array, shape (n_items**k,)
+        max of W[x, s_a] over places a and items x that are not among the first a, for s_1, ..., s_k the digits of the
+        index in base n_items. It is signed, never clipped at 0. Where an item stands twice it is `never`.
+    never : int or float
+        More than any margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> costs, never = costs_of_ways(np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]]), 2)
+    >>> costs.reshape(3, 3).tolist(), int(never)
+    ([[91, -70, 70], [90, 91, 90], [80, 90, 91]], 91)
+    """
+    n_items = len(margins)
+    items, never = np.arange(n_items), margins.max() + 1
+    rivals = margins.copy()
+    np.fill_diagonal(rivals, rivals.min() - 1)  # nobody is a rival of itself
+    order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # down each column the strongest rivals of an item
+    strength = np.take_along_axis(rivals, order, axis=0)
+    costs = np.full(1, rivals.min())  # a row a way so far
+    placed: list[np.ndarray] = []  # its items, place by place
+    for place in range(k):
+        worst = np.broadcast_to(strength[place], (len(costs), n_items))
+        for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
+            worst = np.where(_among(placed, rival), worst, margin)  # the strongest that is not placed yet comes last
+        costs = np.maximum(costs[:, None], worst)
+        if placed:
+            costs[_among(placed, items)] = never
+        placed = [*(np.repeat(item, n_items) for item in placed), np.tile(items, len(costs))]
+        costs = costs.ravel()
+    return costs, never
+
+
+def _among(placed, items):
+    """Return which of the items each row has placed, bool, shape (n_rows, n_items)."""
+    return np.logical_or.reduce([item[:, None] == items for item in placed])
+
+
+class Listed:
+    """All ways to fill the first k places, by what they overrule: from a list.
+
+    Attributes
+    ----------
+    values : array, shape (n_values,)
+        Ascending: the largest margins that ways overrule.
+    counts : array of int, or of float without fractions, shape (n_values,)
+        How many ways overrule each.
+    """
+
+    def __init__(self, margins, k):
+        self._shape = (len(margins),) * k
+        self._costs, never = costs_of_ways(margins, k)
+        values, counts = np.unique(self._costs, return_counts=True)
+        self.values, self.counts = values[values < never], counts[values < never]
+
+    def draw(self, number, bits):
+        """Draw one of the ways of a value, given by its index."""
+        same = np.flatnonzero(self._costs == self.values[number])
+        return np.array(np.unravel_index(same[bits.integer(len(same))], self._shape))
+
+
+class Counted:
+    """The same of at most 16 items, without a list; some values may have no ways."""
+
+    def __init__(self, margins, k):
+        distinct = ~np.eye(len(margins), dtype=bool)
+        # No way overrules less than the best winner of the first place does.
+        floor = np.where(distinct, margins, margins.min()).max(axis=0).min()
+        self.values = np.unique(margins[distinct & (margins >= floor)])
+        level = np.where(distinct, np.searchsorted(self.values, margins), 0)
+        self._ways = Counts(level, len(self.values), k)
+        self.counts = np.diff(self._ways.of_all, prepend=0)
+
+    def draw(self, number, bits):
+        """Draw one of the ways of a value, given by its index; by exact integers."""
+        return self._ways.draw(number, bits, first=True)
+
+
+class TopSampler(OrderSampler):
+    """The best k items by the largest margin u that they overrule, each with probability proportional to exp(-scale u).
+
+    Parameters
+    ----------
+    margins : array of shape (n_items, n_items)
+        Of all items.
+    k : int
+        How many.
+    scale : float
+        At least 0. One ballot moves u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
+    placed : sequence of int, default=()
+        Items that have been placed before, and do not matter any more.
+
+    Raises
+    ------
+    ValueError
+        If margins are not square and finite, or scale is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
+    >>> TopSampler(margins, 1, 0.5).draw(SeededBits(0)), TopSampler(margins, 1, 0.5, placed=[0]).draw(SeededBits(0))
+    (array([0]), array([1]))
+    """
+
+    def __init__(self, margins, k, scale, placed=()):
+        margins = checked_margins(margins, scale)
+        left = np.delete(np.arange(len(margins)), list(placed))
+        self.n_items = k
+        self._left = left
+        self._ways = (Counted if k > 2 and len(left) <= MAX_ITEMS else Listed)(margins[np.ix_(left, left)], k)
+        self._level = self._law(self._ways.values, self._ways.counts, scale)
+
+    def _law(self, values, counts, scale):
+        with np.errstate(divide="ignore"):
+            return Choice(np.log(counts) - scale * (values - values[0]))
+
+    def draw(self, bits):
+        """Draw the best k items in order, int, shape (k,)."""
+        return self._left[self._ways.draw(self._level.draw(bits), bits)]
+
+
+class TopFlips(TopSampler):
+    """Permute-and-flip: the best k items are those with the largest -scale u + Exp(1); else as `TopSampler`."""
+
+    def _law(self, values, counts, scale):
+        return Flips(values, counts, scale)

@@ -1,0 +1,88 @@
+"""The best few items in batches: who is asked what, and for which share."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_dprank.channels import Central
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.noise import round_down
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import MaxViolatedPrefixMargin
+from sklearn_dprank.rules import ChooseTop
+
+
+def asked(k, n_items, batch=None):
+    return [(ask.query.k, ask.times, ask.share) for ask in ChooseTop(k, batch).asks(n_items)]
+
+
+def test_batches():
+    assert asked(1, 45) == [(1, 1, 1)]
+    assert asked(3, 45) == [(3, 1, 1)]
+    assert asked(5, 45) == [(3, 1, Fraction(3, 5)), (2, 1, Fraction(2, 5))]
+    assert asked(10, 45) == [(3, 2, Fraction(3, 5)), (2, 2, Fraction(2, 5))]
+    assert asked(10, 45, batch=1) == [(1, 10, 1)]
+    assert asked(4, 200) == [(2, 2, 1)]
+    assert asked(4, 31) == [(4, 1, 1)]
+    assert asked(9, 12) == [(9, 1, 1)]
+    assert asked(4, 1001) == [(1, 4, 1)]
+
+
+@pytest.mark.parametrize("m", [2, 3, 9, 20, 46, 400])
+@pytest.mark.parametrize("batch", [None, 1, 2])
+def test_every_place_has_the_same_share(m, batch):
+    for k in {1, 2, 3, 7, m - 1}:
+        if k < m:
+            asks = ChooseTop(k, batch).asks(m)
+            assert sum(ask.query.k * ask.times for ask in asks) == k
+            assert all(ask.share == Fraction(ask.query.k * ask.times, k) for ask in asks)
+            assert sum(ask.share for ask in asks) == 1
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_each_batch_has_its_part_of_epsilon(neighboring):
+    """epsilon b / k, at half of it a unit of margin, or a quarter: what one batch of b would have at that epsilon."""
+    channel = Central(1.0, noise="permute_and_flip", neighboring=neighboring)
+    plan = channel.plan(ChooseTop(10).asks(45), 45)
+    assert {price.query.k: (price.times, price.epsilon) for price in plan.prices.values()} == {
+        3: (2, round_down(1.0) * Fraction(3, 10)),
+        2: (2, round_down(1.0) * Fraction(2, 10)),
+    }
+    for price in plan.prices.values():
+        share = price.query.k / 10
+        assert price.mechanism.rate == pytest.approx(share / {"add_remove": 2, "replace": 4}[neighboring], rel=1e-3)
+        assert price.mechanism.rate < share / {"add_remove": 2, "replace": 4}[neighboring]
+    assert plan.guarantee.epsilon == 1.0
+
+
+def test_no_batch_more_is_answered():
+    profile = Profile.from_rankings([np.arange(6)] * 50)
+    session = (
+        Central(1.0, noise="permute_and_flip").plan(ChooseTop(2, 1).asks(6), 6).open(profile)(Bits.from_random_state(0))
+    )
+    for placed in (None, (0,)):
+        session.answer(MaxViolatedPrefixMargin(1, placed))
+    with pytest.raises(BudgetExhausted):
+        session.answer(MaxViolatedPrefixMargin(1, (0, 1)))
+    with pytest.raises(BudgetExhausted):
+        session.answer(MaxViolatedPrefixMargin(2))
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_items", "message"),
+    [
+        (ChooseTop(0), 5, "k must be a positive integer, got 0"),
+        (ChooseTop(2, batch=0), 5, "batch must be None or a positive integer, got 0"),
+        (ChooseTop(5), 5, "k=5 of 5 items is all of them"),
+        (ChooseTop(4, batch=4), 45, r"3\.6e\+06 ways to choose 4 of 45"),
+    ],
+)
+def test_refusals(rule, n_items, message):
+    with pytest.raises(ValueError, match=message):
+        Central(noise="permute_and_flip").plan(rule.asks(n_items), n_items)
+
+
+def test_batches_are_as_even_as_can_be():
+    assert asked(6, 45, batch=5) == [(3, 2, 1)]  # so that 5, too many at once, is never asked
