@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .aggregators.local_borda import LDPBorda
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.prudent import DPPrudentOrder, DPTopK
+    from .aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
     from .aggregators.swiss import DPSwissBorda
@@ -46,6 +47,8 @@ __all__ = [
     "LDPPairwise",
     "LDPQuickSort",
     "PositionalRule",
+    "SecAggBorda",
+    "SecAggSwissBorda",
     "ShuffleHierarchical",
     "ShufflePairwise",
 ]

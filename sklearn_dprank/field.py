@@ -34,7 +34,7 @@ class Field:
     _set_items: Callable[..., None]
     _release: Callable[..., Self]
 
-    @available_if(channel_can("collects_reports", "asks_questions"))
+    @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def client(
         self,
         items: Items,
@@ -65,7 +65,7 @@ class Field:
         plan = self._plan_of_devices(items, epsilon)
         return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
 
-    @available_if(channel_can("collects_reports", "asks_questions"))
+    @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
         """Return what devices must know, as JSON-able data.
 
@@ -88,7 +88,7 @@ class Field:
         if epsilon is not None:
             check_epsilon(epsilon)
         names, n_items = _named(items)
-        return self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names)[1]
+        return _for_devices(self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names))[1]
 
     @available_if(channel_can("collects_reports"))
     def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
@@ -123,6 +123,34 @@ class Field:
         self._set_items(names, n_items)
         return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
 
+    @available_if(channel_can("collects_sums"))
+    def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:
+        """Aggregate the sums of servers that added up the shares of voters in the field.
+
+        Parameters
+        ----------
+        sums : iterable of dict, str or bytes
+            One message of each server (`~sklearn_dprank.servers.AggregationServer.release`): a JSON object, parsed or
+            not. Those that do not follow this estimator's protocol for these items are left out and counted in
+            ``reports_refused_``; ``reports_accepted_`` is the number of voters in the sum.
+        items : sequence of str or of int, or int
+            Names of the items in the order that devices used, or how many there are.
+
+        Returns
+        -------
+        self : object
+            The fitted aggregator.
+
+        Raises
+        ------
+        ValueError
+            If the sum of a server is missing, or they are of different voters, or of fewer than `min_reports`.
+        """
+        self._validate_params()
+        names, n_items = _named(items)
+        self._set_items(names, n_items)
+        return self._release(sums, names, *_for_devices(self._planned(Shape(n_items), names)))
+
     @available_if(channel_can("asks_questions"))
     def fit_interactive(
         self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
@@ -156,6 +184,16 @@ class Field:
         names, n_items = _named(items)
         self._set_items(names, n_items)
         return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
+
+
+def _for_devices(planned):
+    """Return (rule, plan), or raise where devices have no protocol for it."""
+    if planned[1].protocol is None:
+        raise ValueError(
+            "voters' devices cannot send what this rule asks for, which fit simulates: they know their net wins, and "
+            "their margins with release=AllMargins(), at an epsilon that leaves sums below 2^53."
+        )
+    return planned
 
 
 def _named(items):

@@ -20,10 +20,12 @@ from sklearn_dprank import (
     LDPKwikSort,
     LDPPairwise,
     LDPQuickSort,
+    SecAggBorda,
+    SecAggSwissBorda,
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local, Streaming
+from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
 from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.rules import Choose, ChooseTop
@@ -124,6 +126,14 @@ STREAMS = {
     "three periods, replace": DPStreamingBorda(horizon=3, neighboring="replace"),
     "margins": Aggregator(Streaming(horizon=3), rule="kemeny"),
 }
+# Nobody sees a ballot: the law of the sum, and of what all servers but one see.
+SUMS = {
+    "Borda": SecAggBorda(epsilon=2.0, delta=1e-2, min_reports=5),
+    "Borda, three servers": SecAggBorda(epsilon=1.5, delta=1e-2, n_servers=3, min_reports=4),
+    "Swiss": SecAggSwissBorda(epsilon=2.0, delta=1e-3, min_reports=5),
+    "margins": Aggregator(SecureAggregation(2.0, 1e-2, min_reports=5, release=AllMargins()), rule="kemeny"),
+    "question by question": Aggregator(SecureAggregation(2.0, 1e-3, min_reports=5), rule="kwiksort"),
+}
 AUDITED = [
     *CENTRAL,
     *REPORTS.values(),
@@ -131,4 +141,5 @@ AUDITED = [
     *TRANSCRIPTS.values(),
     *SHUFFLES.values(),
     *STREAMS.values(),
+    *SUMS.values(),
 ]

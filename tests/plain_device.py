@@ -5,6 +5,8 @@ Written to show that the page and the test vectors are enough; it checks no prot
 
 import hashlib
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import combinations
 
 GRID = 2**52
@@ -258,6 +260,82 @@ def shuffled(protocol, ballot, noise, coins, assignment, pairs=None):
     ]
 
 
+# --- shares of a sum
+
+
+def exp_minus(p, q, words):
+    """True with probability exp(-p / q), p at most q."""
+    k = 1
+    while words.integers(q)[0] < p and (k == 1 or words.integers(k)[0] == 0):
+        k += 1
+    return k % 2 == 1
+
+
+def run_length(words):
+    """How many of Bernoulli(1/1), Bernoulli(1/2), ... come true in a row."""
+    draw = words.integers(math.factorial(12))[0]
+    run = sum(draw < math.factorial(12) // math.factorial(k) for k in range(1, 13))
+    while run >= 12 and words.integers(run + 1)[0] == 0:
+        run += 1
+    return run
+
+
+def two_sided_geometric(width, words):
+    while True:
+        start = words.integers(width)[0]
+        if not exp_minus(start, width, words):
+            continue
+        turns = 0
+        while turns < 2**15 - 1 and run_length(words) % 2 == 0:
+            turns += 1
+        size = start + width * turns
+        negative = words.integers(2)[0]
+        if size or not negative:
+            return -size if negative else size
+
+
+def poisson(rate, words):
+    """By rejection; the decision is made with as many digits as anybody could ask for."""
+    mode, width = math.floor(rate), max(2, math.isqrt(math.floor(rate)))
+    with localcontext(prec=80):
+
+        def likelihood(j):
+            """P(mode + j) / P(mode)."""
+            known = Fraction(1)
+            for k in range(mode + min(j, 0) + 1, mode + max(j, 0) + 1):
+                known = known * rate / k if j > 0 else known * k / rate
+            return Decimal(known.numerator) / Decimal(known.denominator) if mode + j >= 0 else Decimal(0)
+
+        heights = [likelihood(j).ln() + Decimal(abs(j)) / width for j in range(-min(mode, 4 * width), 4 * width)]
+        bound = Decimal(math.ceil(2**20 * (float(max(heights)) + 1e-6))) / 2**20
+        while True:
+            j = two_sided_geometric(width, words)
+            if mode + j < 0:
+                continue
+            (digits,) = words.take()
+            if Decimal(digits) / 2**64 < likelihood(j) * (Decimal(abs(j)) / width - bound).exp():
+                return mode + j
+
+
+def skellam_shares(protocol, ballot, noise, coins, assignment):
+    every = pairs_of(len(ballot))
+    said = net_wins(ballot)
+    if protocol["statistic"] == "margins":
+        opinions = [opinion(ballot, i, j) for i, j in every]
+        said = [0 if mine is None else 2 * mine - 1 for mine in opinions]
+    rate, modulus = Fraction(*protocol["rate"]), 2 ** protocol["modulus_bits"]
+    noisy = []
+    for number in said:
+        more = poisson(rate, noise)
+        noisy.append(number + more - poisson(rate, noise))
+    others = protocol["servers"] - 1
+    drawn = noise.integers(modulus, others * len(noisy))
+    shares = [drawn[k * len(noisy) : (k + 1) * len(noisy)] for k in range(others)]
+    shares.append([(z - sum(column)) % modulus for z, column in zip(noisy, zip(*shares, strict=True), strict=True)])
+    name = "".join(f"{word:016x}" for word in assignment.take(2))
+    return [{"report": name, "server": k, "share": share} for k, share in enumerate(shares)]
+
+
 HALVES = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "mallows": mallows, "privunit": privunit}
 
 
@@ -266,6 +344,8 @@ def report(protocol, ballot, words, pairs=None):
     name = {"protocol": digest(protocol)}
     if protocol["randomizer"] == "rr-shuffled":
         return [{**name, **message} for message in shuffled(protocol, ballot, **words, pairs=pairs)]
+    if protocol["randomizer"] == "skellam-shares":
+        return [{**name, **message} for message in skellam_shares(protocol, ballot, **words)]
     return {**name, **HALVES[protocol["randomizer"]](protocol, ballot, **words)}
 
 

@@ -1311,6 +1311,143 @@ CERTAINTY = [
     ),
 ]
 
+SUM_AUDIT = "tests/audit/test_secure_aggregation_audit.py"
+_SERVERS = "tests/servers/test_aggregation.py"
+_SHARES = "tests/devices/test_shares.py"
+skellam = faults("privacy/skellam.py", "tests/privacy/test_skellam.py::test_the_bound_holds_and_is_near")
+poisson = faults("privacy/poisson.py", "tests/privacy/test_poisson.py::test_every_number_has_its_probability")
+sums = faults("channels/secure_aggregation.py", f"{SUM_AUDIT}::test_one_sum_keeps_epsilon_and_delta")
+combined = faults("channels/sums.py")
+shares = faults("devices/shares.py")
+server = faults("servers/aggregation.py")
+SUMS = [
+    skellam("half the divergence of Skellam noise", "(l2_squared / (2 * variance))", "(l2_squared / (4 * variance))"),
+    skellam(
+        "Skellam noise as if it were Gaussian",
+        "return gaussian + np.minimum(lattice, 3 * l1 / (2 * variance))",
+        "return gaussian",
+        "tests/privacy/test_skellam.py::test_the_bound_by_hand",
+    ),
+    skellam(
+        "divergences of later answers are forgotten",
+        "renyi = renyi + release.times",
+        "renyi = release.times",
+        "tests/privacy/test_skellam.py::test_two_releases_by_convolution",
+    ),
+    skellam(
+        "an answer given often counts once",
+        "renyi + release.times * skellam_renyi",
+        "renyi + skellam_renyi",
+        "tests/privacy/test_skellam.py::test_two_releases_by_convolution",
+    ),
+    skellam(
+        "the conversion leaves delta out",
+        "(math.log(1 / delta) + spare)",
+        "spare",
+        "tests/privacy/test_skellam.py::test_the_conversion_is_that_of_canonne_kamath_and_steinke",
+    ),
+    skellam(
+        "half of the Skellam noise",
+        "return drawn[::2] - drawn[1::2]",
+        "return drawn[::2] - int(rate)",
+        "tests/privacy/test_skellam.py::test_the_law_of_the_noise_and_of_sums_of_it",
+    ),
+    poisson(
+        "a narrower proposal than is corrected for",
+        "Fraction(0), Fraction(1, width)",
+        "Fraction(0), Fraction(2, width)",
+        "tests/privacy/test_poisson.py::test_the_law",
+    ),
+    poisson("the mode of a Poisson law is one off", "law.mode + min(j, 0) + 1, law", "law.mode + min(j, 0) + 2, law"),
+    poisson(
+        "doubles decide what they cannot tell",
+        "abs(chance - drawn) > _TRUST * (1 + abs(chance))",
+        "True",
+        "tests/privacy/test_poisson.py::test_close_decisions_are_exact",
+    ),
+    sums("each voter adds half of its noise", "unit / (2 * least) * RATE_GRID", "unit / (4 * least) * RATE_GRID"),
+    sums("the noise of ever more voters", "unit / (2 * least) * RATE_GRID", "unit / (2 * least + 9) * RATE_GRID"),
+    sums(
+        "sums are priced as if a ballot came or went",
+        'moved = ask.query.sensitivity(n_items, "replace")\n            if any(moved):',
+        'moved = ask.query.sensitivity(n_items, "add_remove")\n            if any(moved):',
+    ),
+    combined(
+        "sums of different voters are added",
+        "if len({(said.voters, said.n_reports) for said in heard}) > 1:",
+        "if len({said.server for said in heard}) < 1:",
+        "tests/channels/test_secure_aggregation.py::test_sums_that_do_not_add_up",
+    ),
+    combined(
+        "the curator takes sums of few voters",
+        'is_whole(n_reports, protocol["min_reports"], protocol["max_reports"])',
+        'is_whole(n_reports, 0, protocol["max_reports"])',
+        "tests/channels/test_secure_aggregation.py::test_each_bad_sum_is_left_out_for_a_reason_that_echoes_nothing",
+    ),
+    shares(
+        "shares from half of the range",
+        "bits.noise.integers(modulus, others",
+        "bits.noise.integers(modulus // 2, others",
+        f"{_SHARES}::test_all_shares_but_one_are_uniform_and_independent",
+    ),
+    shares(
+        "the first servers get one share",
+        "others * said.size).reshape(len(said), others, -1)",
+        "said.size).reshape(len(said), 1, -1).repeat(others, axis=1)",
+        f"{SUM_AUDIT}::test_all_servers_but_one_see_the_same_whatever_the_ballot",
+        f"{_SHARES}::test_all_shares_but_one_are_uniform_and_independent",
+    ),
+    shares(
+        "voters add no noise",
+        "last = (said + noise - shares",
+        "last = (said - shares",
+        f"{_SHARES}::test_the_noise_of_one_voter",
+    ),
+    shares(
+        "devices believe that the noise is enough",
+        'refuse_unless(epsilon_among(protocol, least) <= Decimal(protocol["epsilon"]),',
+        'refuse_unless(epsilon_among(protocol, least) <= 2 * Decimal(protocol["epsilon"]),',
+        f"{_SHARES}::test_what_devices_refuse",
+    ),
+    shares(
+        "devices know half of what a ballot moves",
+        "return 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3)",
+        "return m * m // 2, Fraction(m * (m * m - 1), 3)",
+        f"{_SHARES}::test_devices_know_what_queries_know",
+    ),
+    server(
+        "a server says a second sum",
+        "            if said is None:\n                said",
+        "            if True:\n                said",
+        f"{_SERVERS}::test_one_sum_and_no_other",
+    ),
+    server(
+        "a server sums over few voters",
+        "if not least <= len(chosen) <= most:",
+        "if not 0 <= len(chosen) <= most:",
+        f"{_SERVERS}::test_below_min_reports_nothing_is_said",
+    ),
+    server(
+        "one voter counts many times",
+        "chosen = sorted(set(voters)) if",
+        "chosen = sorted(voters) if",
+        f"{_SERVERS}::test_below_min_reports_nothing_is_said",
+    ),
+    server(
+        "a server forgets that it has spoken",
+        'self._kept.execute("UPDATE server SET said = ?", (said,))',
+        'self._kept.execute("SELECT ?", (said,))',
+        f"{_SERVERS}::test_a_killed_server_forgets_nothing",
+        f"{_SERVERS}::test_one_sum_and_no_other",
+    ),
+    server(
+        "shares stay in the file",
+        'self._kept.execute("DELETE FROM shares")',
+        "pass",
+        f"{_SERVERS}::test_shares_are_gone_from_the_file",
+    ),
+]
+
 FAULTS = [
     *CERTAINTY,
     *QUERIES,
@@ -1325,3 +1462,4 @@ FAULTS = [
     *BOUNDARIES,
     *ACCOUNTS,
 ]
+FAULTS += SUMS

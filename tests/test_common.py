@@ -23,7 +23,7 @@ import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
-from sklearn_dprank.channels import Central, Local, Streaming
+from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
@@ -40,6 +40,7 @@ VARIANTS = {
         {"channel": Central(noise="gaussian", delta=1e-6), "rule": "hierarchical"},
         {"channel": Central(release=AllMargins()), "rule": "kemeny"},
         {"channel": Local(), "rule": "borda"},
+        {"channel": SecureAggregation(release=AllMargins()), "rule": "kemeny"},
         {"channel": Streaming(), "rule": "kemeny"},
     ],
     "PositionalRule": [{"scores": "plurality"}],
@@ -305,12 +306,12 @@ DEFAULTS = {"epsilon": 1.0, "neighboring": "add_remove", "calibration": "exact",
 @every_class
 def test_default_parameters(cls):
     found = cls().get_params(deep=False)
-    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "DPStreaming"))
+    needs_delta = cls.__name__.startswith(("Shuffle", "DPSwiss", "DPStreaming", "SecAgg"))
     expected = {**DEFAULTS, "delta": 1e-6 if needs_delta else 0.0}
     for name, value in expected.items():
         if name in found and not (name == "delta" and "LDP" in cls.__name__):
             assert found[name] == value, name
-    if cls.__name__.startswith(("DP", "LDP", "Shuffle")):
+    if cls.__name__.startswith(("DP", "LDP", "Shuffle", "SecAgg")):
         assert {"epsilon", "random_state"} <= set(found)
     if cls.__name__.startswith("DP"):
         assert "neighboring" in found

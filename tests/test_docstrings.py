@@ -16,6 +16,7 @@ from sklearn_dprank.aggregators import (
     local_borda,
     local_interactive,
     prudent,
+    secure_aggregation,
     shuffle,
     streaming,
     swiss,
@@ -36,6 +37,7 @@ TRUST = {
     local_borda.__name__: "local",
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
+    secure_aggregation.__name__: "secure_aggregation",
     streaming.__name__: "stream",
 }
 # Another fact of the same name, and why.

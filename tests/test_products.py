@@ -9,7 +9,18 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Streaming, Truthful
+from sklearn_dprank.channels import (
+    Central,
+    Exact,
+    Groups,
+    Interactive,
+    Local,
+    Rounds,
+    SecureAggregation,
+    Shuffle,
+    Streaming,
+    Truthful,
+)
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
@@ -53,6 +64,8 @@ CHANNELS = {
     "groups": Interactive(schedule=Groups()),
     "rounds": Interactive(schedule=Rounds()),
     "shuffle": Shuffle(),
+    "secure aggregation": SecureAggregation(),
+    "secure aggregation, margins": SecureAggregation(n_servers=3, release=AllMargins()),
     "stream": Streaming(horizon=3),
 }
 RULES = {
@@ -102,6 +115,8 @@ FITS = {
     "groups": {"kwiksort", "p-sort", "dp-kwiksort", "binary insertion"},
     "rounds": {"bradley-terry", "adaptive"},
     "shuffle": PAIRWISE | {"bradley-terry"},
+    "secure aggregation": NOISY,
+    "secure aggregation, margins": PAIRWISE,
     "stream": {"borda", "plurality", "kemeny", "hierarchical", "markov chain"},
 }
 M = 5
@@ -188,6 +203,11 @@ def test_refusals_come_before_any_ballot_is_touched(channel, rule):
         (Aggregator(Central(), Choose(MaxViolatedMargin())), 40),
         (Aggregator(Shuffle(min_reports=1000)), M),
         (Aggregator(Shuffle(delta=0.0)), M),
+        (Aggregator(SecureAggregation(delta=0.0)), M),
+        (Aggregator(SecureAggregation(n_servers=1)), M),
+        (Aggregator(SecureAggregation(min_reports=1000)), M),
+        (Aggregator(SecureAggregation(max_reports=100)), M),
+        (Aggregator(SecureAggregation(epsilon=1e-8)), M),
         (Aggregator(Streaming(delta=0.0)), M),
         (Aggregator(Streaming(horizon=0)), M),
     ],

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_dprank.channels import Groups, Interactive
+from sklearn_dprank import Aggregator, SecAggBorda
+from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits, BitSource
+from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import (
     HypercubeSampling,
     MallowsRandomizer,
@@ -98,6 +100,7 @@ def reports():
             yield f"{kind}, {what}", randomizer.protocol(epsilon, NAMES), {"ballot": ballot}, {}
         yield f"{kind}, few items", randomizer.protocol(1.0, 3), {}, {}
     yield from shuffles()
+    yield from shares()
     yield from corners()
 
 
@@ -119,6 +122,17 @@ def shuffles():
     assigned = {**two, "epsilon": "0.74", "pairs": "assigned"}
     for what, ballot in BALLOTS.items():
         yield f"rr-shuffled, assigned, {what}", assigned, {"ballot": ballot, "pairs": [[0, 1], [1, 4]]}, {}
+
+
+def shares():
+    borda = {**SecAggBorda(epsilon=1.0, min_reports=1000).protocol(5), "items": NAMES}
+    for what, ballot in BALLOTS.items():
+        yield f"skellam-shares, {what}", borda, {"ballot": ballot}, {}
+    margins = SecureAggregation(epsilon=0.5, n_servers=3, min_reports=40, max_reports=60, release=AllMargins())
+    protocol = Aggregator(margins, "kemeny").protocol(3)
+    yield "skellam-shares, three servers", protocol, {"ballot": [1, None, 0]}, {}
+    many = SecAggBorda(epsilon=1.0, min_reports=100_000).protocol(3)
+    yield "skellam-shares, little noise", many, {}, {}
 
 
 def corners():
@@ -184,6 +198,14 @@ def refused_protocols():
     yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
     yield "PrivUnit in version 1", {**vector, "epsilon": "400", "levels": [400, 1]}
     yield "a weight of nothing", {**mallows, "weights": [grid, grid, 0]}
+
+    sums = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
+    yield "too few voters for the noise", {**sums, "min_reports": 999}
+    yield "too little noise", {**sums, "rate": [sums["rate"][0] * 999 // 1000, sums["rate"][1]]}
+    yield "one server", {**sums, "servers": 1}
+    yield "a modulus that is too small", {**sums, "modulus_bits": sums["modulus_bits"] - 1}
+    yield "an unknown statistic", {**sums, "statistic": "ballot"}
+    yield "dearer alone than stated", {**sums, "local_epsilon": "1.0"}
 
 
 def refused_reports():

@@ -10,6 +10,7 @@ from .local import LDPKwikSort, LDPPairwise
 from .local_borda import LDPBorda
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .prudent import DPPrudentOrder, DPTopK
+from .secure_aggregation import SecAggBorda, SecAggSwissBorda
 from .shuffle import ShuffleHierarchical, ShufflePairwise
 from .streaming import DPStreamingBorda
 from .swiss import DPSwissBorda

@@ -6,6 +6,7 @@ from .interactive import Interactive
 from .local import Local
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
+from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
 from .streaming import Streaming
 from .truthful import Truthful
@@ -19,6 +20,7 @@ __all__ = [
     "Local",
     "Plan",
     "Rounds",
+    "SecureAggregation",
     "Session",
     "Shuffle",
     "Slots",

@@ -22,7 +22,7 @@ from ..queries import Ask, Publication, Query, Sensitivity
 from .plan import Plan, Session, check_asks, refuse
 
 
-class _Price(NamedTuple):
+class Price(NamedTuple):
     """What one kind of query gets: a mechanism calibrated to its sensitivity, how often, and one answer's cost."""
 
     query: Query
@@ -39,11 +39,34 @@ def _check_noise(noise, name):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 
-def _check_release(release, name):
+def check_release(release, name):
     """Raise unless `release` is None or a query."""
     check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
         raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
+
+
+def covering(channel, asks):
+    """Return what a channel publishes once, its `release`, as it is best published for the asks.
+
+    Raises
+    ------
+    ValueError
+        If it does not determine all that they ask for.
+    """
+    for ask in asks:
+        if not ask.query.follows_from(channel.release):
+            refuse(channel, ask.query, f"release={channel.release} does not determine it.")
+    return channel.release.covering([ask.query for ask in asks])
+
+
+def paid(asks, n_items, neighboring):
+    """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
+    moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, neighboring))]
+    if 0 < len(moved) < len(asks):
+        whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
+        asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
+    return asks
 
 
 class Central(BaseEstimator):
@@ -78,7 +101,7 @@ class Central(BaseEstimator):
         **EPSILON,
         **DELTA,
         "noise": _check_noise,
-        "release": _check_release,
+        "release": check_release,
         **NEIGHBORING,
         **CALIBRATION,
     }
@@ -114,40 +137,29 @@ class Central(BaseEstimator):
                 ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share) / ask.times)
         release = None
         if self.release is not None:
-            asks, release = self._released(self.release, asks, n_items)
+            asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in self._paid(asks, n_items)}
+        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in paid(asks, n_items, self.neighboring)}
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
-        opening = partial(_CentralPoll, prices, release, self.neighboring)
+        opening = partial(CuratorPoll, prices, release, self.neighboring)
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
 
-    def _released(self, release, asks, n_items):
+    def _released(self, asks, n_items):
         """Return what is published once, as the only ask and as a query."""
-        for ask in asks:
-            if not ask.query.follows_from(release):
-                refuse(self, ask.query, f"release={release} does not determine it.")
-        release = release.covering([ask.query for ask in asks])
+        release = covering(self, asks)
         if len(asks) == 1:
             release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
         release.check(n_items)
         return [Ask(release)], release
-
-    def _paid(self, asks, n_items):
-        """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
-        moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, self.neighboring))]
-        if 0 < len(moved) < len(asks):
-            whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
-            asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
-        return asks
 
     def _price(self, ask, epsilon, n_items):
         """Return what one kind of query gets for its share of the budget."""
         query, times = ask.query, ask.times
         sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
         if not any(sensitivity):
-            return _Price(query, sensitivity, NoNoise(), times, Fraction(0))
+            return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
             if self.calibration == "published" or self.delta:
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
@@ -165,10 +177,10 @@ class Central(BaseEstimator):
             calibrated = mechanism.calibrated(*asked)
             if query.weighed and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
-            return _Price(query, sensitivity, calibrated, times, epsilon / whole)
+            return Price(query, sensitivity, calibrated, times, epsilon / whole)
         if (printed := mechanism.published(*asked)) is None:
             refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
-        return _Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
+        return Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
 
     def _guarantee(self, used_up, prices):
         """Return what answers promise that use up this much of the budget; more, or less, where noise is published."""
@@ -208,7 +220,7 @@ class Central(BaseEstimator):
             )
 
 
-class _CentralPoll:
+class CuratorPoll:
     """A profile, and what no noise changes of it: the last sampler, which may hold a large table."""
 
     def __init__(self, prices, release, neighboring, profile):

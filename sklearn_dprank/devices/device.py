@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
-from . import interactive, shuffled
+from . import interactive, shares, shuffled
 from .ballots import read_ballot
 from .halves import HALVES, ReportHalf, checked, voter_half
 from .protocol import RefusedProtocol, digest, is_whole
@@ -120,8 +120,9 @@ class Device:
         Returns
         -------
         dict, or list of dict
-            JSON-able: one report, or for the shuffler K messages, which go to it apart. Called again with the same
-            ballot, the same: send it again, never draw again.
+            JSON-able: one report, or for the shuffler K messages, which go to it apart, or one message a server, each
+            to be sent to its own and to nobody else. Called again with the same ballot, the same: send it again, never
+            draw again.
 
         Raises
         ------
@@ -176,11 +177,16 @@ class Device:
 
     def _reported(self, positions, bits):
         drawn = self._half.draw(self._protocol, positions, bits)
+        if self._half is shares:
+            return self._signed(shares.messages(self._protocol, drawn))
         return {"protocol": digest(self._protocol), **self._half.message(drawn)}
 
     def _shuffled(self, positions, bits, design):
         drawn = shuffled.draw(self._protocol, positions, bits, design)
-        return [{"protocol": digest(self._protocol), **said} for said in shuffled.messages(self._protocol, drawn)]
+        return self._signed(shuffled.messages(self._protocol, drawn))
+
+    def _signed(self, messages):
+        return [{"protocol": digest(self._protocol), **said} for said in messages]
 
     def _say(self, what, ballot, draw):
         """Return what was said under this name, or say it now, if the budget allows."""

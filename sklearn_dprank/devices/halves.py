@@ -6,7 +6,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from . import hypercube, interactive, mallows, pairs, privunit, shuffled
+from . import hypercube, interactive, mallows, pairs, privunit, shares, shuffled
 from .protocol import check_form, refuse_unless
 
 
@@ -64,6 +64,7 @@ HALVES: Mapping[str, Half] = MappingProxyType(
         "privunit": privunit,
         "rr-interactive": interactive,
         "rr-shuffled": shuffled,
+        "skellam-shares": shares,
     }
 )
 

@@ -1,6 +1,6 @@
 """Curator noise: integer statistics in, private statistics or orders out."""
 
-from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise
+from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise
 from .permute_and_flip import PermuteAndFlip, PermuteAndFlipNoise
@@ -31,4 +31,5 @@ __all__ = [
     "PermuteAndFlipNoise",
     "Published",
     "Sampler",
+    "SkellamNoise",
 ]

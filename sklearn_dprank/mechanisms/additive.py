@@ -18,6 +18,7 @@ from ..privacy.draws import BitSource
 from ..privacy.gaussian import grid_of, rounded_gaussian
 from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
+from ..privacy.skellam import many_skellam
 from ..queries import Query, Sensitivity
 from .base import OfBudget, Published, Sampler, Times
 
@@ -118,6 +119,24 @@ class GaussianNoise(_Noise):
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
         return rounded_gaussian(vector, self.sigma, bits)
+
+
+@dataclass(frozen=True)
+class SkellamNoise(_Noise):
+    """The difference of two Poisson numbers: what the noise of many voters adds up to."""
+
+    rate: Fraction
+    arithmetic = "exact"
+    how = "Skellam noise"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(2 * self.rate)
+
+    def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
+        """Return the integer vector with independent noise of variance 2 rate on every entry."""
+        return vector + many_skellam(self.rate, len(vector), bits)
 
 
 @dataclass(frozen=True)

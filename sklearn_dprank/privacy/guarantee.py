@@ -23,6 +23,10 @@ TRUST = {
     "shuffle": Trust(
         ("the shuffler",), "each ballot is randomised by its voter, then a trusted shuffler mixes the reports"
     ),
+    "secure_aggregation": Trust(
+        ("one of the servers", "the voters who add noise"),
+        "each voter splits a noisy ballot among servers that do not all collude; nobody sees more than the sum",
+    ),
     "central": Trust(("the curator",), "a trusted curator sees the ballots"),
     "none": Trust(("everybody",), "no privacy: the release is a function of the ballots"),
 }
@@ -47,7 +51,7 @@ class PrivacyGuarantee:
         Privacy loss in nats; `inf` is no promise at all.
     delta : float
         Probability mass outside the promise.
-    trust : {"local", "shuffle", "central", "none"}
+    trust : {"local", "shuffle", "secure_aggregation", "central", "none"}
         Who must be trusted with the ballots; of several releases it may be a sum, "shuffle + central", and then
         all of them must be. `parties` says who they are.
     neighboring : {"add_remove", "replace"}
@@ -65,6 +69,8 @@ class PrivacyGuarantee:
     losses : Losses or None, default=None
         What else is known of the releases that it covers, for `compose`. None, and losses that amount to less than
         is stated, are (epsilon, delta) and nothing else.
+    whom : tuple of (str, str), default=()
+        Pairs (trust model, party): who must be trusted in this release, where more is known than the model says.
 
     Raises
     ------
@@ -95,6 +101,7 @@ class PrivacyGuarantee:
     caveats: tuple[str, ...] = ()
     unit: str = "one ballot"
     losses: Losses | None = field(default=None, repr=False)
+    whom: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self):
         if not isinstance(self.trust, str) or self.trust != _all_of([self.trust]):
@@ -104,6 +111,7 @@ class PrivacyGuarantee:
         check_number(self.delta, "delta", least=0, most=1)
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
+        object.__setattr__(self, "whom", tuple((model, party) for model, party in self.whom))  # also from JSON
         if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
             object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
 
@@ -119,7 +127,7 @@ class PrivacyGuarantee:
         >>> PrivacyGuarantee.compose([shuffled, noisy]).parties
         ('the shuffler', 'the curator')
         """
-        return tuple(party for name in self.trust.split(_AND) for party in TRUST[name].parties)
+        return tuple(dict.fromkeys(party for _, party in _trusted(self)))
 
     @classmethod
     def nothing(cls, how: str = "exact statistics") -> Self:
@@ -190,6 +198,7 @@ class PrivacyGuarantee:
             caveats=tuple(dict.fromkeys(c for g in guarantees for c in g.caveats)),
             unit=units.pop(),
             losses=losses,
+            whom=_whom(guarantees),
         )
 
     def simulated(self, certified: bool) -> Self:
@@ -231,6 +240,24 @@ def _all_of(trusts):
         return "none"
     needed = [name for name in TRUST if name in named and TRUST[name].parties]
     return _AND.join(needed) if needed else "local"
+
+
+def _trusted(guarantee):
+    """Return pairs (trust model, party) of a guarantee: its own, or those of the model."""
+    named = guarantee.trust.split(_AND)
+    own = {model for model, _ in guarantee.whom}
+    return [
+        (name, party)
+        for name in named
+        for party in ([p for model, p in guarantee.whom if model == name] if name in own else TRUST[name].parties)
+    ]
+
+
+def _whom(guarantees):
+    """Return the parties of all, where those of one of them are more than its model says."""
+    if not any(g.whom for g in guarantees):
+        return ()
+    return tuple(dict.fromkeys(pair for g in guarantees for pair in _trusted(g)))
 
 
 def _total(guarantees, losses, delta):

@@ -7,13 +7,16 @@ only, so its law is the stated one exactly, and nothing leaks through the low bi
 from bisect import bisect_right
 from fractions import Fraction
 from math import factorial, inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount
 from ..checks import positive
 from .draws import BitSource
+
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._types import Amount
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1
@@ -23,7 +26,7 @@ _STEPS = _LADDER.tolist()
 _SCALAR = 8  # below this many draws a plain loop beats the arrays
 
 
-def round_down(x: Amount, limit: int = 2**31) -> Fraction:
+def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
     """Return the largest fraction p/q <= x with p and q below `limit`.
 
     A privacy parameter must become a ratio of small integers before an exact sampler can use it,

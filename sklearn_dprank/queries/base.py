@@ -64,6 +64,9 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
+    summed_as : str or None
+        What protocols call it where each voter's device computes its own part of the sum; None is for answers that
+        need the ballots.
     weighed : bool
         Whether rules weigh the answer by its noise; a mechanism that answers must then know its `deviation`.
     published_as : str or None
@@ -75,6 +78,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
+    summed_as: ClassVar[str | None] = None
     weighed: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 

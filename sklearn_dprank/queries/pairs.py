@@ -111,7 +111,7 @@ class PairTallies(Query):
 class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row beats the column."""
 
-    published_as = "margins"
+    summed_as = published_as = "margins"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:

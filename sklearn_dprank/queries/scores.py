@@ -30,6 +30,7 @@ class NetWins(Query):
     """
 
     published_as = "scores"
+    summed_as = "net_wins"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:

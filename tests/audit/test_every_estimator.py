@@ -11,7 +11,7 @@ from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from audited import AUDITED, CENTRAL, DENSITIES, REPORTS, SHUFFLES, TRANSCRIPTS
+from audited import AUDITED, CENTRAL, DENSITIES, REPORTS, SHUFFLES, SUMS, TRANSCRIPTS
 from local_tools import law_of, worst_ratio
 from oracles import distinct_ballots, naive_counts, rankings
 from scipy import stats
@@ -94,7 +94,7 @@ def test_every_channel_randomizer_and_noise_has_an_audit():
     }
     used = {type(getattr(channel, "randomizer", None)) for channel, _ in composed}
     assert used >= public_classes(randomizers, "protocol") - {randomizers.Randomizer}
-    pairs = [estimator._compose() for estimator in CENTRAL]
+    pairs = [estimator._compose() for estimator in [*CENTRAL, *SUMS.values()]]
     prices = [price for channel, rule in pairs for price in channel.plan(rule.asks(3), 3).prices.values()]
     assert {type(price.mechanism) for price in prices} == public_classes(mechanisms, "sampler") - {
         mechanisms.Calibrated

@@ -239,7 +239,7 @@ def test_copies_are_the_device(kind):
 
 @every_kind
 def test_a_pickled_copy_repeats_and_says_nothing_new(kind):
-    device = Device(protocol_of(kind), max_epsilon=50)
+    device = Device(protocol_of(kind), max_epsilon=100)
     early = pickle.loads(pickle.dumps(device))
     refused(lambda: say(early), "copy of a device")
     said = say(device)

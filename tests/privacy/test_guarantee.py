@@ -56,7 +56,8 @@ def test_nothing_promises_nothing():
     [
         (
             {"trust": "curator"},
-            "trust must be one of ['central', 'local', 'none', 'shuffle'] or 'shuffle + central', got 'curator'.",
+            "trust must be one of ['central', 'local', 'none', 'secure_aggregation', 'shuffle'] or "
+            "'shuffle + central', got 'curator'.",
         ),
         ({"neighboring": "swap"}, "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
         ({"epsilon": -1}, "epsilon must be a number of at least 0, got -1."),
@@ -108,7 +109,13 @@ def test_the_weakest_of_all():
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_everybody_whom_one_release_trusts(size):
     """A sum needs the curator if one part does, and the shuffler if one part does; nobody for local reports."""
-    trusted = {"local": (), "shuffle": ("the shuffler",), "central": ("the curator",), "none": ("everybody",)}
+    trusted = {
+        "local": (),
+        "shuffle": ("the shuffler",),
+        "secure_aggregation": ("one of the servers", "the voters who add noise"),
+        "central": ("the curator",),
+        "none": ("everybody",),
+    }
     assert list(TRUST) == list(trusted)  # from the least to the most trusting
     for trusts in product(trusted, repeat=size):
         total = PrivacyGuarantee.compose([guarantee(trust=trust, neighboring="replace") for trust in trusts])
@@ -128,6 +135,8 @@ def test_everybody_whom_one_release_trusts(size):
         (["local", "shuffle"], "shuffle"),
         (["local", "central"], "central"),
         (["central", "shuffle"], "shuffle + central"),
+        (["secure_aggregation", "local"], "secure_aggregation"),
+        (["central", "secure_aggregation", "shuffle"], "shuffle + secure_aggregation + central"),
         (["shuffle + central", "local"], "shuffle + central"),
         (["shuffle", "none"], "none"),
     ],

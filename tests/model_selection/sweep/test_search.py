@@ -23,6 +23,7 @@ from sklearn_dprank import (
     LDPPairwise,
     LDPQuickSort,
     PositionalRule,
+    SecAggBorda,
     ShufflePairwise,
 )
 from sklearn_dprank.base import RankAggregator
@@ -105,6 +106,7 @@ CASES = {
     "vectors": (LDPBorda(), EPSILONS),
     "interactive": (LDPQuickSort(), EPSILONS),
     "shuffle": (ShufflePairwise(delta=1e-4), {"epsilon": [0.5, 2.0]}),
+    "sums": (SecAggBorda(), EPSILONS),
     "histogram": (DPHistogram(), EPSILONS),
     "nested": (Aggregator(Central(), KemenyRule()), {"channel__epsilon": [0.1, 1.0], "rule__tolerance": [0.0, 0.5]}),
     "classic": (PositionalRule(), {"scores": ["plurality", "veto"]}),

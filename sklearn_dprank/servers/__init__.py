@@ -1,0 +1,5 @@
+"""Servers that add up shares of ballots without seeing one, on numpy and the standard library alone."""
+
+from .aggregation import AggregationServer, agreed
+
+__all__ = ["AggregationServer", "agreed"]

@@ -1,0 +1,282 @@
+"""One server of secure aggregation: it keeps its shares, agrees on whom to count, and says one sum, once."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..devices.halves import checked
+from ..devices.protocol import digest, is_whole, refuse_unless
+from ..devices.shares import numbers
+from ..privacy.ledger import BudgetExhausted
+
+_TOGETHER = 1024  # reports kept, or added up, at a time
+_DIGITS = frozenset("0123456789abcdef")
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS server (protocol TEXT, number INTEGER, said TEXT)",
+    "CREATE TABLE IF NOT EXISTS shares (report BLOB PRIMARY KEY, share BLOB) WITHOUT ROWID",
+)
+
+
+class AggregationServer:
+    """One of several servers among which voters split their noisy ballots.
+
+    It sees uniform random numbers, and says their sum: once, over the voters on whom all servers agree, and over no
+    fewer than the protocol's ``min_reports``. Two sums over different voters would differ by few ballots, so after one
+    it says no other, in this process or after a restart. Run servers where they do not share what they keep: one that
+    is honest is enough.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator (``estimator.protocol(items)``); it is checked as devices check it.
+    number : int
+        Which of the protocol's servers this is, from 0.
+    path : str or path-like, default=":memory:"
+        A file that outlives a restart: opened again, the server goes on where it was. Shares are kept in it until
+        the sum is said, then dropped. ":memory:" forgets everything with the process.
+
+    Attributes
+    ----------
+    refused : dict of {str: int}
+        How many messages this process has left out, by reason.
+
+    Raises
+    ------
+    RefusedProtocol
+        If the protocol is not of the form, or states less than it spends.
+    ValueError
+        If the file is that of another server or protocol.
+
+    Notes
+    -----
+    A server cannot see that a voter's numbers are out of range: one voter who sends nonsense can move the sum by any
+    amount. Nor can it see who is a voter: somebody who sends ``min_reports`` - 1 reports of his own, and lets one other
+    through, reads that one all but bare. Take messages only from those who are known to be voters, one of each.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import SecAggBorda
+    >>> from sklearn_dprank.servers import AggregationServer, agreed
+    >>> curator = SecAggBorda(epsilon=2.0, min_reports=300)
+    >>> protocol = curator.protocol(["tea", "coffee", "water"])
+    >>> servers = [AggregationServer(protocol, number) for number in range(2)]
+    >>> for voter in range(300):
+    ...     messages = curator.client(["tea", "coffee", "water"]).report([1, 0, 2])
+    ...     for server, message in zip(servers, messages):
+    ...         _ = server.receive([message])
+    >>> voters = agreed(server.reports() for server in servers)
+    >>> sums = [server.release(voters) for server in servers]
+    >>> curator.fit_sums(sums, items=["tea", "coffee", "water"]).consensus_.tolist()
+    ['coffee', 'tea', 'water']
+    """
+
+    def __init__(self, protocol: dict[str, Any], number: int, path: Any = ":memory:") -> None:
+        self._protocol = checked(protocol)
+        refuse_unless(self._protocol["randomizer"] == "skellam-shares", "randomizer", "skellam-shares")
+        if not is_whole(number, 0, self._protocol["servers"] - 1):
+            raise ValueError(f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {number!r}.")
+        self._name, self._number = digest(self._protocol), number
+        self._refused: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._kept = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._kept.execute("PRAGMA secure_delete = ON")
+        self._open(path)
+
+    def _open(self, path):
+        """Make the tables, or go on with those that are there."""
+        self._kept.execute("BEGIN IMMEDIATE")
+        for table in _TABLES:
+            self._kept.execute(table)
+        rows = self._kept.execute("SELECT protocol, number FROM server").fetchall()
+        if not rows:
+            self._kept.execute("INSERT INTO server VALUES (?, ?, NULL)", (self._name, self._number))
+        self._kept.execute("COMMIT")
+        if rows and rows != [(self._name, self._number)]:
+            self.close()
+            raise ValueError(f"path={str(path)!r} is the file of another server, or of another protocol.")
+
+    @property
+    def refused(self) -> dict[str, int]:
+        return dict(self._refused)
+
+    def receive(self, messages: Iterable[Mapping[str, Any] | str | bytes]) -> int:
+        """Keep shares; each message that does not follow the protocol is left out and counted in `refused`.
+
+        Parameters
+        ----------
+        messages : iterable of dict, str or bytes
+            One a voter, as its device wrote it for this server: a JSON object, parsed or not; an open file has one a
+            line. Read once, as a stream. A report that comes again is counted once; what came first stays.
+
+        Returns
+        -------
+        int
+            How many reports were new.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the sum has been said: who comes now is in no other.
+        """
+        new, stream = 0, iter(messages)
+        while block := list(islice(stream, _TOGETHER)):
+            rows = [row for message in block if (row := self._read(message)) is not None]
+            with self._lock, self._transaction():
+                if self._said() is not None:
+                    raise BudgetExhausted("this server has said its sum; whoever comes now is not in it.")
+                before = self._kept.total_changes
+                self._kept.executemany("INSERT OR IGNORE INTO shares VALUES (?, ?)", rows)
+                new += self._kept.total_changes - before
+        return new
+
+    def reports(self) -> list[str]:
+        """Return the random numbers of the reports that are here, in order: the servers' meeting point.
+
+        They say nothing of the voters, and who sees them can count no voter twice.
+        """
+        with self._lock:
+            return [report.hex() for (report,) in self._kept.execute("SELECT report FROM shares ORDER BY report")]
+
+    def release(self, voters: Iterable[str]) -> dict[str, Any]:
+        """Return the sum of the shares of these voters, once.
+
+        Parameters
+        ----------
+        voters : iterable of str
+            Random numbers of the reports that all servers have, as `agreed` gives them.
+
+        Returns
+        -------
+        dict
+            JSON-able, for ``estimator.fit_sums``. Asked again for the same voters, the same.
+
+        Raises
+        ------
+        BudgetExhausted
+            If a sum over other voters has been said.
+        ValueError
+            If there are fewer voters than ``min_reports``, more than ``max_reports``, or some whom this server does
+            not have.
+        """
+        chosen = _checked_voters(voters)
+        name = hashlib.sha256("".join(chosen).encode()).hexdigest()
+        with self._lock, self._transaction():
+            said = self._said()
+            if said is None:
+                said = json.dumps(self._summed(chosen, name))
+                # One transaction: the sum is on disk before anybody hears it, and the shares are gone.
+                self._kept.execute("UPDATE server SET said = ?", (said,))
+                self._kept.execute("DELETE FROM shares")
+        if json.loads(said)["voters"] != name:
+            raise BudgetExhausted("this server has said its sum, over other voters; two would tell them apart.")
+        return json.loads(said)
+
+    def _summed(self, chosen, name):
+        """Return the message with the sum, block by block, if there are enough voters and all are here."""
+        least, most = self._protocol["min_reports"], self._protocol["max_reports"]
+        if not least <= len(chosen) <= most:
+            raise ValueError(
+                f"{len(chosen)} voters are agreed on, where {least} to {most} were promised; no sum is said."
+            )
+        modulus, missing = 1 << self._protocol["modulus_bits"], len(chosen)
+        total = np.zeros(numbers(self._protocol), dtype=np.int64)
+        stream = iter(chosen)
+        while block := [bytes.fromhex(report) for report in islice(stream, 512)]:
+            asked = f"SELECT share FROM shares WHERE report IN ({', '.join('?' * len(block))})"
+            found = self._kept.execute(asked, block).fetchall()
+            missing -= len(found)
+            shares = np.frombuffer(b"".join(share for (share,) in found), dtype="<i8")
+            total = (total + shares.reshape(len(found), -1).sum(axis=0)) % modulus
+        if missing:
+            raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
+        about = {"protocol": self._name, "server": self._number, "voters": name, "n_reports": len(chosen)}
+        return {**about, "sum": total.tolist()}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._kept.close()
+
+    def _said(self):
+        return self._kept.execute("SELECT said FROM server").fetchone()[0]
+
+    def _transaction(self):
+        return _Transaction(self._kept)
+
+    def _read(self, message):
+        """Return (report, share) as bytes, or None and count the reason."""
+        try:
+            said = json.loads(message) if isinstance(message, (str, bytes)) else message
+        except (ValueError, RecursionError):
+            said, reason = None, "not JSON"
+        else:
+            reason = self._fault(said)
+        if reason is None:
+            return bytes.fromhex(said["report"]), np.array(said["share"], dtype="<i8").tobytes()
+        self._refused[reason] += 1
+        return None
+
+    def _fault(self, said):
+        """Return why a message is left out, or None."""
+        if not isinstance(said, dict):
+            return "not a JSON object"
+        if said.get("protocol") != self._name:
+            return "another protocol"
+        if set(said) != {"protocol", "report", "server", "share"}:
+            return "wrong keys"
+        if not is_whole(said["server"], self._number, self._number):
+            return "another server"
+        if not _is_report(said["report"]):
+            return "no report number"
+        share, modulus = said["share"], 1 << self._protocol["modulus_bits"]
+        if type(share) is not list or len(share) != numbers(self._protocol):
+            return "not the right number of numbers"
+        return None if all(is_whole(x, 0, modulus - 1) for x in share) else "number out of range"
+
+
+class _Transaction:
+    """All of what is done inside, on disk at its end, or nothing."""
+
+    def __init__(self, kept):
+        self._kept = kept
+
+    def __enter__(self):
+        self._kept.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, failure, *more):
+        self._kept.execute("COMMIT" if failure is None else "ROLLBACK")
+
+
+def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
+    """Return the reports that all servers have, in order.
+
+    Parameters
+    ----------
+    reports : iterable of list of str
+        What `AggregationServer.reports` of each server returned.
+
+    Examples
+    --------
+    >>> agreed([["0a", "0b", "0d"], ["0b", "0c", "0d"]])
+    ['0b', '0d']
+    """
+    first, *others = [set(each) for each in reports] or [set()]
+    return sorted(first.intersection(*others))
+
+
+def _is_report(text):
+    return type(text) is str and len(text) == 32 and set(text) <= _DIGITS
+
+
+def _checked_voters(voters):
+    """Return the reports in order, each once."""
+    chosen = sorted(set(voters)) if not isinstance(voters, str) else [""]
+    if not all(map(_is_report, chosen)):
+        raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
+    return chosen

@@ -1,0 +1,59 @@
+"""How long a device splits, a server adds up, and a fit simulates."""
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import SecAggBorda
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.servers import AggregationServer
+
+PROTOCOL = SecAggBorda(epsilon=0.1, min_reports=90_000).protocol(45)
+
+
+def test_one_device_of_45_items(benchmark):
+    benchmark(lambda: Device(PROTOCOL).report(range(45)))
+    assert benchmark.stats.stats.min < 0.1
+
+
+def test_100_000_voters_of_45_items(benchmark, tmp_path):
+    """On disk: the memory is that of the reports' numbers, whatever the shares."""
+    head, modulus = {"protocol": digest(PROTOCOL), "server": 0}, 2 ** PROTOCOL["modulus_bits"]
+    shares = np.random.default_rng(0).integers(0, modulus, (1000, 45)).tolist()
+    server = AggregationServer(PROTOCOL, 0, tmp_path / "server.db")
+
+    def run():
+        server.receive({**head, "report": f"{k:032x}", "share": shares[k % 1000]} for k in range(100_000))
+        return server.release(server.reports())
+
+    began = time.process_time()  # others may use the machine
+    said = benchmark.pedantic(run, rounds=1)
+    assert said["sum"] == [100 * sum(column) % modulus for column in zip(*shares, strict=True)]
+    assert time.process_time() - began < 20
+    server.close()
+
+
+@pytest.mark.parametrize("n_reports", [5000, 20_000])
+def test_memory_of_a_server(n_reports, tmp_path):
+    head = {"protocol": digest(PROTOCOL), "server": 0, "share": [1] * 45}
+    server = AggregationServer({**PROTOCOL}, 0, tmp_path / "server.db")
+    tracemalloc.start()
+    server.receive({**head, "report": f"{k:032x}"} for k in range(n_reports))
+    reports = server.reports()
+    with pytest.raises(ValueError, match="voters are agreed on"):
+        server.release(reports)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    server.close()
+    assert peak < 3e6 + 400 * n_reports  # 360 bytes of each share alone would come on top
+
+
+def test_a_fit(benchmark):
+    profile = Profile.from_rankings(make_mallows(5000, 45, 0.75, random_state=0))
+    benchmark(SecAggBorda(epsilon=0.1, random_state=0).fit, profile)
+    assert benchmark.stats.stats.min < 0.1

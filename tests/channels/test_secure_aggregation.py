@@ -1,0 +1,325 @@
+"""Secure aggregation: what is promised, what the curator takes, and that `fit` has the law of devices and servers."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dprank import Aggregator, DPSwissBorda, SecAggBorda, SecAggSwissBorda
+from sklearn_dprank.channels import SecureAggregation
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.mechanisms import SkellamNoise
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sigma
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
+from sklearn_dprank.profile import Profile, Shape
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin
+from sklearn_dprank.rules import KwikSortRule, SwissRule
+from sklearn_dprank.servers import AggregationServer, agreed
+
+NAN = np.nan
+BALLOTS = [[0, 1, 2], [0, 1, 2], [2, 0, 1], [1, 0, 1], [NAN, 0, 1], [NAN] * 3]
+
+
+def collected(estimator, ballots, seed):
+    """The sums of servers that all devices reached."""
+    protocol = estimator.protocol(len(ballots[0]))
+    servers = [AggregationServer(protocol, number) for number in range(protocol["servers"])]
+    for voter, ballot in enumerate(ballots):
+        said = estimator.client(len(ballot), random_state=seed * 1000 + voter).report(ballot)
+        for server, message in zip(servers, said, strict=True):
+            server.receive([message])
+    chosen = agreed(server.reports() for server in servers)
+    return [server.release(chosen) for server in servers]
+
+
+# --- what is promised
+
+
+def test_the_guarantee():
+    fitted = SecAggBorda(epsilon=0.7, delta=1e-5, n_servers=3, min_reports=80).fit([[0, 1, 2]] * 100)
+    promise = fitted.privacy_
+    assert (promise.epsilon, promise.delta, promise.trust) == (0.7, 1e-5, "secure_aggregation")
+    assert (promise.neighboring, promise.arithmetic, promise.certified) == ("replace", "exact", True)
+    assert promise.parties == ("one of the 3 servers", "80 of the voters")
+    assert promise.how == "Skellam noise on 1 x NetWins, of which each of 80 voters adds a part"
+    assert promise.caveats == ("if all servers collude, ballots are as good as open to them",)
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (100, {})
+    assert fitted.local_epsilon_ > 5 * promise.epsilon
+
+
+def test_parties_of_several_releases():
+    """Everybody whom one of them trusts, by name; general words where a release has no more."""
+    one, two = (SecAggBorda(n_servers=k).fit([[0, 1, 2]] * 50 * k).privacy_ for k in (2, 3))
+    plain = PrivacyGuarantee(1.0, 0.0, "central", "replace", "noise")
+    total = PrivacyGuarantee.compose([one, plain, two])
+    assert total.trust == "secure_aggregation + central"
+    assert total.parties == (
+        "one of the 2 servers",
+        "100 of the voters",
+        "one of the 3 servers",
+        "150 of the voters",
+        "the curator",
+    )
+    general = PrivacyGuarantee(1.0, 1e-6, "secure_aggregation", "replace", "noise")
+    assert set(general.parties) < set(PrivacyGuarantee.compose([one, general]).parties)
+    assert PrivacyGuarantee.compose([total, one]).parties == total.parties
+    assert PrivacyGuarantee.compose([one, one]).epsilon <= 2
+
+
+def test_a_budget_keeps_who_was_trusted(tmp_path):
+    budget = PrivacyBudget.open(tmp_path / "budget.db", epsilon=2.0, delta=1e-5, neighboring="replace")
+    budget.fit(SecAggBorda(epsilon=0.5), [[0, 1, 2]] * 60)
+    kept = PrivacyBudget.open(tmp_path / "budget.db").releases_[0].guarantee
+    assert kept == SecAggBorda(epsilon=0.5).plan_for(Shape(3, 60))[1].guarantee
+    assert hash(kept) and kept.parties == ("one of the 2 servers", "60 of the voters")
+
+
+@pytest.mark.parametrize("m", [3, 10, 45])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_noise_of_the_least_voters_keeps_the_budget(m, epsilon):
+    """And is about as little as does: some 10 % wider than a trusted curator's Gaussian."""
+    plan = SecureAggregation(epsilon, min_reports=500).plan([Ask(NetWins())], m, 2000)
+    (price,) = plan.prices.values()
+    variance = 2 * price.mechanism.rate * 500
+    release = SkellamRelease(variance, 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3))
+    assert 0.999 * epsilon < skellam_epsilon(1e-6, [release]) <= epsilon
+    sigma = gaussian_sigma(epsilon, 1e-6, math.sqrt(4 * m * (m * m - 1) / 3))
+    assert 1 < math.sqrt(variance) / sigma < 1.11
+
+
+def test_shares_of_the_budget():
+    """Divergences of all answers add up to the whole; a question asked often gets more noise."""
+    asks = [Ask(NetWins(), share=Fraction(1, 4)), Ask(PairMargin(), times=3, share=Fraction(3, 4))]
+    plan = SecureAggregation(1.0).plan(asks, 5, 1000)
+    releases = [
+        SkellamRelease(2000 * price.mechanism.rate, price.sensitivity.l1, price.sensitivity.l2_squared, price.times)
+        for price in plan.prices.values()
+    ]
+    assert 0.999 < skellam_epsilon(1e-6, releases) <= 1
+    assert plan.guarantee.how.startswith("Skellam noise on 1 x NetWins, then 3 x PairMargin,")
+    first, second = releases
+    assert float(first.variance / first.l2_squared) == pytest.approx(
+        float(second.variance / second.l2_squared), rel=1e-3
+    )
+
+
+def test_what_no_ballot_moves_is_exact():
+    plan = SecureAggregation(1.0).plan(SwissRule().asks(20), 20, 700)
+    session = plan.open(Profile.from_rankings(make_mallows(700, 20, 0.8, random_state=0)))(Bits.from_random_state(0))
+    assert session.answer(NumberOfVoters()) == 700
+    assert "NumberOfVoters" not in plan.guarantee.how and "4 x GroupNetWins" in plan.guarantee.how
+    alone = SecureAggregation(1.0).plan([Ask(NumberOfVoters())], 3, 5)
+    assert alone.open(Profile.from_rankings(BALLOTS))(Bits.from_random_state(0)).answer(NumberOfVoters()) == 6
+
+
+def test_more_voters_only_add_noise():
+    profile = Profile.from_rankings([[0, 0, 0]] * 800)
+    spread = []
+    for least in (800, 200):
+        plan = SecureAggregation(1.0, min_reports=least).plan([Ask(NetWins())], 3, 800)
+        poll = plan.open(profile)
+        answers = [poll(Bits.from_random_state(seed)).answer(NetWins()) for seed in range(400)]
+        assert abs(np.std(answers) / math.sqrt(1600 * plan.prices[NetWins()].mechanism.rate) - 1) < 0.1
+        spread.append(np.std(answers))
+    assert 1.8 < spread[1] / spread[0] < 2.2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "n_voters", "message"),
+    [
+        ({"delta": 0.0}, 10, "delta must be positive for Skellam noise, got 0"),
+        ({}, None, "min_reports must be given"),
+        ({"min_reports": 11}, 10, "min_reports=11 is above the 10 voters; nothing is released"),
+        ({"max_reports": 9}, 10, "max_reports=9 is below the number of voters, 10"),
+        ({"min_reports": 12, "max_reports": 11}, None, "max_reports=11 is below the number of voters, 12"),
+        ({"n_servers": 1}, 10, "n_servers must be an integer"),
+        ({"n_servers": 21}, 10, "n_servers must be an integer"),
+        ({"epsilon": 1e-7}, 10, "epsilon must be a finite number of at least 1e-06"),
+        ({"release": NetWins()}, 10, "release=NetWins does not determine it"),
+    ],
+)
+def test_refusals(parameters, n_voters, message):
+    with pytest.raises(ValueError, match=message):
+        SecureAggregation(**parameters).plan([Ask(PairMargin())], 4, n_voters)
+
+
+def test_fewer_voters_than_planned():
+    plan = SecureAggregation(1.0).plan([Ask(NetWins())], 3, 7)
+    with pytest.raises(ValueError, match="the plan is for 7 voters or more, got 6"):
+        plan.open(Profile.from_rankings(BALLOTS))
+
+
+def test_questions_that_were_not_priced():
+    plan = SecureAggregation(1.0).plan(KwikSortRule(2, "coin").asks(4), 4, 50)
+    session = plan.open(Profile.from_rankings([[0, 1, 2, 3]] * 50))(Bits.from_random_state(0))
+    session.answer(PairMargin(0, 1)), session.answer(PairMargin(2, 3))
+    for query in (PairMargin(0, 2), NetWins(), AllMargins()):
+        with pytest.raises(RuntimeError, match=r"planned|declared"):
+            session.answer(query)
+
+
+# --- fit, and the field
+
+
+@pytest.mark.parametrize("release", [None, pytest.param(AllMargins(), marks=pytest.mark.slow)], ids=str)
+def test_fit_simulates_what_devices_and_servers_send(release):
+    """One law: of each number of the sum, and against Skellam's own probabilities."""
+    estimator = Aggregator(SecureAggregation(3.0, 1e-2, n_servers=3, min_reports=6, release=release), "borda")
+    query = NetWins() if release is None else release
+    _, plan = estimator.plan_for(Shape(3, 6))
+    profile = Profile.from_rankings(BALLOTS)
+    exact = query.vector(profile, None)
+    poll = plan.open(profile)
+    rate = float(plan.prices[query].mechanism.rate * 6)
+    sums = [plan.open(collected(estimator, BALLOTS, seed)) for seed in range(40)]
+    received = [opened(Bits.from_random_state(0)).answer(query) for opened in sums]
+    simulated = [poll(Bits.from_random_state(seed)).answer(query) for seed in range(300)]
+    cells = np.arange(*stats.skellam.ppf([0.05, 0.95], rate, rate), 2)
+    shares = np.diff([0, *stats.skellam.cdf(cells, rate, rate), 1])
+    for answers in (simulated, received):
+        noise = np.array([read(answer, query) for answer in answers]) - exact
+        assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.5
+        found = np.diff([0, *(np.count_nonzero(noise <= k) for k in cells), noise.size])
+        assert stats.chisquare(found, shares * noise.size).pvalue > 1e-3
+
+
+def read(answer, query):
+    return answer if query == NetWins() else np.array(answer)[np.triu_indices(3, 1)]
+
+
+def test_fit_sums_from_end_to_end():
+    names = ["tea", "milk", "water"]
+    estimator = SecAggBorda(epsilon=2.0, n_servers=3, min_reports=100)
+    servers = [AggregationServer(estimator.protocol(names), number) for number in range(3)]
+    for _ in range(120):
+        for server, message in zip(servers, estimator.client(names).report([1, 2, 0]), strict=True):
+            server.receive([json.dumps(message)])
+    chosen = agreed(server.reports() for server in servers)
+    lines = [json.dumps(server.release(chosen)) for server in servers]
+    fitted = estimator.fit_sums(["nonsense", *reversed(lines)], items=names)
+    assert fitted.consensus_.tolist() == ["water", "tea", "milk"]
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (120, {"not JSON": 1})
+    assert fitted.privacy_ == estimator.plan_for(Shape(3))[1].guarantee
+    assert fitted.privacy_.certified and fitted.n_features_in_ == 3
+
+
+def test_margins_by_sums():
+    channel = SecureAggregation(5.0, min_reports=60, release=AllMargins())
+    estimator = Aggregator(channel, "kemeny")
+    fitted = estimator.fit_sums(collected(estimator, [[2, 0, 1, 3]] * 60, 1), items=4)
+    assert fitted.consensus_.tolist() == [1, 2, 0, 3]
+    assert fitted.margins_.shape == (4, 4) and (fitted.margins_ == -fitted.margins_.T).all()
+
+
+SUMS = collected(SecAggBorda(min_reports=5), BALLOTS, 7)
+
+
+def fit_sums(sums, items=3, **parameters):
+    return SecAggBorda(**{"min_reports": 5, **parameters}).fit_sums(sums, items=items)
+
+
+@pytest.mark.parametrize(
+    ("sums", "message"),
+    [
+        ([], "no report could be used"),
+        (SUMS[:1], r"sums must hold one of each of the 2 servers, got those of \[0\]"),
+        (SUMS[:1] * 2, r"sums must hold one of each of the 2 servers, got those of \[0, 0\]"),
+        ([*SUMS, SUMS[0]], r"got those of \[0, 0, 1\]"),
+        ([SUMS[0], {**SUMS[1], "voters": "0" * 64}], "sums are of different voters"),
+        ([SUMS[0], {**SUMS[1], "n_reports": 7}], "sums are of different voters"),
+        (SUMS[0], "sums must be an iterable of reports, got dict; pass a list of them, one of each server"),
+    ],
+)
+def test_sums_that_do_not_add_up(sums, message):
+    with pytest.raises(ValueError, match=message):
+        fit_sums(sums)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"protocol": "0" * 16}, "another protocol"),
+        ({"name": "x"}, "wrong keys"),
+        ({"server": 2}, "server out of range"),
+        ({"server": True}, "server out of range"),
+        ({"voters": 7}, "no name of the voters"),
+        ({"n_reports": 4}, "too few or too many voters"),
+        ({"n_reports": 501}, "too few or too many voters"),
+        ({"n_reports": 6.0}, "too few or too many voters"),
+        ({"sum": SUMS[0]["sum"][:2]}, "not the right numbers"),
+        ({"sum": [2**40, 0, 0]}, "not the right numbers"),
+        ({"sum": [-1, 0, 0]}, "not the right numbers"),
+        ({"sum": "abc"}, "not the right numbers"),
+    ],
+)
+def test_each_bad_sum_is_left_out_for_a_reason_that_echoes_nothing(change, reason):
+    bad = {**SUMS[0], **change}
+    assert fit_sums([bad, *SUMS]).reports_refused_ == {reason: 1}
+    with pytest.raises(ValueError, match=f"refused: 1 '{reason}'"):
+        fit_sums([bad])
+
+
+@pytest.mark.parametrize("parameters", [{"epsilon": 0.9}, {"min_reports": 6}, {"n_servers": 3}, {"max_reports": 499}])
+def test_sums_of_another_protocol(parameters):
+    with pytest.raises(ValueError, match="2 'another protocol'"):
+        fit_sums(SUMS, **parameters)
+    with pytest.raises(ValueError, match="2 'another protocol'"):
+        fit_sums(SUMS, items=4)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SecAggSwissBorda(min_reports=10),
+        Aggregator(SecureAggregation(min_reports=10), "kwiksort"),
+        Aggregator(SecureAggregation(min_reports=10), "plurality"),
+        SecAggBorda(epsilon=1e-6, delta=1e-100, min_reports=1),
+    ],
+    ids=str,
+)
+def test_what_devices_cannot_send(estimator):
+    for run in (lambda: estimator.protocol(3), lambda: estimator.client(3), lambda: estimator.fit_sums([], items=3)):
+        with pytest.raises(ValueError, match="voters' devices cannot send what this rule asks for"):
+            run()
+    assert not hasattr(estimator, "fit_reports") and not hasattr(estimator, "fit_interactive")
+
+
+# --- how good it is
+
+
+def test_the_error_is_that_of_a_curator_with_such_noise():
+    """The same law as net wins plus one Skellam number each, drawn by NumPy; errors within 5 %."""
+    X = make_mallows(600, 12, 0.9, random_state=3)
+    profile = Profile.from_rankings(X)
+    _, plan = SecAggBorda(epsilon=0.3).plan_for(Shape(12, 600))
+    rate = float(plan.prices[NetWins()].mechanism.rate) * 600
+    rng = np.random.default_rng(0)
+    central = [
+        average_kendall_tau(
+            np.argsort(np.argsort(-(profile.net_wins + rng.poisson(rate, 12) - rng.poisson(rate, 12)))), profile
+        )
+        for _ in range(400)
+    ]
+    summed = [-SecAggBorda(epsilon=0.3, random_state=seed).fit(profile).score(profile) for seed in range(400)]
+    least = average_kendall_tau(-profile.net_wins, profile)
+    ratio = (np.mean(summed) - least) / (np.mean(central) - least)
+    assert abs(ratio - 1) < 0.15  # three standard errors of so few
+    assert isinstance(plan.prices[NetWins()].mechanism, SkellamNoise)
+
+
+def test_swiss_rounds_pay_where_voters_agree():
+    X = make_mallows(3000, 45, 0.75, random_state=0)
+    profile = Profile.from_rankings(X)
+
+    def error(kind, **parameters):
+        scores = [kind(random_state=seed, epsilon=0.1, **parameters).fit(profile).score(profile) for seed in range(3)]
+        return -np.mean(scores)
+
+    swiss, borda = error(SecAggSwissBorda), error(SecAggBorda)
+    assert swiss < borda - 0.002
+    assert abs(swiss - error(DPSwissBorda, neighboring="replace")) < 0.3 * (borda - swiss)

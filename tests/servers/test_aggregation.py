@@ -1,0 +1,299 @@
+"""Servers add up shares of the voters on whom all agree, and say one sum, whatever happens to them."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import LDPPairwise, SecAggBorda
+from sklearn_dprank.devices import RefusedProtocol
+from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.servers import AggregationServer, agreed
+
+ROOT = Path(__file__).parents[2]
+ITEMS = ["a", "b", "c", "d"]
+CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=60)
+PROTOCOL = CURATOR.protocol(ITEMS)
+MODULUS = 2 ** PROTOCOL["modulus_bits"]
+
+
+def made(voter, server, number=7):
+    """A message with numbers that can be checked by hand."""
+    share = [(number * (server + 1) + voter * k) % MODULUS for k in range(4)]
+    return {"protocol": digest(PROTOCOL), "report": f"{voter:032x}", "server": server, "share": share}
+
+
+def server_with(voters, number=0, path=":memory:"):
+    server = AggregationServer(PROTOCOL, number, path)
+    assert server.receive(made(voter, number) for voter in voters) == len(voters)
+    return server
+
+
+def names(voters):
+    return [f"{voter:032x}" for voter in voters]
+
+
+def expected(voters, server):
+    return np.sum([made(voter, server)["share"] for voter in voters], axis=0) % MODULUS
+
+
+# --- the sum
+
+
+def test_the_sum_of_those_who_are_agreed_on():
+    """Some voters reach one server only, before or after the split: they are in nobody's sum."""
+    there = [set(range(30)) - {3, 4}, set(range(33)) - {5}]
+    servers = [server_with(sorted(voters), k) for k, voters in enumerate(there)]
+    chosen = agreed(server.reports() for server in servers)
+    assert chosen == names(sorted(there[0] & there[1]))
+    for number, server in enumerate(servers):
+        said = server.release(reversed(chosen))
+        assert said["sum"] == expected(sorted(there[0] & there[1]), number).tolist()
+        assert (said["server"], said["n_reports"], said["protocol"]) == (number, 27, digest(PROTOCOL))
+        assert json.loads(json.dumps(said)) == said
+
+
+def test_devices_dropouts_and_the_curator():
+    """Of 45 voters, 5 never answer, 4 reach one server only: the sum of the other 36 is what was asked for."""
+    ballots = [[1, 0, 3, 2]] * 45
+    servers = [AggregationServer(PROTOCOL, number) for number in range(2)]
+    for voter, ballot in enumerate(ballots[5:]):
+        messages = CURATOR.client(ITEMS, random_state=voter).report(ballot)
+        for server, message in zip(servers[: 1 if voter < 4 else 2], messages, strict=False):
+            server.receive([json.dumps(message)])
+    chosen = agreed(server.reports() for server in servers)
+    assert [len(server.reports()) for server in servers] == [40, 36] and len(chosen) == 36
+    sums = [server.release(chosen) for server in servers]
+    total = np.sum([said["sum"] for said in sums], axis=0) % MODULUS
+    noisy = np.where(total >= MODULUS // 2, total - MODULUS, total)
+    sigma = np.sqrt(2 * 36 * PROTOCOL["rate"][0] / PROTOCOL["rate"][1])
+    exact = np.array([1, 3, -3, -1]) * 36
+    assert 0 < np.abs(noisy - exact).max() < 5 * sigma
+    fitted = CURATOR.fit_sums(sums, items=ITEMS)
+    assert fitted.consensus_.tolist() == [ITEMS[i] for i in np.argsort(-noisy)]
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (36, {})
+
+
+def test_below_min_reports_nothing_is_said():
+    server = server_with(range(25))
+    with pytest.raises(ValueError, match="19 voters are agreed on, where 20 to 60 were promised; no sum is said"):
+        server.release(names(range(19)))
+    with pytest.raises(ValueError, match="0 voters are agreed on"):
+        server.release([])
+    with pytest.raises(ValueError, match="1 voters are agreed on"):
+        server.release(names([0]) * 20)  # each counts once
+    assert server.release(names(range(20)))["n_reports"] == 20  # a refusal costs nothing
+
+
+def test_above_max_reports_nothing_is_said():
+    with pytest.raises(ValueError, match="61 voters are agreed on"):
+        server_with(range(61)).release(names(range(61)))
+
+
+def test_voters_whom_a_server_has_not():
+    server = server_with(range(25))
+    with pytest.raises(ValueError, match="2 of the voters agreed on are not here"):
+        server.release(names(range(3, 27)))
+    for wrong in (["x"] * 20, [b"0" * 32] * 20, "0" * 32, [0] * 20):
+        with pytest.raises(ValueError, match="voters must be the numbers of reports"):
+            server.release(wrong)
+
+
+def test_one_sum_and_no_other():
+    """Two sums over sets that differ by one voter would give that voter away."""
+    server = server_with(range(25))
+    said = server.release(names(range(24)))
+    assert server.release(names(range(24))) == said
+    for others in (range(25), range(23), range(1, 25)):
+        with pytest.raises(BudgetExhausted, match="has said its sum, over other voters"):
+            server.release(names(others))
+    with pytest.raises(BudgetExhausted, match="whoever comes now is not in it"):
+        server.receive([made(40, 0)])
+    assert server.reports() == []  # shares are dropped once they are summed
+
+
+def test_only_one_of_many_threads_is_heard():
+    server = server_with(range(40))
+    heard, refused = [], []
+
+    def ask(k):
+        try:
+            heard.append(json.dumps(server.release(names(range(k, k + 30)))))
+        except BudgetExhausted:
+            refused.append(k)
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(set(heard)), len(heard), len(refused)) == (1, 1, 7)
+
+
+# --- restarts
+
+
+def test_after_a_restart(tmp_path):
+    path = tmp_path / "server.db"
+    server_with(range(12), path=path).close()
+    again = AggregationServer(PROTOCOL, 0, path)
+    assert again.receive(made(voter, 0) for voter in range(5, 25)) == 13
+    said = again.release(names(range(25)))
+    assert said["sum"] == expected(range(25), 0).tolist()
+    again.close()
+    last = AggregationServer(PROTOCOL, 0, path)
+    assert last.release(names(range(25))) == said
+    with pytest.raises(BudgetExhausted):
+        last.release(names(range(24)))
+    last.close()
+
+
+KILLED = """
+import json, os, sys
+from sklearn_dprank.servers import AggregationServer
+given = json.loads(sys.stdin.read())
+server = AggregationServer(given["protocol"], 0, given["path"])
+server.receive(given["messages"])
+if given["voters"]:
+    server.release(given["voters"])
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_killed_server_forgets_nothing(released, tmp_path):
+    voters = names(range(25)) if released else []
+    messages = [made(voter, 0) for voter in range(26)]
+    given = {"protocol": PROTOCOL, "path": str(tmp_path / "s.db"), "messages": messages, "voters": voters}
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=60, capture_output=True
+    )
+    assert done.returncode == -9, done.stderr
+    server = AggregationServer(PROTOCOL, 0, tmp_path / "s.db")
+    if released:
+        with pytest.raises(BudgetExhausted):
+            server.release(names(range(26)))
+    assert server.release(names(range(25)))["sum"] == expected(range(25), 0).tolist()
+    server.close()
+
+
+def test_files_are_not_mixed_up(tmp_path):
+    path = tmp_path / "server.db"
+    server_with(range(3), path=path).close()
+    other = {**PROTOCOL, "min_reports": 21}
+    for protocol, number in [(PROTOCOL, 1), (other, 0)]:
+        with pytest.raises(ValueError, match="is the file of another server, or of another protocol"):
+            AggregationServer(protocol, number, path)
+
+
+def test_shares_are_gone_from_the_file(tmp_path):
+    path = tmp_path / "server.db"
+    server = server_with(range(30), path=path)
+    secret = np.array(made(29, 0)["share"], dtype="<i8").tobytes()[:24]
+    assert secret in path.read_bytes()
+    server.release(names(range(30)))
+    server.close()
+    assert secret not in path.read_bytes()
+
+
+# --- messages
+
+
+GOOD = made(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 10_000, "not JSON"),
+        (b"\xff", "not JSON"),
+        ("[]", "not a JSON object"),
+        (None, "not a JSON object"),
+        ({**GOOD, "protocol": "0" * 16}, "another protocol"),
+        ({**GOOD, "protocol": None}, "another protocol"),
+        ({**GOOD, "name": "Ada"}, "wrong keys"),
+        ({**GOOD, "server": 1}, "another server"),
+        ({**GOOD, "server": False}, "another server"),
+        ({**GOOD, "report": "1" * 31}, "no report number"),
+        ({**GOOD, "report": "G" * 32}, "no report number"),
+        ({**GOOD, "report": 7}, "no report number"),
+        ({**GOOD, "share": GOOD["share"][1:]}, "not the right number of numbers"),
+        ({**GOOD, "share": "abcd"}, "not the right number of numbers"),
+        ({**GOOD, "share": [MODULUS, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [-1, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [1.0, 0, 0, 0]}, "number out of range"),
+        ({**GOOD, "share": [True, 0, 0, 0]}, "number out of range"),
+    ],
+)
+def test_what_is_left_out(message, reason):
+    server = AggregationServer(PROTOCOL, 0)
+    assert server.receive([message, made(2, 0), json.dumps(GOOD).encode()]) == 2
+    assert server.refused == {reason: 1}
+    assert server.reports() == names([1, 2])
+
+
+def test_what_came_first_stays():
+    server = server_with(range(20))
+    assert server.receive([made(3, 0, number=9), made(3, 0)]) == 0
+    assert server.release(names(range(20)))["sum"] == expected(range(20), 0).tolist()
+
+
+def test_a_file_of_lines(tmp_path):
+    path = tmp_path / "inbox.jsonl"
+    path.write_text("".join(json.dumps(made(voter, 0)) + "\n" for voter in range(5)))
+    with open(path) as lines:
+        assert AggregationServer(PROTOCOL, 0).receive(lines) == 5
+
+
+def test_who_may_be_a_server():
+    for number in (-1, 2, True, 0.0, "0"):
+        with pytest.raises(ValueError, match="number must be an integer from 0 to 1"):
+            AggregationServer(PROTOCOL, number)
+    with pytest.raises(RefusedProtocol):
+        AggregationServer({**PROTOCOL, "min_reports": 19}, 0)
+    with pytest.raises(RefusedProtocol, match="randomizer must be skellam-shares"):
+        AggregationServer(LDPPairwise().protocol(3), 0)
+
+
+def test_agreed():
+    assert agreed([]) == []
+    assert agreed([["b", "a"]]) == ["a", "b"]
+    assert agreed(iter([iter("abc"), iter("bcd"), iter("cde")])) == ["c"]
+
+
+# --- what it takes
+
+
+def test_loads_numpy_and_the_standard_library_only():
+    code = (
+        "import sys, sklearn_dprank.servers\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60, check=True)
+    assert {"numpy", "sklearn_dprank"} <= set(done.stdout.split())
+    assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(done.stdout.split())
+
+
+def test_memory_is_bounded(tmp_path):
+    """3,000 reports of 45 numbers: a megabyte of shares, of which a block at a time is in memory."""
+    protocol = SecAggBorda(min_reports=3000).protocol(45)
+    server = AggregationServer(protocol, 0, tmp_path / "server.db")
+    head = {"protocol": digest(protocol), "server": 0, "share": [5] * 45}
+    tracemalloc.start()
+    server.receive({**head, "report": f"{voter:032x}"} for voter in range(3000))
+    said = server.release(server.reports())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    server.close()
+    assert said["sum"] == [15_000] * 45
+    assert peak < 2.5e6  # 600 bytes a report would be more than its number
