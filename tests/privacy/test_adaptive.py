@@ -25,8 +25,12 @@ class Coin:
     """Randomised response of epsilon; after it, with probability delta, everything is known."""
 
     def __init__(self, epsilon, delta=0.0):
+        self.name = f"Coin({epsilon}, {delta})"
         self.guarantee = stated(epsilon, delta)
         self.shift, self.heads, self.leak = round(epsilon / STEP), 1 / (1 + math.exp(-epsilon)), delta
+
+    def __repr__(self):
+        return self.name
 
     def before(self, after):
         """Return the most that can be lost before the toss, for every loss so far, from what can be after it."""
@@ -39,10 +43,14 @@ class Normal:
     """A Gaussian release of mu, its loss N(mu^2 / 2, mu^2) cut to the grid; stated at some epsilon."""
 
     def __init__(self, mu, epsilon=0.5):
+        self.name = f"Normal({mu}, {epsilon})"
         self.guarantee = stated(epsilon, gaussian_delta(epsilon, 1 / mu), Losses(mu_squared=mu * mu))
         place = (GRID[None, :] - GRID[:, None] - mu * mu / 2) / mu
         weights = np.exp(-place * place / 2)
         self.weights = weights / weights.sum(1, keepdims=True)
+
+    def __repr__(self):
+        return self.name
 
     def before(self, after):
         return self.weights @ after
