@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -176,7 +177,7 @@ def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, 
         (DPBorda(epsilon=-1), ValueError, "epsilon must be"),
         (PrivateSelection(GAUSSIAN), ValueError, "pure"),
     ],
-    ids=repr,
+    ids=lambda value: re.sub(r" at 0x\w+", "", repr(value)),
 )
 def test_what_does_not_fit_is_refused_before_a_ballot_is_read(reading, estimator, error, says):
     reading.append(lambda: pytest.fail("a ballot was read"))
