@@ -165,9 +165,10 @@ def central_budget(n_items: int, epsilon: float, xi: float = 1.0) -> BudgetSplit
 
     Notes
     -----
-    An answer is then a margin (i over j minus j over i) with Laplace noise of scale 1/per_answer when ballots are
-    added or removed, twice that when they are replaced (in shares w_ij: 1/(n per_answer)). For Gaussian noise the
-    q answers are one vector of L2 sensitivity sqrt(q) at q per_answer. The fallback answers all pairs at once.
+    An answer is then a margin (i over j minus j over i) with Laplace noise of scale 1/per_answer when ballots are added
+    or removed, twice that when they are replaced (in shares w_ij: 1/(n per_answer)). For Gaussian noise the q answers
+    are one vector of L2 sensitivity sqrt(q), with the same part of the squared mu. The fallback answers all pairs at
+    once.
 
     References
     ----------

@@ -10,7 +10,6 @@ the clipped answers holds for its rankings. The exact Kemeny order has ratio 1 f
 """
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 from .._types import Neighboring, Variant
@@ -200,11 +199,11 @@ def _response_error(n_voters, n_items, epsilon):
     return 1 / (2 * math.tanh(epsilon / 2) * math.sqrt(n_voters // n_items))
 
 
-def _curator_error(answers, n_voters, epsilon, delta, changed):
-    """Return the expected error of a share when that many answers, or all at once, are paid for by (epsilon, delta)."""
+def _curator_error(answers, n_voters, epsilon, delta, changed, part=1.0):
+    """Return the expected error of a share when a part of epsilon, or of the squared mu, pays for that many answers."""
     if delta:
-        return math.sqrt(2 / math.pi * answers) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
-    return answers * changed / epsilon / (2 * n_voters)
+        return math.sqrt(2 / math.pi * answers / part) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
+    return answers * changed / (part * epsilon) / (2 * n_voters)
 
 
 def _central_all(n_voters, n_items, epsilon, delta, _xi, changed):
@@ -214,9 +213,9 @@ def _central_all(n_voters, n_items, epsilon, delta, _xi, changed):
 
 def _central_kwiksort(n_voters, n_items, epsilon, delta, xi, changed):
     budget = central_budget(n_items, epsilon, xi)
-    error = partial(_curator_error, n_voters=n_voters, delta=delta / 2 if budget.fallback else delta, changed=changed)
-    asked = error(budget.n_answers, epsilon=budget.n_answers * budget.per_answer)
-    again = error(math.comb(n_items, 2), epsilon=epsilon / 2)
+    paid = {"n_voters": n_voters, "epsilon": epsilon, "delta": delta, "changed": changed}
+    part = 0.5 if budget.fallback else 1.0
+    asked, again = (_curator_error(answers, **paid, part=part) for answers in (budget.n_answers, math.comb(n_items, 2)))
     return stopped_reduction(5, n_items, asked, again, xi / n_items**4 if budget.fallback else 0)
 
 

@@ -98,7 +98,7 @@ def recommend(
     The error is that of 30 or more Mallows voters who contradict their centre on 35 % of the pairs (SUSHI's do on
     34 %, JESTER's on about 40 %). Where it is small, voters who agree more have less of it, and those who agree less
     have more. Near 10 ln m! no rule of public inputs suits both: at 4 items and n epsilon = 7 ln m!, K-norm Borda
-    and `DPPrudentOrder` have errors of .013 and .027 on one of Mao et al.'s sets of 795 rankings, and of .006 and
+    and `DPPrudentOrder` have errors of .013 and .022 on one of Mao et al.'s sets of 795 rankings, and of .006 and
     .001 on another. The rule keeps to Borda there, which fails more gently: between 4 and 16 ln m! it may lose .01 to
     the other choice. On many items of close agreement (45, Mallows phi = .75) orders near an anchor would pay from m^2
     / 4 on and single pairs at epsilon = 1.5, by .001 to .004; on 40 of JESTER's jokes they lose .009 and .005 there.
