@@ -133,7 +133,9 @@ def compared(estimators, votes, n_trials, scoring=distance_and_error_rate):
 
 def seconds(estimator, votes, n_trials):
     """Return the median time of a fit."""
-    return np.median(cross_validate(estimator, votes.ballots, n_trials=n_trials, random_state=0)["fit_time"])
+    return np.median(
+        cross_validate(estimator, votes.ballots, n_trials=n_trials, random_state=0, progress=False)["fit_time"]
+    )
 
 
 def excess(estimator, profile, optimum, n_trials):

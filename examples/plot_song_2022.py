@@ -53,7 +53,8 @@ def measured(estimator, votes, crowds=CROWDS, repeats=TRIALS):
     """Return the average Kendall tau distance of each fit: every fit reads 100 random voters and is scored on them."""
     chosen = [np.random.default_rng(seed).permutation(len(votes.ballots))[:N_VOTERS] for seed in range(crowds)]
     splits = [(voters, voters) for voters in chosen]
-    return -cross_validate(estimator, votes.ballots, n_trials=repeats, cv=splits, random_state=0)["test_score"]
+    options = {"cv": splits, "random_state": 0, "progress": False}
+    return -cross_validate(estimator, votes.ballots, n_trials=repeats, **options)["test_score"]
 
 
 if __name__ == "__main__":

@@ -23,6 +23,22 @@ class _Summed(RankAggregator):
         **RANDOM_STATE,
     }
 
+    def __init__(
+        self,
+        epsilon: Amount = 1.0,
+        delta: Amount = 1e-6,
+        n_servers: int = 2,
+        min_reports: int | None = None,
+        max_reports: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_servers = n_servers
+        self.min_reports = min_reports
+        self.max_reports = max_reports
+        self.random_state = random_state
+
 
 class SecAggBorda(_Summed):
     """Borda by secure aggregation: voters add noise to their net wins and split them among servers.
@@ -92,22 +108,6 @@ class SecAggBorda(_Summed):
     >>> SecAggBorda(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 500).consensus_
     array([0, 1, 2])
     """
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_servers: int = 2,
-        min_reports: int | None = None,
-        max_reports: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_servers = n_servers
-        self.min_reports = min_reports
-        self.max_reports = max_reports
-        self.random_state = random_state
 
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
@@ -185,22 +185,6 @@ class SecAggSwissBorda(_Summed):
     """
 
     scores_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 1e-6,
-        n_servers: int = 2,
-        min_reports: int | None = None,
-        max_reports: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_servers = n_servers
-        self.min_reports = min_reports
-        self.max_reports = max_reports
-        self.random_state = random_state
 
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
 from ..certainty import LaplaceLaw, NormalLaw
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
@@ -20,7 +19,7 @@ from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
 from ..privacy.skellam import many_skellam
 from ..queries import Query, Sensitivity
-from .base import OfBudget, Published, Sampler, Times
+from .base import OfBudget, Published, Sampler, Times, Unprinted
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
 _SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
@@ -162,7 +161,7 @@ class KNormNoise(_Noise):
         return out
 
 
-class Laplace(BaseEstimator):
+class Laplace(Unprinted):
     """Exact discrete Laplace noise, by the sum of absolute changes; answers share epsilon evenly.
 
     Examples
@@ -177,10 +176,6 @@ class Laplace(BaseEstimator):
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
-
-    def refusal(self, query: Query, n_items: int) -> str:
-        """Refuse nothing."""
-        return ""
 
     def calibrated(
         self,
@@ -224,7 +219,7 @@ class Laplace(BaseEstimator):
         return Published(noise, Fraction(epsilon) * Fraction(sensitivity.l1, l1))
 
 
-class Gaussian(BaseEstimator):
+class Gaussian(Unprinted):
     """Rounded Gaussian noise, by the sum of squared changes.
 
     `times` answers are one answer of sqrt(times) the sensitivity.
@@ -233,10 +228,6 @@ class Gaussian(BaseEstimator):
     answers_with: Literal["vector", "order"] = "vector"
     pure = False
     adds_up = True
-
-    def refusal(self, query: Query, n_items: int) -> str:
-        """Refuse nothing."""
-        return ""
 
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -257,7 +248,7 @@ class Gaussian(BaseEstimator):
         return Published(GaussianNoise(sigma), Fraction(spent) * (1 + Fraction(1, 2**48)))
 
 
-class KNorm(BaseEstimator):
+class KNorm(Unprinted):
     """K-norm noise, by the gauge of the permutohedron: for net wins, of which it releases the order only."""
 
     answers_with: Literal["vector", "order"] = "vector"
@@ -275,9 +266,6 @@ class KNorm(BaseEstimator):
     ) -> KNormNoise:
         """Return the noise: answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused
-
-    def published(self, *asked: Any) -> None:
-        """Return None: no paper prints a scale."""
 
 
 def _root(l2_squared):

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from .._scikit_learn import BaseEstimator
 from ..certainty import LaplaceLaw, NormalLaw
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
@@ -59,6 +60,18 @@ class OfBudget:
     law: LaplaceLaw | NormalLaw | None = None
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
+        """Return None."""
+        return None
+
+
+class Unprinted(BaseEstimator):
+    """Base of mechanisms that answer any query of their kind, and of which no paper prints a scale."""
+
+    def refusal(self, query: Query, n_items: int) -> str:
+        """Refuse nothing."""
+        return ""
+
+    def published(self, *asked: Any) -> "Published | None":
         """Return None."""
         return None
 

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
 from .._types import OrderSampler
 from ..checks import check_flag
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity
-from .base import OfBudget, Sampler, Times
+from .base import OfBudget, Sampler, Times, Unprinted
 
 MOST_VOTERS = 2**31  # for whom rounding is bounded
 
@@ -44,7 +43,7 @@ class ExponentialNoise(OfBudget):
         return query.sampler(matrix_of(vector), self.rate, self.choice, _clock if self.verbose else None)
 
 
-class Exponential(BaseEstimator):
+class Exponential(Unprinted):
     """The exponential mechanism: orders, the likelier the less they cost.
 
     Parameters
@@ -97,9 +96,6 @@ class Exponential(BaseEstimator):
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
         return ExponentialNoise(rate / sensitivity.l1, self.sampler, self.verbose)
-
-    def published(self, *asked: Any) -> None:
-        """Return None: no paper prints a rate."""
 
 
 def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:

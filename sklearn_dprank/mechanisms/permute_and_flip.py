@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
 from ..orders.flips import log_flip_error
 from ..queries import Sensitivity
-from .base import OfBudget, Sampler, Times
+from .base import OfBudget, Sampler, Times, Unprinted
 from .exponential import MOST_VOTERS, matrix_of
 
 
@@ -33,7 +32,7 @@ class PermuteAndFlipNoise(OfBudget):
         return query.flips(matrix_of(vector), self.rate)
 
 
-class PermuteAndFlip(BaseEstimator):
+class PermuteAndFlip(Unprinted):
     """Permute-and-flip: look at the orders in random sequence, take each with probability exp(-rate (cost - least)).
 
     It has the rate of the exponential mechanism, so the same pure epsilon, and its expected cost is never larger. It
@@ -86,6 +85,3 @@ class PermuteAndFlip(BaseEstimator):
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
         return PermuteAndFlipNoise(rate / sensitivity.l1)
-
-    def published(self, *asked: Any) -> None:
-        """Return None: no paper prints a rate."""
