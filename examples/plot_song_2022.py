@@ -67,13 +67,15 @@ if __name__ == "__main__":
 # What a claimed epsilon is worth
 # -------------------------------
 # A voter whose pair is known hides only among the voters with the same pair: 16 of 100 where there are 6 pairs, none
-# where there are 105. `ShuffleHierarchical` takes the paper's noise with ``calibration="published"``, and its
-# ``privacy_`` states what that really gives, by a bound which is quick at any n; the exact curve is a little below.
+# where there are 105. `ShuffleHierarchical` takes the paper's noise by name, and its ``privacy_`` states what that
+# really gives, by a bound which is quick at any n; the exact curve is a little below.
+
+PRINTED = {"randomizer": "gaussian", "calibration": "published"}
 
 
 def published(local_epsilon, n_queries=1):
     """Return DDP-Helnaksort with the noise that Algorithm 1 prints; what it says of voters holds unshuffled too."""
-    return ShuffleHierarchical(delta=DELTA, n_queries=n_queries, local_epsilon=local_epsilon, calibration="published")
+    return ShuffleHierarchical(delta=DELTA, n_queries=n_queries, local_epsilon=local_epsilon, **PRINTED)
 
 
 def stated(local_epsilon, n_queries, n_items):

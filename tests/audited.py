@@ -116,7 +116,7 @@ SHUFFLES = {
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
     "hierarchical, published": ShuffleHierarchical(
-        local_epsilon=5.0, delta=0.05, min_reports=9, calibration="published"
+        local_epsilon=5.0, delta=0.05, min_reports=9, randomizer="gaussian", calibration="published"
     ),
 }
 # Trusted curator, continual release: the joint law of all totals that a stream publishes.

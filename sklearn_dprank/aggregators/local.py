@@ -10,19 +10,9 @@ from ..certainty import PublishedNoise
 from ..channels import Local
 from ..checks import check_delta
 from ..constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
-from ..randomizers import HypercubeSampling, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from ..randomizers import HypercubeSampling
+from ..randomizers.choice import flips_by_name
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
-
-
-def _pairwise_randomizer(name, n_queries, calibration, delta=None):
-    """Return the randomizer that a name stands for; both papers' thresholded noise can be calibrated their way."""
-    if calibration == "published" and name not in ("laplace", "gaussian"):
-        raise ValueError(f"calibration='published' is for randomizer='laplace' or 'gaussian', got {name!r}.")
-    if name == "laplace":
-        return ThresholdedLaplace(n_queries, calibration)
-    if name == "gaussian":
-        return ThresholdedGaussian(n_queries, delta, calibration)
-    return RandomizedResponse(n_queries)
 
 
 class LDPPairwise(RankAggregator):
@@ -137,7 +127,7 @@ class LDPPairwise(RankAggregator):
     def _compose(self):
         if self.randomizer == "djw":
             return Local(self.epsilon, HypercubeSampling()), resolve_rule(self.rule, SortByScore())
-        randomizer = _pairwise_randomizer(self.randomizer, self.n_queries, self.calibration, self.delta)
+        randomizer = flips_by_name(self.randomizer, self.n_queries, self.calibration, self.delta)
         return Local(self.epsilon, randomizer), resolve_rule(self.rule, BradleyTerryRule())
 
 
@@ -232,5 +222,5 @@ class LDPKwikSort(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        randomizer = _pairwise_randomizer(self.randomizer, self.n_queries, self.calibration)
+        randomizer = flips_by_name(self.randomizer, self.n_queries, self.calibration)
         return Local(self.epsilon, randomizer), KwikSortRule()

@@ -10,7 +10,7 @@ from ..certainty import PublishedNoise
 from ..channels import Shuffle
 from ..checks import check_epsilon
 from ..constraints import CALIBRATION, COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
-from ..randomizers import ThresholdedGaussian
+from ..randomizers.choice import flips_by_name
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
 _LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
@@ -154,9 +154,11 @@ class ShuffleHierarchical(_Shuffled):
         Given instead of the target: local epsilon of one voter's messages together.
     min_reports : int or None, default=None
         Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+    randomizer : {"rr", "gaussian"}, default="rr"
+        Randomized response, or the paper's thresholded Gaussian noise: the same, where it is calibrated exactly.
     calibration : {"exact", "published"}, default="exact"
-        "published" flips answers as often as the noise does that Algorithm 1 prints for the local epsilon and
-        `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives.
+        "published", for "gaussian" only, flips answers as often as the noise does that Algorithm 1 prints for the
+        local epsilon and `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -202,10 +204,10 @@ class ShuffleHierarchical(_Shuffled):
     forget to split delta over K answers, and print the level sum that ranks in reverse.
 
     Algorithm 1 adds Gaussian noise of standard deviation K sqrt(2 ln(1.25 / delta)) / epsilon to an answer in {0, 1}
-    and cuts it at 1/2; its epsilon is the local one. What is left is one bit, flipped as by randomized response of
-    .184 where the paper spends 1 at delta = 1e-4: ``ShuffleHierarchical(delta=1e-4, local_epsilon=1.0,
-    calibration="published")``. With `epsilon` instead, the noise is that for the local epsilon which the true bound
-    allows. To repeat the paper's central epsilon, take the local one from
+    and cuts it at 1/2; its epsilon is the local one. What is left is one bit, flipped as by randomized response of .184
+    where the paper spends 1 at delta = 1e-4: ``ShuffleHierarchical(delta=1e-4, local_epsilon=1.0,
+    randomizer="gaussian", calibration="published")``. With `epsilon` instead, the noise is that for the local epsilon
+    which the true bound allows. To repeat the paper's central epsilon, take the local one from
     `~sklearn_dprank.privacy.shuffle_local_epsilon` with ``method="song2022"``, which warns.
 
     References
@@ -224,6 +226,7 @@ class ShuffleHierarchical(_Shuffled):
         **DELTA,
         "n_queries": COUNT,
         **_LOCAL,
+        "randomizer": one_of("rr", "gaussian"),
         **CALIBRATION,
         **RANDOM_STATE,
     }
@@ -235,6 +238,7 @@ class ShuffleHierarchical(_Shuffled):
         n_queries: int = 1,
         local_epsilon: float | None = None,
         min_reports: int | None = None,
+        randomizer: Literal["rr", "gaussian"] = "rr",
         calibration: Calibration = "exact",
         random_state: RandomState = None,
     ) -> None:
@@ -243,11 +247,11 @@ class ShuffleHierarchical(_Shuffled):
         self.n_queries = n_queries
         self.local_epsilon = local_epsilon
         self.min_reports = min_reports
+        self.randomizer = randomizer
         self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        printed = self.calibration == "published"
-        noise = ThresholdedGaussian(delta=self.delta, calibration="published") if printed else None
+        noise = flips_by_name(self.randomizer, 1, self.calibration, self.delta)
         target = self.epsilon, self.delta, self.local_epsilon
         return Shuffle(*target, self.n_queries, "assigned", self.min_reports, noise), HierarchicalRule()

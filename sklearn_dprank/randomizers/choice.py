@@ -2,6 +2,7 @@
 
 from ..checks import check_made, check_parameters, shown
 from .response import RandomizedResponse
+from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 
 
 def check_randomizer(randomizer, name):
@@ -45,3 +46,14 @@ def resolve_flips(channel, counted_by):
             f"up to {counted_by}; leave n_queries of the randomizer at 1."
         )
     return randomizer
+
+
+def flips_by_name(name, n_queries, calibration, delta=None):
+    """Return the randomizer that a name stands for; both papers' thresholded noise can be calibrated their way."""
+    if calibration == "published" and name not in ("laplace", "gaussian"):
+        raise ValueError(f"calibration='published' is for randomizer='laplace' or 'gaussian', got {name!r}.")
+    if name == "laplace":
+        return ThresholdedLaplace(n_queries, calibration)
+    if name == "gaussian":
+        return ThresholdedGaussian(n_queries, delta, calibration)
+    return RandomizedResponse(n_queries)

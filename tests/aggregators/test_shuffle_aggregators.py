@@ -29,7 +29,8 @@ ESTIMATORS = [
     ShufflePairwise(pairs="assigned", rule="borda"),
     ShuffleHierarchical(n_queries=2),
 ]
-PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, calibration="published")
+PRINTED = {"randomizer": "gaussian", "calibration": "published"}
+PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED)
 MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
@@ -180,9 +181,7 @@ def test_a_stream_of_messages_takes_memory_for_the_items_only():
 
 
 def printed(local_epsilon, n_queries=1, delta=1e-4):
-    return ShuffleHierarchical(
-        delta=delta, n_queries=n_queries, local_epsilon=local_epsilon, calibration="published", random_state=0
-    )
+    return ShuffleHierarchical(delta=delta, n_queries=n_queries, local_epsilon=local_epsilon, random_state=0, **PRINTED)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,7 @@ def test_theorem_2_is_false_for_its_own_noise_and_the_guarantee_says_so(n, m, ex
 def test_published_noise_keeps_a_central_target(n_queries):
     """It is the noise printed for the local epsilon that the true bound allows, so less than the target is spent."""
     exact = ShuffleHierarchical(0.5, 1e-4, n_queries, random_state=0).fit([[0, 1, 2]] * 900)
-    found = clone(exact).set_params(calibration="published").fit([[0, 1, 2]] * 900)
+    found = clone(exact).set_params(**PRINTED).fit([[0, 1, 2]] * 900)
     same = printed(exact.local_epsilon_, n_queries).fit([[0, 1, 2]] * 900)
     assert found.privacy_.epsilon < 0.12 and exact.privacy_.epsilon == 0.5
     assert found.local_epsilon_ == pytest.approx(same.local_epsilon_, rel=1e-9)
@@ -271,7 +270,7 @@ def test_hierarchical_aggregation_of_the_same_answers(local_epsilon, printed_noi
     """Published noise gave 13.2 and 8.9 at local epsilon 1 and 2; calibrated exactly it is less."""
     estimator = ShuffleHierarchical(delta=1e-4, local_epsilon=local_epsilon)
     assert excess(estimator, 10, 1000, 24) < exact
-    published = excess(estimator.set_params(calibration="published"), 10, 1000, 24)
+    published = excess(estimator.set_params(**PRINTED), 10, 1000, 24)
     assert published == pytest.approx(printed_noise, rel=0.2)
 
 
