@@ -252,6 +252,7 @@ class ShuffleHierarchical(_Shuffled):
         self.random_state = random_state
 
     def _compose(self):
-        noise = flips_by_name(self.randomizer, 1, self.calibration, self.delta)
+        printed_delta = self.delta if self.calibration == "published" else None  # exact flips are pure
+        noise = flips_by_name(self.randomizer, 1, self.calibration, printed_delta)
         target = self.epsilon, self.delta, self.local_epsilon
         return Shuffle(*target, self.n_queries, "assigned", self.min_reports, noise), HierarchicalRule()

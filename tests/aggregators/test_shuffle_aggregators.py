@@ -225,6 +225,19 @@ def test_published_noise_keeps_a_central_target(n_queries):
     assert found.local_epsilon_ < 0.2 * exact.local_epsilon_
 
 
+def test_exact_noise_is_randomized_response():
+    flips = [
+        ShuffleHierarchical(0.5, 1e-4, min_reports=900, randomizer=name).protocol(4)["flip"]
+        for name in ("rr", "gaussian")
+    ]
+    assert flips[0] == flips[1]
+
+
+def test_randomized_response_was_not_published():
+    with pytest.raises(ValueError, match="calibration='published' is for randomizer='laplace' or 'gaussian', got 'rr'"):
+        ShuffleHierarchical(calibration="published").fit([[0, 1, 2]] * 9)
+
+
 def test_published_noise_without_a_crowd_states_what_the_device_spends():
     """One voter a pair: nobody hides anybody, K answers cost K times one, and no delta is spent."""
     found = printed(1.0, 2).set_params(local_epsilon=None, epsilon=1.0).fit(np.tile(np.arange(10), (30, 1)))
