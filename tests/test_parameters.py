@@ -29,7 +29,7 @@ from sklearn_dprank.checks import (
     votes_changed,
 )
 from sklearn_dprank.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
-from sklearn_dprank.privacy.guarantee import NEIGHBORING
+from sklearn_dprank.privacy.statement import NEIGHBORING
 from sklearn_dprank.rules import KwikSortRule
 
 BALLOTS = [[0, 1, 2]] * 9

@@ -3,39 +3,15 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Self
 
 from ..checks import check_neighboring, check_number
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
+from .statement import statement
+from .trust import TRUST, all_of, trusted
 
-
-class Trust(NamedTuple):
-    """A trust model: who must be trusted, and what happens to a ballot."""
-
-    parties: tuple[str, ...]
-    meaning: str
-
-
-#: From the least to the most trusting.
-TRUST = {
-    "local": Trust((), "each ballot is randomised before it leaves the voter"),
-    "shuffle": Trust(
-        ("the shuffler",), "each ballot is randomised by its voter, then a trusted shuffler mixes the reports"
-    ),
-    "secure_aggregation": Trust(
-        ("one of the servers", "the voters who add noise"),
-        "each voter splits a noisy ballot among servers that do not all collude; nobody sees more than the sum",
-    ),
-    "central": Trust(("the curator",), "a trusted curator sees the ballots"),
-    "none": Trust(("everybody",), "no privacy: the release is a function of the ballots"),
-}
-_AND = " + "
 _ALIKE = 1e-6  # relative: an epsilon found from losses, and as stated
-NEIGHBORING = {
-    "add_remove": "with and without one ballot",
-    "replace": "one ballot replaced by any other; the number of voters is public",
-}
 
 
 @dataclass(frozen=True)
@@ -104,7 +80,7 @@ class PrivacyGuarantee:
     whom: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self):
-        if not isinstance(self.trust, str) or self.trust != _all_of([self.trust]):
+        if not isinstance(self.trust, str) or self.trust != all_of([self.trust]):
             raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {self.trust!r}.")
         check_neighboring(self.neighboring)
         check_number(self.epsilon, "epsilon", least=0, most=math.inf)
@@ -127,7 +103,7 @@ class PrivacyGuarantee:
         >>> PrivacyGuarantee.compose([shuffled, noisy]).parties
         ('the shuffler', 'the curator')
         """
-        return tuple(dict.fromkeys(party for _, party in _trusted(self)))
+        return tuple(dict.fromkeys(party for _, party in trusted(self.trust, self.whom)))
 
     @classmethod
     def nothing(cls, how: str = "exact statistics") -> Self:
@@ -190,7 +166,7 @@ class PrivacyGuarantee:
         return cls(
             epsilon=epsilon,
             delta=delta,
-            trust=_all_of(g.trust for g in guarantees),
+            trust=all_of(g.trust for g in guarantees),
             neighboring=relations.pop(),
             how=f"{len(guarantees)} releases, {how} composition",
             arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
@@ -224,6 +200,28 @@ class PrivacyGuarantee:
         epsilon = min(2 * self.epsilon, losses.epsilon(delta))
         return replace(self, epsilon=epsilon, delta=delta, neighboring="replace", losses=losses)
 
+    def statement(self) -> str:
+        """Say in plain words what is promised, to whom, against whom, how strongly, and what is not.
+
+        Returns
+        -------
+        str
+            One sentence or two a line, in the order of the questions of NIST SP 800-226: what is released; the unit;
+            the neighbours; who must be trusted; epsilon as odds; delta; what adds up; the arithmetic; what is not
+            covered; and the caveats, if there are any.
+
+        References
+        ----------
+        Near et al. (2025), Guidelines for evaluating differential privacy guarantees, NIST SP 800-226.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBorda
+        >>> print(DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100).privacy_.statement().splitlines()[4][:101])
+        Epsilon = 0.5: no single ballot changes the probability of any outcome by more than a factor of 1.65.
+        """
+        return statement(self)
+
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return "not private"
@@ -233,31 +231,11 @@ class PrivacyGuarantee:
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
 
 
-def _all_of(trusts):
-    """Return the trust that needs everybody whom one of these needs; an unknown one is left out."""
-    named = {name for trust in trusts for name in trust.split(_AND)}
-    if "none" in named:
-        return "none"
-    needed = [name for name in TRUST if name in named and TRUST[name].parties]
-    return _AND.join(needed) if needed else "local"
-
-
-def _trusted(guarantee):
-    """Return pairs (trust model, party) of a guarantee: its own, or those of the model."""
-    named = guarantee.trust.split(_AND)
-    own = {model for model, _ in guarantee.whom}
-    return [
-        (name, party)
-        for name in named
-        for party in ([p for model, p in guarantee.whom if model == name] if name in own else TRUST[name].parties)
-    ]
-
-
 def _whom(guarantees):
     """Return the parties of all, where those of one of them are more than its model says."""
     if not any(g.whom for g in guarantees):
         return ()
-    return tuple(dict.fromkeys(pair for g in guarantees for pair in _trusted(g)))
+    return tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
 
 
 def _total(guarantees, losses, delta):

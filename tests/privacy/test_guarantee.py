@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.guarantee import NEIGHBORING, TRUST
+from sklearn_dprank.privacy.statement import NEIGHBORING
+from sklearn_dprank.privacy.trust import TRUST
 
 
 def guarantee(epsilon=1.0, delta=0.0, trust="central", neighboring="add_remove", **more):

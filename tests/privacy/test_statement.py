@@ -1,0 +1,70 @@
+"""What a guarantee says in plain words: true numbers, rounded away from the promise, and everything that it has."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.privacy.statement import _percent, _up
+
+VOTES = [[0, 1, 2]] * 100
+QUESTIONS = ["Released", "Unit", "Hidden", "Trust", "Epsilon", "Delta", "Composition", "Arithmetic", "Not covered"]
+
+
+def answers(guarantee):
+    """The lines of a statement by their first words."""
+    return dict(line.split(": ", 1) for line in guarantee.statement().splitlines())
+
+
+def test_every_question_in_order():
+    said = answers(DPBorda(epsilon=0.5).fit(VOTES).privacy_)
+    assert [question.split(" = ")[0] for question in said] == QUESTIONS
+    assert said["Epsilon = 0.5"].startswith("no single ballot changes the probability of any outcome by more than a")
+    assert "a factor of 1.65" in said["Epsilon = 0.5"] and "62.3 %" in said["Epsilon = 0.5"]  # e^.5 / (1 + e^.5)
+    assert "whether somebody voted" in said["Hidden"] and "the number of voters" in said["Not covered"]
+    assert said["Delta = 0"] == "the promise has no exception."
+
+
+def test_a_seed_comes_first():
+    first = DPBorda(random_state=0).fit(VOTES).privacy_.statement().splitlines()[0]
+    assert first.startswith("A simulation only: a seed was given") and "Nobody is promised" in first
+
+
+@pytest.mark.parametrize(
+    ("estimator", "trusted", "caveat"),
+    [
+        (LDPPairwise(), "To be trusted: nobody.", None),
+        (ShufflePairwise(), "To be trusted: the shuffler.", "without the shuffler, local epsilon = "),
+        (SecAggBorda(), "To be trusted: one of the 2 servers, 100 of the voters.", "if all servers collude"),
+    ],
+    ids=["local", "shuffle", "secure aggregation"],
+)
+def test_trust_and_caveats(estimator, trusted, caveat):
+    said = answers(estimator.fit(VOTES).privacy_)
+    assert said["Trust"].endswith(trusted) and "a voter cast the one or the other" in said["Epsilon = 1"]
+    assert "the number of voters" not in said["Not covered"]  # public under "replace"
+    assert (caveat is None and "Read also" not in said) or said["Read also"].startswith(caveat)
+
+
+def test_no_promise():
+    assert Borda().fit(VOTES).privacy_.statement() == "Not private: exact statistics."
+    assert "next to no promise" in LDPPairwise(epsilon=20.0).fit(VOTES).privacy_.statement()
+
+
+@given(st.floats(1e-6, 13.8))
+def test_rounded_away_from_the_promise(epsilon):
+    ratio = math.exp(epsilon)
+    assert ratio <= float(_up(ratio).replace(",", "")) <= ratio * 1.011
+    share = ratio / (1 + ratio)
+    assert 100 * share <= float(_percent(share).rstrip(" %")) < 100
+
+
+def test_every_party_of_a_sum():
+    both = PrivacyGuarantee.compose(
+        [PrivacyGuarantee(0.5, 1e-6, trust, "replace", "x") for trust in ("shuffle", "central")]
+    )
+    assert answers(both)["Trust"].endswith("To be trusted: the shuffler, the curator.")
+    assert answers(both)["Delta = 2e-06"] == "no set of outcomes may become more probable than that by more than 2e-06."
