@@ -795,8 +795,8 @@ FIELD = [
     ),
     faults("aggregators/shuffle.py")(
         "Algorithm 1 with the noise of another delta",
-        'ThresholdedGaussian(delta=self.delta, calibration="published")',
-        'ThresholdedGaussian(delta=10 * self.delta, calibration="published")',
+        'self.delta if self.calibration == "published"',
+        '10 * self.delta if self.calibration == "published"',
         "tests/aggregators/test_shuffle_aggregators.py::test_algorithm_1_spends_what_its_flips_tell",
     ),
     faults("channels/shuffle.py")(
