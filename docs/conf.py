@@ -2,6 +2,9 @@
 
 import re
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import sklearn_dprank
 
 project = "sklearn_dprank"
@@ -13,6 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
@@ -55,8 +59,23 @@ def _bars_as_bars(app, what, name, obj, options, lines):
             lines[row] = re.sub(r"``.*?``|\|", lambda found: r"\|" if found[0] == "|" else found[0], line)
 
 
+# Formulas are MathML, which browsers draw by themselves: nothing is fetched, no script runs.
+html_math_renderer = "mathml"
+
+
+def _formula(kind):
+    """Return how sphinx writes a formula, within a line or in one of its own."""
+
+    def visit(writer, node):
+        writer.body.append(tex2mathml(node.astext()).replace("<math ", f'<math display="{kind}" ', 1))
+        raise nodes.SkipNode
+
+    return visit, None
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", _bars_as_bars)
+    app.add_html_math_renderer("mathml", inline_renderers=_formula("inline"), block_renderers=_formula("block"))
 
 
 # Gallery -------------------------------------------------------------------------------------------------------------

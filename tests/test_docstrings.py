@@ -89,5 +89,5 @@ def test_what_is_apart_is_another_fact(cls):
 
 
 def test_what_may_be_published_has_its_home():
-    guide = Path(__file__).parents[1] / "docs" / "user_guide" / "privacy.rst"
+    guide = Path(__file__).parents[1] / "docs" / "user_guide" / "publishing.rst"
     assert ".. _may-be-published:" in guide.read_text(encoding="utf-8")

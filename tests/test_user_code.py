@@ -21,10 +21,11 @@ from sklearn_dprank.mechanisms import MECHANISMS
 from sklearn_dprank.rules import Rule, SortByScore, resolve_rule
 
 USER_CODE = Path(user_code.__file__)
-API_PAGES = Path(__file__).parents[1] / "docs" / "api" / "index.rst"
+API_PAGES = sorted(Path(__file__).parents[1].joinpath("docs", "api").glob("*.rst"))
 # Of the rooms with a page, those that are the insides of others.
 INSIDES = re.compile(r"sklearn_dprank\.(orders\.|privacy\.|counting|partitions|statistics|devices\.|randomizers\.)")
-ROOM_NAMES = re.findall(r"^   (sklearn_dprank[\w.]*)$", API_PAGES.read_text(encoding="utf-8"), flags=re.M)
+LISTED = "\n".join(page.read_text(encoding="utf-8") for page in API_PAGES)
+ROOM_NAMES = ["sklearn_dprank", *re.findall(r"^   (sklearn_dprank[\w.]*)$", LISTED, flags=re.M)]
 ROOMS = [import_module(name) for name in ROOM_NAMES if not INSIDES.match(name)]
 
 

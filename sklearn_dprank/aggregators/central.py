@@ -96,7 +96,7 @@ class DPPairwise(_PublishedOnce):
 
     References
     ----------
-    Alabi et al. (2022), Section 3: Theorem 1, Corollaries 3 and 4.
+    Alabi et al. (2022), Reduction I: Theorem 1, Corollaries 3 and 4.
 
     Examples
     --------
@@ -168,10 +168,10 @@ class DPHistogram(_PublishedOnce):
 
     .. rubric:: Remarks
 
-    All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the
-    Borda or a positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance
-    grows like m!, so that it drowns any signal beyond 12 items, where a warning says so; beyond 150 it is no
-    double. Prefer `DPBorda`.
+    All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the Borda or a
+    positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance grows like m!, so that it
+    drowns any signal beyond 12 items, where a warning says so; beyond 150 it is more than a double can hold. Prefer
+    `DPBorda`.
 
     The sensitivity of 1 that both papers print is that of "add_remove". The Gaussian of Theorem 1, with sigma =
     sqrt(2 ln(2 / delta)) / epsilon, is more than is needed there: at epsilon = .1 and delta = 5e-5 it gives

@@ -23,7 +23,7 @@ class DPBorda(RankAggregator):
         Failure probability; positive for ``noise="gaussian"`` and only for it.
     noise : {"laplace", "gaussian", "knorm"}, default="laplace"
         Discrete Laplace; rounded Gaussian; or K-norm noise shaped like the permutohedron, which needs
-        less than half of Laplace's epsilon at equal error.
+        two thirds to four fifths of Laplace's epsilon at equal error (two fifths of the published calibration's).
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
     calibration : {"exact", "published"}, default="exact"
@@ -65,7 +65,7 @@ class DPBorda(RankAggregator):
 
     References
     ----------
-    Hay, Elagina and Miklau (2017), Section 3.1 (P-BORDA); Joseph and Yu (2023) for K-norm sampling;
+    Hay, Elagina and Miklau (2017), Section 3.2 (P-BORDA); Joseph and Yu (2023) for K-norm sampling;
     Balle and Wang (2018) for the Gaussian's scale.
 
     Examples

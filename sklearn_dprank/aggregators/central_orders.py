@@ -70,7 +70,7 @@ class DPKwikSort(RankAggregator):
 
     References
     ----------
-    Hay et al. (2017), Section 3.2 (P-SORT); Alabi et al. (2022), Algorithm 1 (DPKwikSort).
+    Hay et al. (2017), Section 3.4 (P-SORT); Alabi et al. (2022), Algorithm 1 (DPKwikSort).
 
     Examples
     --------

@@ -56,9 +56,10 @@ class LDPBorda(RankAggregator):
 
     .. rubric:: Remarks
 
-    New here, and the best local mechanism from about epsilon = 1.25 on; below, `LDPPairwise`. Tied and partial ballots
-    have shorter vectors; the device sends plus or minus the direction, with probabilities that keep the sum unbiased,
-    so every report is of a unit vector.
+    New here, and the best mechanism of one report a voter from about epsilon = 1.25 on; below, `LDPPairwise`. Where
+    voters can be asked in rounds, `LDPAdaptivePairs` needs less on few items. Tied and partial ballots have shorter
+    vectors; the device sends plus or minus the direction, with probabilities that keep the sum unbiased, so every
+    report is of a unit vector.
 
     References
     ----------

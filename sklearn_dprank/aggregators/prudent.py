@@ -9,7 +9,7 @@ from ..rules import Choose, ChooseNearAnchor, ChooseTop
 
 
 class DPPrudentOrder(RankAggregator):
-    """Minimax-margin mechanism: draw a ranking, the likelier the smaller the largest majority it overrules.
+    """Minimax-margin mechanism: draw a ranking that overrules no large majority.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class DPPrudentOrder(RankAggregator):
 
     New here. Permute-and-flip has the exponential mechanism's epsilon and errs less, half as often where it is nearly
     certain; near an anchor, where orders have weights of their own, the exponential mechanism is kept. It wins where
-    margins are large against 1 / epsilon: from about n epsilon = 10 ln m! on at m <= 15
-    it finds the optimum where every other pure mechanism still errs, and it has no Borda bias. Below n epsilon = ln
-    m! it fails: the largest margin of a random order then costs nothing, and `DPBorda` with K-norm noise is
-    much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails below a tenth of
-    that. Under "replace" all of this takes twice as many voters; their number is public there, and `fit` warns where
-    they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads it: the choice is
-    yours, from a public estimate. On cyclic majorities it minimises the worst overruled
-    majority, not the number of disagreements.
+    margins are large against 1 / epsilon, and it has no Borda bias: where voters contradict the consensus on 35 % of
+    the pairs, from about n epsilon = 10 ln m! on (48 at 5 items, 151 at 10, 307 at 16). Where they agree less that is
+    too early. Below n epsilon = ln m! it fails: the largest margin of a random order then costs nothing, and `DPBorda`
+    with K-norm noise is much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails
+    below a tenth of that. Under "replace" all of this takes twice as many voters; their number is public there, and
+    `fit` warns where they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads
+    it: the choice is yours, from a public estimate. On cyclic majorities it minimises the worst overruled majority, not
+    the number of disagreements.
 
     References
     ----------
@@ -101,7 +101,7 @@ class DPPrudentOrder(RankAggregator):
 
 
 class DPTopK(RankAggregator):
-    """Prudent top-k: draw only the best k items in order, the likelier the smaller the largest majority they overrule.
+    """Prudent top-k: draw only the best k items in order, so that they overrule no large majority.
 
     Parameters
     ----------

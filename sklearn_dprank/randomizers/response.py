@@ -139,7 +139,7 @@ class RandomizedResponse(PairFlips):
 
     References
     ----------
-    Warner (1965); Yan, Li and Liu (2020), Section 4.1.
+    Warner (1965); Yan, Li and Liu (2020), Section 4.3.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class KwikSortRule(Rule):
 
     References
     ----------
-    Hay, Elagina and Miklau (2017), Section 3.2; Alabi, Ghazi, Kumar and Manurangsi (2022), Algorithm 1.
+    Hay, Elagina and Miklau (2017), Sections 3.3 and 3.4; Alabi, Ghazi, Kumar and Manurangsi (2022), Algorithm 1.
 
     Examples
     --------

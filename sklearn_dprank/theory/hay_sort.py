@@ -1,4 +1,4 @@
-"""Hay, Elagina and Miklau (2017), Section 3.2: what P-SORT costs, and the error that it keeps (Theorem 5.3)."""
+"""Hay, Elagina and Miklau (2017), Section 3.4: what P-SORT costs, and the error that it keeps (Theorem 5.3)."""
 
 import math
 
