@@ -49,6 +49,19 @@ def _absent(name):
 
 
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
+_guides = {  # where a class page sends its reader; the rest to "choosing"
+    "Aggregator": "../extending/idea",
+    "DPStreamingBorda": "streams",
+    "DPTopK": "topk",
+    "PrivacyBudget": "budgets",
+    "PrivacyGuarantee": "privacy",
+    "Device": "collecting",
+    "GridSearchCV": "sweeps",
+    "PrivateSelection": "sweeps",
+    "Profile": "ballots",
+    "RatingsToRankings": "ballots",
+}
+autosummary_context["guides"] = dict.fromkeys(sklearn_dprank.__all__, "choosing") | _guides
 autosummary_context["skip_always"] = _scikit_learn | {"count", "index"}  # scikit-learn's and named tuples'
 
 
@@ -90,4 +103,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "backreferences_dir": "generated/examples_of",
+    "doc_module": ("sklearn_dprank",),
 }

@@ -1448,6 +1448,40 @@ SUMS = [
     ),
 ]
 
+_CLI = "tests/cli/test_cli.py"
+COMMAND = [
+    faults("cli/ranking.py")(
+        "the command forgets the account",
+        "budget.fit(estimator, ballots) if budget else estimator.fit(ballots)",
+        "estimator.fit(ballots)",
+        f"{_CLI}::test_an_account_is_charged_and_refuses",
+    ),
+    faults("cli/files.py")(
+        "the command counts a person once a row",
+        "    if persons is None:\n        return numbers\n",
+        "    return numbers\n",
+        f"{_CLI}::test_rows_of_one_person_are_one_ballot",
+    ),
+    faults("cli/files.py")(
+        "the command takes ratings for positions",
+        'if options.layout == "ratings" else numbers',
+        'if options.layout == "rating" else numbers',
+        f"{_CLI}::test_every_layout_gives_the_same_consensus",
+    ),
+    faults("privacy/statement.py")(
+        "a factor in plain words is rounded down",
+        "math.ceil(ratio * 10**digits) / 10**digits:,",
+        "math.floor(ratio * 10**digits) / 10**digits:,",
+        "tests/privacy/test_statement.py::test_rounded_away_from_the_promise",
+    ),
+    faults("privacy/statement.py")(
+        "a simulation is stated as a promise",
+        "[] if guarantee.certified else [_SIMULATION]",
+        "[]",
+        "tests/privacy/test_statement.py::test_a_seed_comes_first",
+    ),
+]
+
 FAULTS = [
     *CERTAINTY,
     *QUERIES,
@@ -1462,4 +1496,4 @@ FAULTS = [
     *BOUNDARIES,
     *ACCOUNTS,
 ]
-FAULTS += SUMS
+FAULTS += SUMS + COMMAND

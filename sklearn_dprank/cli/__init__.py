@@ -1,0 +1,46 @@
+"""The command ``dprank``, or ``python -m sklearn_dprank``: a private ranking of a file, a comparison, an advice.
+
+::
+
+    dprank rank ratings.csv --ratings --epsilon 0.5
+    dprank compare
+    dprank recommend --items 10 --voters 1e4 --epsilon 0.1
+"""
+
+import sys
+from collections.abc import Sequence
+
+from ..privacy import BudgetExhausted
+from .parser import parser
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, by default those of the process; return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None, default=None
+        What follows the command's name.
+
+    Returns
+    -------
+    int
+        0, or 2 where something was refused, which one line on standard error says.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.cli import main
+    >>> main("recommend --items 2 --voters 1000 --epsilon 1".split())  # doctest: +ELLIPSIS
+    DPBorda(noise='knorm')
+    0.01 points of excess error to expect....
+    0
+    """
+    options = parser().parse_args(arguments)
+    try:
+        print(options.run(options))
+    except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
+        print(f"dprank {options.command}: {refusal}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,104 @@
+"""``dprank rank``: publish one private consensus of the ballots in a file."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..privacy import PrivacyBudget
+from . import files
+from .printing import as_table
+
+NAME = "rank"
+ABOUT = "publish one private consensus of the ballots in a file"
+_ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda)}
+
+
+def add_arguments(added: argparse.ArgumentParser) -> None:
+    """Add the options of ``rank``."""
+    files.add_arguments(added)
+    added.add_argument("--epsilon", type=float, required=True, help="privacy loss, in nats")
+    added.add_argument("--delta", type=float, help="failure probability, for Gaussian noise and DPSwissBorda")
+    added.add_argument("--neighboring", choices=["add_remove", "replace"], default="add_remove")
+    added.add_argument("--estimator", choices=list(_ESTIMATORS), default="DPBorda")
+    added.add_argument("--noise", choices=["laplace", "knorm", "gaussian"], help="of DPBorda and DPPairwise")
+    added.add_argument("--top", type=int, metavar="K", help="release only the best K items, in order")
+    added.add_argument("--level", type=float, default=0.95, help="of the intervals, all of them at once")
+    added.add_argument("--budget", type=Path, metavar="FILE", help="charge this account of the voters, an SQLite file")
+    added.add_argument(
+        "--budget-epsilon", type=float, help="open the account with so much, where the file is not there"
+    )
+    added.add_argument("--budget-delta", type=float, help="of a new account")
+    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Return the consensus, its intervals where there are any, and what is promised."""
+    estimator = _estimator(options)
+    budget = _budget(options)
+    ballots = files.read(options)
+    fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
+    made = {"consensus": [str(item) for item in fitted.consensus_], **_intervals(fitted, ballots.item_names, options)}
+    made["privacy"] = _promise(fitted.privacy_)
+    if budget:
+        made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
+    return json.dumps(made, ensure_ascii=False) if options.format == "json" else _as_text(made, fitted.privacy_)
+
+
+def _estimator(options):
+    given = {"delta": options.delta, "noise": options.noise}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.top is not None:
+        if given or options.estimator != "DPBorda":
+            raise ValueError("--top is a mechanism of its own: leave out --estimator, --noise and --delta.")
+        return DPTopK(k=options.top, epsilon=options.epsilon, neighboring=options.neighboring)
+    estimator = _ESTIMATORS[options.estimator](epsilon=options.epsilon, neighboring=options.neighboring)
+    for name in given.keys() - estimator.get_params().keys():
+        raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
+    return estimator.set_params(**given)
+
+
+def _budget(options):
+    if options.budget is None:
+        if options.budget_epsilon is not None or options.budget_delta is not None:
+            raise ValueError("--budget-epsilon and --budget-delta open an account: say which file with --budget.")
+        return None
+    if options.budget_epsilon is None and not options.budget.exists():
+        raise ValueError(f"there is no account {options.budget.name}: open it with --budget-epsilon.")
+    return PrivacyBudget.open(
+        options.budget,
+        options.budget_epsilon,
+        options.budget_delta,
+        neighboring=None if options.budget.exists() else options.neighboring,
+    )
+
+
+def _intervals(fitted, names, options) -> dict[str, Any]:
+    """Return the best and the worst rank of each item, from 1, where the release tells; else nothing."""
+    if not hasattr(fitted, "rank_intervals"):
+        return {}
+    ranks = (fitted.rank_intervals(options.level) + 1).tolist()
+    return {"level": options.level, "intervals": {str(name): ends for name, ends in zip(names, ranks, strict=True)}}
+
+
+def _promise(guarantee):
+    said = asdict(guarantee)
+    del said["losses"]
+    return {**said, "statement": guarantee.statement().splitlines()}
+
+
+def _as_text(made, guarantee):
+    rows = [["rank", "item"]]
+    ends = made.get("intervals", {})
+    if ends:
+        rows[0] += [f"really between ({made['level']:g} that all are right)"]
+    for rank, item in enumerate(made["consensus"], start=1):
+        rows.append([str(rank), item, *(["{} and {}".format(*ends[item])] if ends else [])])
+    lines = [as_table(rows), "", guarantee.statement()]
+    if "budget" in made:
+        lines.append(
+            "Account: epsilon {spent:.6g} spent, {remaining:.6g} left for pure releases.".format(**made["budget"])
+        )
+    return "\n".join(lines)

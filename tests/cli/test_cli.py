@@ -1,0 +1,173 @@
+"""The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import Borda, DPBorda
+from sklearn_dprank.cli import main
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.privacy import PrivacyBudget
+
+NAMES = ["tea", "coffee", "water", "juice"]
+VOTES = make_mallows(800, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
+BEST_FIRST = ["coffee", "juice", "tea", "water"]
+LARGE = ["--epsilon", "50"]
+
+
+def write(path, rows, header=NAMES):
+    lines = [",".join(map(str, row)) for row in [*([header] if header else []), *rows]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def orders(votes):
+    return [[NAMES[item] for item in np.argsort(vote)] for vote in votes]
+
+
+@pytest.fixture
+def run(capsys):
+    def run_it(*arguments):
+        status = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert (status == 2) == bool(err)
+        return err if status else out
+
+    return run_it
+
+
+@pytest.fixture
+def printed(run):
+    return lambda *arguments: json.loads(run(*arguments, "--format", "json"))
+
+
+def preflib(path):
+    distinct, counts = np.unique(VOTES, axis=0, return_counts=True)
+    lines = [f"# ALTERNATIVE NAME {i + 1}: {name}" for i, name in enumerate(NAMES)]
+    lines = ["# NUMBER ALTERNATIVES: 4", "# DATA TYPE: soc", f"# NUMBER VOTERS: {len(VOTES)}", *lines]
+    for vote, count in zip(distinct, counts, strict=True):
+        lines.append(f"{count}: {','.join(str(item + 1) for item in np.argsort(vote))}")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("layout", ["ratings", "positions", "orders", "preflib"])
+def test_every_layout_gives_the_same_consensus(layout, tmp_path, printed):
+    path = tmp_path / "votes.csv"
+    arguments = {
+        "ratings": lambda: [write(path, 9 - VOTES), "--ratings"],
+        "positions": lambda: [write(path, VOTES), "--positions"],
+        "orders": lambda: [write(path, orders(VOTES), None), "--orders", "--items", ",".join(NAMES)],
+        "preflib": lambda: [preflib(tmp_path / "votes.soc")],
+    }[layout]()
+    assert printed("rank", *arguments, *LARGE)["consensus"] == BEST_FIRST
+
+
+def test_parquet(tmp_path, printed):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pd.DataFrame(VOTES, columns=NAMES).to_parquet(tmp_path / "votes.parquet")
+    assert printed("rank", tmp_path / "votes.parquet", "--positions", *LARGE)["consensus"] == BEST_FIRST
+
+
+def test_what_is_printed(tmp_path, run, printed):
+    path = write(tmp_path / "votes.csv", VOTES)
+    made = printed("rank", path, "--positions", "--epsilon", "0.5", "--neighboring", "replace", "--level", "0.9999999")
+    assert made["privacy"]["epsilon"] == 0.5 and made["privacy"]["neighboring"] == "replace"
+    assert made["privacy"]["certified"] and not made["privacy"]["caveats"]
+    assert (
+        made["privacy"]["statement"] == DPBorda(0.5, neighboring="replace").fit(VOTES).privacy_.statement().splitlines()
+    )
+    true = dict(zip(NAMES, (Borda().fit(VOTES).ranks_ + 1).tolist(), strict=True))
+    assert all(best <= true[name] <= worst for name, (best, worst) in made["intervals"].items())
+    text = run("rank", path, "--positions", *LARGE)
+    assert text.splitlines()[1].split()[:2] == ["1", "coffee"] and "1 and 1" in text and "Epsilon = 50" in text
+
+
+def test_only_the_best(tmp_path, printed):
+    path = write(tmp_path / "votes.csv", VOTES)
+    made = printed("rank", path, "--positions", "--top", "2", *LARGE)
+    assert made["consensus"] == BEST_FIRST[:2] and "intervals" not in made
+
+
+def test_rows_of_one_person_are_one_ballot(tmp_path, printed):
+    """Nine people rank the one way; a tenth has a hundred rows of the other, which would win."""
+    rows = [[f"p{i}", 0, 1, 2, 3] for i in range(9)] + [["p9", 3, 2, 1, 0]] * 100
+    path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
+    assert printed("rank", path, "--positions", "--person", "who", *LARGE)["consensus"] == NAMES
+
+
+def test_gaps_are_not_guessed(tmp_path, run, printed):
+    """Few list juice, and those first: it wins if the others were not asked, and loses if unlisted is worse."""
+    rows = [["juice", "tea"]] * 20 + [["tea", "coffee", "water"]] * 80
+    arguments = ["rank", write(tmp_path / "v.csv", rows, None), "--orders", "--items", ",".join(NAMES), *LARGE]
+    assert "say --unranked last" in run(*arguments)
+    assert printed(*arguments, "--unranked", "last")["consensus"][0] == "tea"
+    assert printed(*arguments, "--unranked", "no_opinion")["consensus"].index("juice") < 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "arguments", "message"),
+    [
+        (VOTES, NAMES, [], "nothing tells what a row of votes.csv means: say --ratings"),
+        ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "column 'juice' holds something that is no number"),
+        ([[1, 2, 3]], NAMES, ["--ratings"], "rows with more or fewer cells than its first row, 4"),
+        ([], NAMES, ["--ratings"], "a row a voter"),
+        (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
+        (VOTES, NAMES, ["--ratings", "--items", "a,b"], "--items goes with --orders"),
+        (orders(VOTES), None, ["--orders"], "--orders needs --items"),
+        (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "names something else than these 2 items"),
+        (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
+        (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
+        (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
+        (VOTES, NAMES, ["--positions", "--budget", "no.sqlite"], "there is no account no.sqlite"),
+        (VOTES, NAMES, ["--positions", "--budget-epsilon", "1"], "say which file with --budget"),
+    ],
+)
+def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "votes.csv", rows, header)
+    said = run("rank", "votes.csv", *arguments, "--epsilon", "1")
+    assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
+
+
+def test_no_such_file(run, tmp_path):
+    assert "No such file" in run("rank", tmp_path / "none.csv", "--ratings", "--epsilon", "1")
+
+
+def test_an_account_is_charged_and_refuses(tmp_path, run, printed):
+    arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--budget", tmp_path / "account.sqlite"]
+    made = printed(*arguments, "--budget-epsilon", "1", "--epsilon", "0.75")
+    assert made["budget"] == {"spent": 0.75, "remaining": 0.25}
+    assert "does not fit" in run(*arguments, "--epsilon", "0.5")
+    assert "epsilon 1 spent, 0 left" in run(*arguments, "--epsilon", "0.25")
+    assert [each.what for each in PrivacyBudget.open(tmp_path / "account.sqlite").releases_] == ["DPBorda", "DPBorda"]
+
+
+def test_comparison_on_the_example(tmp_path, run, printed):
+    pytest.importorskip("matplotlib")
+    common = ["compare", "--trials", "3", "--epsilons", "0.02", "2", "--picture", tmp_path / "c.png"]
+    made = printed(*common)
+    assert made["not_private"] and (tmp_path / "c.png").stat().st_size > 10_000
+    worst = {name: points[0] for name, points in made["excess_points"].items()}
+    assert worst["DPBorda, K-norm noise"] < worst["LDPPairwise"]
+    assert all(points[1] <= points[0] for points in made["excess_points"].values())
+    assert "NOT PRIVATE" in run(*common) and "1000 ballots, 10 items, simulated" in run(*common)
+
+
+def test_comparison_of_a_file(tmp_path, printed):
+    pytest.importorskip("matplotlib")
+    votes = make_mallows(60, 17, 0.5, random_state=0)  # too many for a prudent order of all
+    path = write(tmp_path / "votes.csv", votes, [f"i{i}" for i in range(17)])
+    common = ["compare", path, "--positions", "--trials", "2", "--epsilons", "1", "--picture", tmp_path / "c.png"]
+    assert "DPPrudentOrder" not in printed(*common)["excess_points"]
+
+
+def test_advice(run, printed):
+    common = ["recommend", "--items", "10", "--voters", "1e4", "--epsilon", "0.005"]
+    advice = recommend(10, 1e4, 0.005)
+    assert printed(*common)["estimator"] == repr(advice.estimator)
+    assert run(*common).splitlines()[0] == repr(advice.estimator)
+    assert "delta must be positive for trust='shuffle'" in run(*common, "--trust", "shuffle")
