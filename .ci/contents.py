@@ -1,6 +1,6 @@
 """Compare what was built with what is tracked: the wheel holds the package and nothing else, the sdist all files.
 
-    python .ci/contents.py FOLDER    where `python -m build` wrote both
+python .ci/contents.py FOLDER    where `python -m build` wrote both
 """
 
 import subprocess
