@@ -39,7 +39,7 @@ def test_table_has_every_estimator_and_says_which_are_missing():
 @pytest.mark.parametrize(
     ("marker", "install", "job"),
     [
-        ("command: run", 'python -m pip install ".[plot]"', "python examples/plot_quickstart.py"),
+        ("command: run", 'python -m pip install ".[plot]"', "python -m sklearn_dprank compare"),
         ("command: test", 'python -m pip install -e ".[test]"', 'python -m pytest -n auto -m "not slow"'),
     ],
 )

@@ -1,6 +1,10 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
+import builtins
 import json
+import os
+from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.privacy import PrivacyBudget
 
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 NAMES = ["tea", "coffee", "water", "juice"]
 VOTES = make_mallows(800, 4, 0.3, center=[2, 0, 3, 1], random_state=0)
 BEST_FIRST = ["coffee", "juice", "tea", "water"]
@@ -163,6 +168,44 @@ def test_comparison_of_a_file(tmp_path, printed):
     path = write(tmp_path / "votes.csv", votes, [f"i{i}" for i in range(17)])
     common = ["compare", path, "--positions", "--trials", "2", "--epsilons", "1", "--picture", tmp_path / "c.png"]
     assert "DPPrudentOrder" not in printed(*common)["excess_points"]
+
+
+def test_comparison_against_brute_force(tmp_path, printed):
+    """Much epsilon: the error of Borda's order over the best that there is, both by enumeration."""
+    pytest.importorskip("matplotlib")
+    distinct = [(3, (2, 0, 1, 3)), (2, (0, 1, 3, 2)), (4, (1, 3, 2, 0))]
+    votes = np.repeat([np.argsort(order) for _, order in distinct], [count for count, _ in distinct], axis=0)
+
+    def distance(positions):
+        pairs = [(i, j) for i in range(4) for j in range(i)]
+        wrong = [(vote[i] - vote[j]) * (positions[i] - positions[j]) < 0 for vote in votes for i, j in pairs]
+        return np.mean(wrong)
+
+    best = min(map(distance, permutations(range(4))))
+    arguments = ["compare", write(tmp_path / "v.csv", votes), "--positions", "--picture", tmp_path / "c.png"]
+    found = printed(*arguments, "--epsilons", "60", "--trials", "2")["excess_points"]
+    borda = 100 * (distance(Borda().fit(votes).ranks_) - best)
+    assert found["DPBorda, Laplace noise"][0] == pytest.approx(borda, abs=1e-3)
+
+
+def test_without_matplotlib_nothing_is_compared(tmp_path, run, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert 'install the extra "plot"' in run("compare", "--trials", "1", "--picture", tmp_path / "c.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
+def test_real_votes(tmp_path, printed):
+    pytest.importorskip("matplotlib")
+    made = printed("compare", Path(DATA, "sushi.soc"), "--trials", "2", "--picture", tmp_path / "c.png")
+    assert made["excess_points"]["DPBorda, K-norm noise"][-1] == pytest.approx(0.04, abs=0.02)  # Borda's own bias
 
 
 def test_advice(run, printed):
