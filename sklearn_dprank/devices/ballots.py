@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..counting import all_strict
 from ..privacy.draws import BitSource
 from ..rankings import ballot_key, compact_positions, unmasked
 
@@ -57,6 +58,9 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
         Ties and missing opinions count 0.
     """
     ballots = np.ascontiguousarray(table.T)
+    # Of many voters, who are simulated: what a device of one does takes as long whatever the ballot says.
+    if len(ballots) > 1 and all_strict(table):
+        return len(table) - 1 - 2 * ballots.astype(np.int64)
     order = np.argsort(ballots, axis=1, kind="stable")
     ordered = np.take_along_axis(ballots, order, axis=1)
     place, n_items = np.arange(len(table)), len(table)
