@@ -6,16 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from ..checks import Check, check_number, check_parameters
 from ..queries import Ask, PairTallies, estimated_margins
 from .base import Consensus, Rule, descending
+from .conjugate_gradients import solved
 
 _STEPS = 500  # of Newton's method; it takes five to fifty
 _SETTLED, _ROUNDING = 1e-8, 1e-6  # a step so short is the last; one so short that no longer shrinks is rounding
 _NOISE = 1e-13  # of a loss, relatively
 _LEAST = 1e-300  # below any probability whose logarithm matters
+_MANY = 64  # items: of so many and more, the threads of BLAS would share out a solve, and wait where cores are busy
+_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # of a step's equations; some thirty are usual
 _DECIMALS = 9  # of strengths that are told apart: rounding must not decide between equals
 
 
@@ -78,8 +82,8 @@ def bradley_terry_strengths(tallies, ridge):
     s -= s.mean()
     value, lift, before = loss(s), 0.0, np.inf
     for _ in range(_STEPS):
-        slope, hessian = loss.derivatives(s)
-        step, lift = _downhill(slope, hessian, lift)
+        slope, curvature = loss.derivatives(s)
+        step, lift = _downhill(slope, curvature, lift)
         length, promised = 1.0, slope @ step
         while (then := loss(s - length * step)) > value - 1e-4 * length * promised + _NOISE * abs(value):
             length /= 2
@@ -96,36 +100,70 @@ class _Loss:
 
     def __init__(self, tallies, ridge):
         self._n_items, self._ridge = len(tallies[0].wins), ridge
+        self._curvature = _Matrix if self._n_items < _MANY else _Sparse
         # Counts with noise on them may be negative.
         self._terms = [(flip, wins[np.nonzero(wins)], *np.nonzero(wins)) for flip, wins in tallies]
 
     def __call__(self, s):
         value = self._ridge / 2 * (s @ s)
         for flip, times, i, j in self._terms:
-            value -= times @ np.log(np.maximum(flip + (1 - 2 * flip) * expit(s[i] - s[j]), _LEAST))
+            value -= (times * np.log(np.maximum(flip + (1 - 2 * flip) * expit(s[i] - s[j]), _LEAST))).sum()
         return value
 
     def derivatives(self, s):
-        """Return the gradient, shape (n_items,), and the Hessian, shape (n_items, n_items)."""
+        """Return the gradient, shape (n_items,), and the second derivatives."""
         m = self._n_items
-        pull, bend = np.zeros(m), np.zeros(m * m)
+        pull, bends = np.zeros(m), []
         for flip, times, i, j in self._terms:
             chance, other = expit(s[i] - s[j]), expit(s[j] - s[i])
             # d log said / d(s_i - s_j)
             rise = (1 - 2 * flip) * chance * other / np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
             pull += np.bincount(i, times * rise, m) - np.bincount(j, times * rise, m)
-            bend += np.bincount(i * m + j, times * rise * (rise + chance - other), m * m)
+            bends.append((times * rise * (rise + chance - other), i, j))
         slope = self._ridge * s - pull
-        pairs = bend.reshape(m, m) + bend.reshape(m, m).T
-        return slope - slope.mean(), np.diag(pairs.sum(axis=1) + self._ridge) - pairs
+        return slope - slope.mean(), self._curvature(m, bends, self._ridge)
 
 
-def _downhill(slope, hessian, lift):
-    """Return Newton's step (to subtract), and what was added to the curvature; `lift` is what was added before."""
-    steepest = np.abs(hessian).max()
-    lift = lift / 4 if lift > 1e-3 * steepest else 0.0
-    while True:
+class _Matrix:
+    """Second derivatives of few items."""
+
+    def __init__(self, m, bends, ridge):
+        one_way = sum((np.bincount(i * m + j, bend, m * m) for bend, i, j in bends), np.zeros(m * m)).reshape(m, m)
+        pairs = one_way + one_way.T
+        self._matrix = np.diag(pairs.sum(axis=1) + ridge) - pairs
+        self.steepest = np.abs(self._matrix).max()
+
+    def solved(self, right, lift):
+        """Return the solution of (this + lift) x = right; None unless this + lift is positive definite."""
         try:
-            return cho_solve(cho_factor(hessian + lift * np.eye(len(slope))), slope), lift
+            return cho_solve(cho_factor(self._matrix + lift * np.eye(len(right))), right)
         except LinAlgError:
-            lift = max(4 * lift, 1e-2 * steepest)
+            return None
+
+
+class _Sparse:
+    """Second derivatives of many items, most pairs of which may have no answer."""
+
+    def __init__(self, m, bends, ridge):
+        self._there = sum((csr_array((bend, (i, j)), shape=(m, m)) for bend, i, j in bends), csr_array((m, m)))
+        self._back = self._there.T
+        self._diagonal = self._pairs(np.ones(m)) + ridge
+        self.steepest = np.abs(self._diagonal).max()
+
+    def _pairs(self, x):
+        return self._there @ x + self._back @ x
+
+    def solved(self, right, lift):
+        """Return the same, by conjugate gradients; None where it is not positive as far as they see."""
+        diagonal = self._diagonal + lift
+        if diagonal.min() <= 0:
+            return None
+        return solved(lambda x: diagonal * x - self._pairs(x), diagonal, right, _SOLVED, _SOLVER_STEPS)
+
+
+def _downhill(slope, curvature, lift):
+    """Return Newton's step (to subtract), and what was added to the curvature; `lift` is what was added before."""
+    lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
+    while (step := curvature.solved(slope, lift)) is None:
+        lift = max(4 * lift, 1e-2 * curvature.steepest)
+    return step, lift

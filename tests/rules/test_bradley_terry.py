@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from sklearn_dprank.queries import PairTallies, Tallies
-from sklearn_dprank.rules import BradleyTerryRule
+from sklearn_dprank.rules import BradleyTerryRule, bradley_terry
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
@@ -103,10 +103,12 @@ def loss_and_slope(s, tallies, ridge):
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
-def test_random_tallies_are_solved_to_the_last_digits(flips, ridge):
+@pytest.mark.parametrize("many", [1000, 2])
+def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge, many):
     """Sparse ones too, where the likelihood is flat and bends both ways: the slope vanishes, and it is a minimum."""
+    monkeypatch.setattr(bradley_terry, "_MANY", many)
     rng = np.random.default_rng(0)
-    for _ in range(150):
+    for _ in range(100):
         tallies = random_tallies(rng, flips)
         found = bradley_terry_strengths(tallies, ridge)
         value, slope = loss_and_slope(found, tallies, ridge)
@@ -127,6 +129,52 @@ def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
         tight = minimize(loss_and_slope, start, args=(tallies, ridge), jac=True, method="BFGS", options=options).x
         ordered = tight[BradleyTerryRule().set_params(ridge=ridge).aggregate(session(tallies)).order]
         assert (np.diff(ordered) < 1e-5).all()
+
+
+@pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
+def test_both_solvers_take_the_same_way(monkeypatch, flips):
+    """Where flips leave several optima too, strengths do not depend on how the steps are solved."""
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        tallies, found = random_tallies(rng, flips), []
+        for many in (1000, 2):
+            monkeypatch.setattr(bradley_terry, "_MANY", many)
+            found.append(bradley_terry_strengths(tallies, 0.01))
+        np.testing.assert_allclose(*found, rtol=0, atol=1e-10)
+
+
+def sparse_tallies(m, answers, flip, near=None):
+    """Answers to pairs drawn at random, of items at most `near` places apart."""
+    rng = np.random.default_rng(m)
+    i, j = np.triu_indices(m, 1)
+    if near is not None:
+        i, j = i[j - i <= near], j[j - i <= near]
+    strengths = np.linspace(3, -3, m)
+    heard = rng.multinomial(answers, np.full(len(i), 1 / len(i)))
+    wins = np.zeros((m, m), dtype=np.int64)
+    wins[i, j] = rng.binomial(heard, flip + (1 - 2 * flip) * expit(strengths[i] - strengths[j]))
+    wins[j, i] = heard - wins[i, j]
+    return (Tallies(flip, wins),)
+
+
+@pytest.mark.parametrize("near", [None, 2])
+@pytest.mark.parametrize("flip", [0.0, 0.27])
+@pytest.mark.parametrize(("m", "answers"), [(200, 300), (200, 5000), (885, 1000), (885, 20_000)])
+def test_sparse_tallies_of_many_items_converge(monkeypatch, m, answers, flip, near):
+    """A few answers an item, some of none; in chains too. No solve of BLAS, whose threads wait for each other."""
+
+    def threads(*_):
+        raise AssertionError("a dense solve of many items")
+
+    monkeypatch.setattr(bradley_terry, "cho_factor", threads)
+    tallies = sparse_tallies(m, answers, flip, near)
+    found = bradley_terry_strengths(tallies, 0.01)
+    value, slope = loss_and_slope(found, tallies, 0.01)
+    assert np.abs(slope - slope.mean()).max() <= 1e-10 * (100 + answers)
+    assert abs(found.sum()) < 1e-6
+    rng = np.random.default_rng(5)
+    for size in (1e-3, 0.1):
+        assert loss_and_slope(found + size * rng.normal(size=m), tallies, 0.01)[0] > value
 
 
 def test_large_counts_end():
