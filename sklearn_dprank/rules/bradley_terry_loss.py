@@ -71,7 +71,7 @@ class _FewItems:
         return self._ridge / 2 * (s @ s) - likely, partial(self._derivatives, s, chance, said)
 
     def _derivatives(self, s, chance, said):
-        pull = bend = 0.0
+        pull = bend = np.zeros(chance.shape)
         for (flip, wins), each in zip(self._tallies, said, strict=True):
             more_pull, more_bend = _pulls(flip, wins, chance, chance.T, each)
             pull, bend = pull + more_pull, bend + more_bend
