@@ -7,6 +7,7 @@ _LARGEST = 1 << 23  # entries of a piece at most
 _TESTS = 1 << 20  # comparisons made at a time, where rows are shorter than that
 _FEW = 1 << 10  # voters looked at first where one may settle it
 _TABLE = 1 << 19  # ballot entries looked at together at a time: they stay in cache
+_SUMMED = 1 << 16  # voters whose positions, of two bytes at most, add up in four
 _BYTE = 255  # voters whose sum fits one byte
 _WORD = 64  # bits: of more items, those seen are no longer kept in one integer
 
@@ -97,7 +98,10 @@ def strict_net_wins(positions):
     array([ 4, -2, -2])
     """
     n_items, n_voters = positions.table.shape
-    return (n_items - 1) * n_voters - 2 * positions.table.sum(axis=1, dtype=np.int64)
+    total = np.zeros(n_items, dtype=np.int64)
+    for piece in _pieces(positions.table, _SUMMED):
+        total += np.add.reduce(piece, axis=1, dtype=np.uint32)
+    return (n_items - 1) * n_voters - 2 * total
 
 
 def count_placements(positions):

@@ -76,10 +76,10 @@ def test_counting(benchmark, n_voters, n_items, kind, limit):
 def many_ballots(n_voters, n_items, kind):
     """Rotations of one order, in compact form from the start: nothing larger is made on the way."""
     dtype = np.uint8 if n_items < 255 else np.uint16
-    first = np.random.default_rng(0).integers(n_items, size=n_voters, dtype=dtype)
+    first = np.random.default_rng(0).integers(n_items, size=n_voters, dtype=np.uint16)
     table = np.empty((n_items, n_voters), dtype=dtype)
     for item, row in enumerate(table):
-        np.remainder(first + dtype(item), dtype(n_items), out=row)
+        row[:] = (first + np.uint16(item)) % np.uint16(n_items)
     if kind == "tied":
         table //= dtype(2)
     return Positions(table, np.zeros(n_items, dtype=bool))
@@ -88,7 +88,7 @@ def many_ballots(n_voters, n_items, kind):
 @pytest.mark.parametrize(
     ("n_voters", "n_items", "kind", "limit"),
     [
-        (10_000_000, 10, "strict", 2.0),  # 1.6 on a quiet machine, of which the check that ballots are strict .5
+        (10_000_000, 10, "strict", 2.0),  # 1.5 where cores are shared, of which the check that ballots are strict .4
         (10_000_000, 10, "tied", 1.5),
         (5_000, 885, "strict", 1.0),
         (5_000, 885, "tied", 1.0),
@@ -102,7 +102,7 @@ def test_counting_much(benchmark, n_voters, n_items, kind, limit):
     np.testing.assert_array_equal(np.triu(counts), np.triu(twin()))
 
 
-@pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 3), (20_000, 200, 6), (5_000, 885, 8)])
+@pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 1.5), (20_000, 200, 4), (5_000, 885, 8)])
 def test_net_wins_of_strict_ballots(benchmark, n_voters, n_items, times):
     """The check that they are strict and sums of positions, against counts of all pairs."""
     positions = many_ballots(n_voters, n_items, "strict")
