@@ -2,18 +2,25 @@
 
 import numpy as np
 
-_PIECE = 1 << 17  # voters counted at a time: one row of a piece is 128 KB
+_PIECE = 1 << 17  # voters counted at a time at most: one row of a piece is 128 KB
+_LARGEST = 1 << 23  # entries of a piece at most
+_TESTS = 1 << 20  # comparisons made at a time, where rows are shorter than that
 _FEW = 1 << 10  # voters looked at first where one may settle it
-_TABLE = 1 << 19  # ballot entries compared with each item at a time: they stay in cache
+_TABLE = 1 << 19  # ballot entries looked at together at a time: they stay in cache
+_SUMMED = 1 << 16  # voters whose positions, of two bytes at most, add up in four
+_BYTE = 255  # voters whose sum fits one byte
+_WORD = 64  # bits: of more items, those seen are no longer kept in one integer
 
 
-def count_pairs(positions):
+def count_pairs(positions, strict=False):
     """Count, for each ordered pair of items, the voters who strictly prefer the first.
 
     Parameters
     ----------
     positions : Positions
         Ballots in compact form.
+    strict : bool, default=False
+        Whether all ballots are known to be strict, as `all_strict` tells; if not, it is found out piece by piece.
 
     Returns
     -------
@@ -32,19 +39,69 @@ def count_pairs(positions):
     """
     n_items = len(positions.table)
     counts = np.zeros((n_items, n_items), dtype=np.int64)
-    for piece in _pieces(positions.table, _PIECE):
-        width = piece.shape[1]
-        less, rows = np.empty(width, dtype=bool), list(piece)
-        strict = _all_strict(piece)
-        for j, row in enumerate(rows):
-            # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
-            loser = row * (row != positions.sentinel) if positions.unranked[j] else row
-            others = range(j + 1, n_items) if strict else range(n_items)
-            won = np.array([np.count_nonzero(np.less(rows[i], loser, out=less)) for i in others], dtype=np.int64)
-            counts[others.start :, j] += won
-            if strict:  # without ties one comparison serves both directions
-                counts[j, others.start :] += width - won
+    for piece in _pieces(positions.table, min(_PIECE, max(1, _LARGEST // n_items))):
+        # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
+        losers = piece * (piece != positions.sentinel) if positions.unranked.any() else piece
+        if piece.shape[1] <= _BYTE:
+            _add_pairs_of_few(counts, piece, losers)
+        else:
+            _add_pairs(counts, piece, losers, strict or all_strict(piece))
     return counts
+
+
+def _add_pairs_of_few(counts, winners, losers):
+    """Do as `_add_pairs`, a loser at a time: its voters add up in single bytes."""
+    winners = np.ascontiguousarray(winners.T)
+    for j, loser in enumerate(losers):
+        counts[:, j] += _count_rows(winners < loser[:, np.newaxis], np.uint8)
+
+
+def _add_pairs(counts, winners, losers, strict):
+    """Count the voters of a piece whose position among `winners` is less than that among `losers`, pair by pair."""
+    n_items, width = winners.shape
+    step = max(1, _TESTS // width)
+    test = np.empty((min(step, n_items), width), dtype=bool)
+    for start in range(0, n_items, step):
+        end = min(start + step, n_items)
+        for j in range(end - 1):
+            others = slice(max(start, j + 1), end)
+            less = test[: end - others.start]
+            won = _count_each(np.less(winners[others], losers[j], out=less))
+            counts[others, j] += won
+            # Without ties one comparison serves both directions.
+            counts[j, others] += width - won if strict else _count_each(np.less(winners[j], losers[others], out=less))
+
+
+def _count_each(test):
+    return np.array([np.count_nonzero(row) for row in test])
+
+
+def strict_net_wins(positions):
+    """Return the net wins of ballots that `all_strict` holds for: at position p, m - 1 - p are beaten and p beat.
+
+    Parameters
+    ----------
+    positions : Positions
+        Ballots in compact form.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_items,)
+        What the counts of pairs come to, without counting them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.counting import strict_net_wins
+    >>> from sklearn_dprank.rankings import compact_positions
+    >>> strict_net_wins(compact_positions(np.array([[0, 1, 2], [0, 2, 1]])))
+    array([ 4, -2, -2])
+    """
+    n_items, n_voters = positions.table.shape
+    total = np.zeros(n_items, dtype=np.int64)
+    for piece in _pieces(positions.table, _SUMMED):
+        total += np.add.reduce(piece, axis=1, dtype=np.uint32)
+    return (n_items - 1) * n_voters - 2 * total
 
 
 def count_placements(positions):
@@ -75,7 +132,7 @@ def count_placements(positions):
     n_items = len(positions.table)
     strict, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
     for piece in _pieces(positions.table, _PIECE):
-        if _all_strict(piece):
+        if all_strict(piece):
             strict += [np.bincount(row, minlength=n_items) for row in piece]
         else:
             tied = merge_placements([tied, *_tied_placements(piece)])
@@ -106,20 +163,21 @@ def merge_placements(tables):
     return np.column_stack([item, first, last, voters])
 
 
-def all_strict(positions):
+def all_strict(table):
     """Tell whether every ballot is a complete strict ranking, stored as positions 0..m-1.
 
     Parameters
     ----------
-    positions : Positions
-        Ballots in compact form.
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions, as in `Positions`.
 
     Returns
     -------
     bool
         A wrong "no" is possible, where positions have gaps; it costs time only.
     """
-    return all(_all_strict(piece) for piece in _pieces(positions.table, _PIECE))
+    see_all = _see_all if len(table) <= _WORD else _see_all_of_many
+    return all(see_all(part) for part in _pieces(table, max(1, _TABLE // len(table))))
 
 
 def any_preference(positions):
@@ -149,25 +207,24 @@ def _pieces(table, width):
         yield table[:, start : start + width]
 
 
-def _all_strict(piece):
-    """Tell whether every ballot of the piece is a complete strict ranking with positions 0..m-1.
-
-    Each ballot's positions are collected in a bit set; a wrong "no" costs time only.
-    """
-    n_items, width = piece.shape
-    bits = next(b for b in (8, 16, 32, 64) if n_items <= b or b == 64)
+def _see_all(part):
+    """Tell whether every ballot holds all positions, by a set of those seen in the bits of one integer."""
+    n_items = len(part)
+    bits = next(bits for bits in (8, 16, 32, _WORD) if n_items <= bits)
     dtype = np.dtype(f"uint{bits}").type
-    shifted = np.empty(width, dtype=dtype)
-    for low in range(0, n_items, bits):
-        seen = np.zeros(width, dtype=dtype)
-        for row in piece:
-            # Positions outside this word wrap round to large shifts, which give 0.
-            np.left_shift(dtype(1), (row - row.dtype.type(low)) if low else row, out=shifted, casting="unsafe")
-            np.bitwise_or(seen, shifted, out=seen)
-        full = dtype((1 << min(bits, n_items - low)) - 1)
-        if not np.array_equal(seen, np.broadcast_to(full, seen.shape)):
-            return False
-    return True
+    # Positions outside the word give 0.
+    seen = np.bitwise_or.reduce(np.left_shift(dtype(1), part, dtype=dtype, casting="unsafe"), axis=0)
+    return bool((seen == dtype((1 << n_items) - 1)).all())
+
+
+def _see_all_of_many(part):
+    """Tell the same, by a table of the positions seen."""
+    if part.max() >= len(part):
+        return False
+    n_items, width = part.shape
+    seen = np.zeros(width * n_items, dtype=bool)
+    seen[part + n_items * np.arange(width)] = True
+    return bool(seen.all())
 
 
 def _tied_placements(piece):

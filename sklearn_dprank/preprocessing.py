@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -14,7 +13,10 @@ from .checks import check_flag, check_whole
 from .names import ItemNames, checked_names, column_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
+from .sorting import smaller_values
 from .tables import as_floats, missing, refuse_no_table
+
+_BLOCK = 1 << 16  # entries ranked at a time: temporaries stay in cache
 
 
 def orders_to_positions(
@@ -171,9 +173,14 @@ def unranked_last(X: ArrayLike) -> Any:
 
 def _positions(values):
     """Return how many values of the row are strictly smaller, those without a value last: int64."""
-    if values.dtype.kind == "f":
-        values = np.where(np.isnan(values), np.inf, values)
-    return rankdata(values, method="min", axis=1).astype(np.int64) - 1
+    out = np.empty(values.shape, dtype=np.int64)
+    step = max(1, _BLOCK // values.shape[1])
+    for start in range(0, len(values), step):
+        block = values[start : start + step]
+        if block.dtype.kind == "f":
+            block = np.where(np.isnan(block), np.inf, block)
+        out[start : start + step] = smaller_values(block)
+    return out
 
 
 def _like(X, positions):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .sorting import dense_ranks
 from .tables import as_numbers, refuse_no_table
 
 #: What scikit-learn's validation is asked for, here and for estimators.
@@ -123,7 +124,7 @@ def unmasked(X):
     if not mask.any():
         return data
     if data.dtype.kind in "iu" and data.dtype.itemsize == 8 and data.ndim == 2:
-        data = _dense_ranks(data)  # as doubles they could lose their order; their ranks do not
+        data = dense_ranks(data)  # as doubles they could lose their order; their ranks do not
     return np.where(mask, np.nan, data if data.dtype.kind in "fO" else data.astype(np.float64))
 
 
@@ -194,20 +195,9 @@ def _compact_block(block, dtype, unranked):
         out = np.empty(block.shape, dtype=dtype)
         np.subtract(block, low, out=out, casting="unsafe")
     else:
-        out = _dense_ranks(block).astype(dtype)
+        out = dense_ranks(block, dtype)
     if missing is not None:
         out[missing] = sentinel
-    return out
-
-
-def _dense_ranks(block):
-    """Return each row's dense ranks: 0 for its smallest value, ties equal, no gaps."""
-    order = np.argsort(block, axis=1, kind="stable")
-    ordered = np.take_along_axis(block, order, axis=1)
-    ranks = np.zeros(block.shape, dtype=np.int64)
-    np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=ranks[:, 1:])
-    out = np.empty_like(ranks)
-    np.put_along_axis(out, order, ranks, axis=1)
     return out
 
 
@@ -284,4 +274,4 @@ def ballot_key(ballot):
     >>> ballot_key(one) == ballot_key(two)
     True
     """
-    return _dense_ranks(ballot.table.T).tobytes() + (ballot.table == ballot.sentinel).tobytes()
+    return dense_ranks(ballot.table.T).tobytes() + (ballot.table == ballot.sentinel).tobytes()

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .counting import all_strict, any_preference, count_pairs, count_placements
+from .counting import all_strict, any_preference, count_pairs, count_placements, strict_net_wins
 from .rankings import Positions
 
 _READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
@@ -34,7 +34,7 @@ class Statistics:
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
-        return read_only(count_pairs(self.positions))
+        return read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
@@ -44,6 +44,8 @@ class Statistics:
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
+        if "pairwise_counts" not in self.__dict__ and self.strict:
+            return read_only(strict_net_wins(self.positions))
         return read_only(self.margins.sum(axis=1))
 
     @cached_property
@@ -58,7 +60,7 @@ class Statistics:
     @cached_property
     def strict(self) -> bool:
         """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
-        return self.positions is not None and all_strict(self.positions)
+        return self.positions is not None and all_strict(self.positions.table)
 
     @cached_property
     def silent(self) -> bool:

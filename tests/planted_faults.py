@@ -916,6 +916,31 @@ BOUNDARIES = [
         '* (1 - Decimal("1e-50"))',
         "tests/devices/test_device_protocol.py::test_log_ratio_is_just_above",
     ),
+    faults("devices/ballots.py")(
+        "voters among many are taken for strict",
+        "if len(ballots) > 1 and all_strict(table):",
+        "if len(ballots) > 1:",
+        "tests/devices/test_device_ballots.py::test_net_wins_of_each_voter",
+    ),
+    faults("statistics.py")(
+        "positions of tied ballots for net wins",
+        'if "pairwise_counts" not in self.__dict__ and self.strict:',
+        'if "pairwise_counts" not in self.__dict__:',
+        "tests/test_counting.py::test_net_wins_are_the_same_before_and_after_pairs",
+        VECTORS,
+    ),
+    faults("counting.py")(
+        "a ballot of few items is strict if any is",
+        "dtype((1 << n_items) - 1)).all())",
+        "dtype((1 << n_items) - 1)).any())",
+        "tests/test_counting.py::test_strict_among_all_tables_of_positions",
+    ),
+    faults("counting.py")(
+        "a ballot of many items is strict whatever is missing",
+        "return bool(seen.all())",
+        "return True",
+        "tests/test_counting.py::test_strict_among_all_tables_of_positions",
+    ),
     faults("devices/privunit.py")(
         "leans on a grid",
         "rarely = bits.deep_uniform(size)",

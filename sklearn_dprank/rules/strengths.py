@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .conjugate_gradients import solved
+
 _STEPS, _SOLVER_STEPS = 30, 50  # at most; some five, of some five, are usual
 _SOLVED = 1e-3  # of a step, relatively
 _SETTLED = 1e-7  # of the loss, relatively: a step that gains no more is the last
@@ -132,18 +134,11 @@ def _step(slope, bends, ridge, damped):
         diagonal[items] += weight * ((pairs * pairs).sum(axis=1) + total * (total - 2 * pairs.diagonal()))
     flat = 2 * ridge + damped * diagonal
     diagonal = diagonal + damped * diagonal
-    step, rest = np.zeros(len(slope)), slope
-    ahead = rest / diagonal
-    length = first = (rest * ahead).sum()
-    for _ in range(_SOLVER_STEPS):
-        if length <= _SOLVED * first:
-            break
-        bent = flat * ahead
+
+    def bent(ahead):
+        out = flat * ahead
         for bend in bends:
-            bent[bend.group.items] += bend.group.weight * bend.derivative(bend.derivative(ahead[bend.group.items]))
-        far = length / (ahead * bent).sum()
-        step, rest = step + far * ahead, rest - far * bent
-        easy = rest / diagonal
-        before, length = length, (rest * easy).sum()
-        ahead = easy + length / before * ahead
-    return step
+            out[bend.group.items] += bend.group.weight * bend.derivative(bend.derivative(ahead[bend.group.items]))
+        return out
+
+    return solved(bent, diagonal, slope, _SOLVED, _SOLVER_STEPS)

@@ -5,45 +5,24 @@ Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 
 from functools import partial
 from itertools import combinations, permutations
-from time import perf_counter
 
 import numpy as np
 import pytest
+from benchmark_tools import compare
 from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.stats import rankdata
 
 from sklearn_dprank import Borda, DPHistogram
 from sklearn_dprank.channels import Exact
-from sklearn_dprank.counting import count_pairs
+from sklearn_dprank.counting import all_strict, count_pairs, strict_net_wins
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import compact_positions
+from sklearn_dprank.rankings import Positions, compact_positions
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
 
 PIECE = 1 << 17  # bytes: 128 KB of each row at a time
-
-
-def compare(benchmark, ours, twin, *, at_most=None, at_least=None, share=1, rounds=5):
-    """Time both in turn, so that other work on the machine meets both, and compare the fastest rounds.
-
-    Our time over the twin's is held to `at_most`, or the twin's over ours to `at_least`; the twin does
-    `share` of the work.
-    """
-    result = benchmark(ours)
-    fastest = [np.inf, np.inf]
-    for _ in range(rounds):
-        for which, function in enumerate((ours, twin)):
-            began = perf_counter()
-            function()
-            fastest[which] = min(fastest[which], perf_counter() - began)
-    times_faster = fastest[1] / share / fastest[0]
-    if at_least is not None:
-        benchmark.extra_info["times_faster_than_the_twin"] = round(times_faster, 1)
-        assert times_faster >= at_least
-    else:
-        benchmark.extra_info["times_the_twin"] = round(1 / times_faster, 2)
-        assert 1 / times_faster <= at_most
-    return result
 
 
 def session(profile):
@@ -53,14 +32,16 @@ def session(profile):
 # Pairwise counts
 
 
-def bare_loop(table):
-    """What NumPy needs at least: one comparison and one count for each pair i < j of uint8 rows."""
+def bare_loop(table, both_ways=False):
+    """What NumPy needs at least: one comparison and one count for each pair i < j of rows; for ties, each way."""
     n_items, n_voters = table.shape
     counts = np.zeros((n_items, n_items), dtype=np.int64)
     for start in range(0, n_voters, PIECE):
         rows = list(table[:, start : start + PIECE])
         for i, j in combinations(range(n_items), 2):
             counts[i, j] += np.count_nonzero(rows[i] < rows[j])
+            if both_ways:
+                counts[j, i] += np.count_nonzero(rows[j] < rows[i])
     return counts
 
 
@@ -90,6 +71,66 @@ def test_counting(benchmark, n_voters, n_items, kind, limit):
     counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit)
     if kind == "strict":
         np.testing.assert_array_equal(np.triu(counts), twin())
+
+
+def many_ballots(n_voters, n_items, kind):
+    """Rotations of one order, in compact form from the start: nothing larger is made on the way."""
+    dtype = np.uint8 if n_items < 255 else np.uint16
+    first = np.random.default_rng(0).integers(n_items, size=n_voters, dtype=np.uint16)
+    table = np.empty((n_items, n_voters), dtype=dtype)
+    for item, row in enumerate(table):
+        row[:] = (first + np.uint16(item)) % np.uint16(n_items)
+    if kind == "tied":
+        table //= dtype(2)
+    return Positions(table, np.zeros(n_items, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("n_voters", "n_items", "kind", "limit"),
+    [
+        (10_000_000, 10, "strict", 2.0),  # 1.5 where cores are shared, of which the check that ballots are strict .4
+        (10_000_000, 10, "tied", 1.5),
+        (5_000, 885, "strict", 1.0),
+        (5_000, 885, "tied", 1.0),
+        (12, 885, "strict", 0.2),  # few voters are added up in bytes
+    ],
+)
+def test_counting_much(benchmark, n_voters, n_items, kind, limit):
+    positions = many_ballots(n_voters, n_items, kind)
+    twin = partial(bare_loop, positions.table, both_ways=kind == "tied")
+    counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit, rounds=2)
+    np.testing.assert_array_equal(np.triu(counts), np.triu(twin()))
+
+
+@pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 1.5), (20_000, 200, 4), (5_000, 885, 8)])
+def test_net_wins_of_strict_ballots(benchmark, n_voters, n_items, times):
+    """The check that they are strict and sums of positions, against counts of all pairs."""
+    positions = many_ballots(n_voters, n_items, "strict")
+
+    def ours():
+        return strict_net_wins(positions) if all_strict(positions.table) else None
+
+    def twin():
+        counts = count_pairs(positions)
+        return (counts - counts.T).sum(axis=1)
+
+    wins = compare(benchmark, ours, twin, at_least=times, rounds=2)
+    np.testing.assert_array_equal(wins, twin())
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_ratings_to_positions(benchmark, ties):
+    """Both ways that ratings are read take less than SciPy's ranks, which are one of the two."""
+    ratings = np.random.default_rng(0).normal(size=(50_000, 45))
+    ratings = ratings.round(1) if ties else ratings
+    twin = partial(rankdata, -ratings, method="min", axis=1)
+    to_rankings = RatingsToRankings().fit(ratings)
+
+    def ours():
+        return compact_positions(-ratings), to_rankings.transform(ratings)
+
+    _, found = compare(benchmark, ours, twin, at_most=1.5, rounds=3)
+    np.testing.assert_array_equal(found, twin() - 1)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,19 @@ def test_net_wins_of_each_voter(X):
     assert np.array_equal(read(net_wins, X), expected)
 
 
+@pytest.mark.parametrize("m", [2, 5, 70, 300])
+def test_net_wins_of_strict_voters_together_are_those_of_each(m):
+    """One by one they are sorted; in memory, too, they lie as sorting leaves them, because sums of floats follow."""
+    X = np.random.default_rng(m).permuted(np.tile(np.arange(m), (6, 1)), axis=1)
+    together = read(net_wins, X)
+    assert np.array_equal(together, np.vstack([read(net_wins, X[v : v + 1]) for v in range(6)]))
+    tied = X.copy()
+    tied[0, :2] = 0
+    like = read(net_wins, tied)
+    assert (together.dtype, together.strides) == (like.dtype, like.strides)
+    assert np.array_equal(together[1:], like[1:])
+
+
 @given(profiles(), st.integers(0, 100))
 def test_opinions_keep_every_preference(X, seed):
     for x, says in zip(X, read(opinions, X, coins(seed)).T, strict=True):

@@ -6,9 +6,10 @@ from oracles import ScriptedSession
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sklearn_dprank.queries import PairTallies, Tallies
-from sklearn_dprank.rules import BradleyTerryRule
-from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
+from sklearn_dprank.queries import PairTallies, Tallies, estimated_margins
+from sklearn_dprank.rules import BradleyTerryRule, bradley_terry_loss
+from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths, downhill
+from sklearn_dprank.rules.bradley_terry_loss import loss_of
 
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
 
@@ -26,6 +27,10 @@ def sampled_tallies(rng, strengths, flips, answers):
         upper = np.triu(rng.binomial(answers, np.clip(tally.wins, 0, 1)), 1)
         out.append(Tallies(tally.flip, upper + np.triu(answers - upper, 1).T))
     return tuple(out)
+
+
+def unrounded(tallies, ridge):
+    return downhill(loss_of(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2)
 
 
 def naive_loss(s, tallies, ridge):
@@ -47,6 +52,32 @@ def session(tallies, seed=0):
             return tallies
 
     return Answers(np.zeros_like(tallies[0].wins), seed=seed)
+
+
+@pytest.mark.parametrize("many", [1000, 2])
+@pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.05, 0.2, 0.49)])
+def test_the_loss_and_its_derivatives(monkeypatch, flips, many):
+    """Against the naive loss, and against central differences of it and of the slope."""
+    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        tallies = random_tallies(rng, flips)
+        m = len(tallies[0].wins)
+        loss, s, eps = loss_of(tallies, 0.3), rng.normal(size=m), 1e-5
+        s -= s.mean()
+        value, derive = loss(s)
+        slope, curvature = derive()
+        assert value == pytest.approx(naive_loss(s, tallies, 0.3), rel=1e-12)
+        around = [[loss(s + sign * step) for sign in (1, -1)] for step in eps * np.eye(m)]
+        scale = 1 + np.abs(slope).max() + sum(tally.wins.sum() for tally in tallies)
+        expected = np.array([up[0] - down[0] for up, down in around]) / (2 * eps)
+        np.testing.assert_allclose(slope, expected - expected.mean(), atol=1e-6 * scale)
+        rows = np.array([up[1]()[0] - down[1]()[0] for up, down in around]) / (2 * eps)
+        lift = 2 * scale  # makes any curvature positive
+        x = curvature.solved(slope, lift)
+        residual = rows @ x + lift * x - slope
+        assert np.abs(residual - residual.mean()).max() < 1e-5 * scale
+        assert curvature.solved(slope, -100 * scale) is None
 
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
@@ -103,12 +134,14 @@ def loss_and_slope(s, tallies, ridge):
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
-def test_random_tallies_are_solved_to_the_last_digits(flips, ridge):
+@pytest.mark.parametrize("many", [1000, 2])
+def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge, many):
     """Sparse ones too, where the likelihood is flat and bends both ways: the slope vanishes, and it is a minimum."""
+    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
     rng = np.random.default_rng(0)
-    for _ in range(150):
+    for _ in range(100):
         tallies = random_tallies(rng, flips)
-        found = bradley_terry_strengths(tallies, ridge)
+        found = unrounded(tallies, ridge)
         value, slope = loss_and_slope(found, tallies, ridge)
         answers = sum(wins.sum() for _, wins in tallies)
         assert np.abs(slope).max() <= 1e-10 * (100 + answers)
@@ -129,12 +162,58 @@ def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
         assert (np.diff(ordered) < 1e-5).all()
 
 
+@pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
+def test_both_solvers_take_the_same_way(monkeypatch, flips):
+    """Where flips leave several optima too, strengths do not depend on how the steps are solved."""
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        tallies, found = random_tallies(rng, flips), []
+        for many in (1000, 2):
+            monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+            found.append(unrounded(tallies, 0.01))
+        np.testing.assert_allclose(*found, rtol=0, atol=1e-10)
+
+
+def sparse_tallies(m, answers, flip, near=None):
+    """Answers to pairs drawn at random, of items at most `near` places apart."""
+    rng = np.random.default_rng(m)
+    i, j = np.triu_indices(m, 1)
+    if near is not None:
+        i, j = i[j - i <= near], j[j - i <= near]
+    strengths = np.linspace(3, -3, m)
+    heard = rng.multinomial(answers, np.full(len(i), 1 / len(i)))
+    wins = np.zeros((m, m), dtype=np.int64)
+    wins[i, j] = rng.binomial(heard, flip + (1 - 2 * flip) * expit(strengths[i] - strengths[j]))
+    wins[j, i] = heard - wins[i, j]
+    return (Tallies(flip, wins),)
+
+
+@pytest.mark.parametrize("near", [None, 2])
+@pytest.mark.parametrize("flip", [0.0, 0.27])
+@pytest.mark.parametrize(("m", "answers"), [(200, 300), (200, 5000), (885, 1000), (885, 20_000)])
+def test_sparse_tallies_of_many_items_converge(monkeypatch, m, answers, flip, near):
+    """A few answers an item, some of none; in chains too. No solve of BLAS, whose threads wait for each other."""
+
+    def threads(*_):
+        raise AssertionError("a dense solve of many items")
+
+    monkeypatch.setattr(bradley_terry_loss, "dposv", threads)
+    tallies = sparse_tallies(m, answers, flip, near)
+    found = unrounded(tallies, 0.01)
+    value, slope = loss_and_slope(found, tallies, 0.01)
+    assert np.abs(slope - slope.mean()).max() <= 1e-10 * (100 + answers)
+    assert abs(found.sum()) < 1e-6
+    rng = np.random.default_rng(5)
+    for size in (1e-3, 0.1):
+        assert loss_and_slope(found + size * rng.normal(size=m), tallies, 0.01)[0] > value
+
+
 def test_large_counts_end():
     """Rounding keeps the last step above any fixed length: the search ends where steps no longer shrink."""
     rng = np.random.default_rng(2)
     strengths = rng.normal(size=12) + np.repeat([0, 60], 6)
     tallies = sampled_tallies(rng, strengths, (0.27,), 10**9)
-    found = bradley_terry_strengths(tallies, 0.01)
+    found = unrounded(tallies, 0.01)
     assert np.abs(loss_and_slope(found, tallies, 0.01)[1]).max() < 1e-4
     assert np.argsort(found).tolist() == np.argsort(strengths).tolist()
 
@@ -148,6 +227,12 @@ def test_equal_answers_are_a_tie_whatever_rounding_says():
         order = BradleyTerryRule().aggregate(session(tallies, seed)).order.tolist()
         firsts.add(order.index(1) < order.index(2))
     assert firsts == {True, False}
+
+
+def test_nine_digits_are_told():
+    tallies = random_tallies(np.random.default_rng(6), (0.2,))
+    found, exact = bradley_terry_strengths(tallies, 0.01), unrounded(tallies, 0.01)
+    assert (found == exact.round(9)).all() and (found != exact).any()
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.27, 0.4])

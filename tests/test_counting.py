@@ -1,0 +1,98 @@
+"""Counting against the obvious, whatever the pieces in which it is done."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import naive_counts, profiles
+
+from sklearn_dprank import counting
+from sklearn_dprank.counting import all_strict, count_pairs, strict_net_wins
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.rankings import compact_positions
+
+
+@pytest.mark.parametrize("by_bytes", [True, False])
+@settings(max_examples=150, deadline=None)
+@given(profiles(max_voters=12), st.integers(1, 12), st.integers(1, 40), st.integers(0, 3))
+def test_pairs_by_pieces(by_bytes, X, width, tests, n_strict):
+    """Strict ballots before others, so that pieces of both kinds come together."""
+    m = X.shape[1]
+    strict = [list(np.roll(np.arange(float(m)), k)) for k in range(n_strict)]
+    X = np.vstack([*strict, X.astype(float)]) if strict else X
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_PIECE", width)
+        patch.setattr(counting, "_TESTS", tests)
+        patch.setattr(counting, "_BYTE", 255 if by_bytes else 0)
+        np.testing.assert_array_equal(count_pairs(compact_positions(X)), naive_counts(X))
+
+
+@pytest.mark.parametrize("kind", ["strict", "tied", "missing"])
+@pytest.mark.parametrize(("n_voters", "n_items"), [(255, 5), (256, 5), (300, 260)])
+def test_pairs_of_so_many(n_voters, n_items, kind):
+    """About where sums leave one byte, of voters and of items."""
+    rng = np.random.default_rng(n_voters)
+    X = rng.permuted(np.tile(np.arange(float(n_items)), (n_voters, 1)), axis=1)
+    X[:, :2] = [-2, -1]  # all voters agree: counts of a pair are all of them and none
+    if kind == "tied":
+        X[:, 2:] //= 2
+    if kind == "missing":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    expected = sum((np.less.outer(x, x).astype(int) for x in X), np.zeros((n_items, n_items), dtype=int))
+    np.testing.assert_array_equal(count_pairs(compact_positions(X)), expected)
+
+
+def test_large_pieces_are_cut_by_items_too(monkeypatch):
+    monkeypatch.setattr(counting, "_LARGEST", 60)
+    monkeypatch.setattr(counting, "_BYTE", 0)
+    widths, add = [], counting._add_pairs
+    monkeypatch.setattr(counting, "_add_pairs", lambda *args: (widths.append(args[1].shape[1]), add(*args)))
+    X = make_mallows(50, 6, 0.9, random_state=0)
+    np.testing.assert_array_equal(count_pairs(compact_positions(X)), naive_counts(X))
+    assert widths == [10] * 5
+
+
+@pytest.mark.parametrize("word", [64, 2])
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_strict_among_all_tables_of_positions(monkeypatch, m, word):
+    """Positions 0..m, so ties and gaps too: all of 0..m-1 are there, or the answer is no. One bad ballot suffices."""
+    monkeypatch.setattr(counting, "_WORD", word)
+    good = np.arange(m)
+    for ballot in product(range(m + 1), repeat=m):
+        table = np.array([good, ballot, good[::-1]], dtype=np.uint8).T
+        assert all_strict(table) == (sorted(ballot) == good.tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 9), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_net_wins_of_strict_ballots(n_items, n_voters, seed):
+    X = make_mallows(n_voters, n_items, 0.8, random_state=seed)
+    wins = naive_counts(X)
+    found = strict_net_wins(compact_positions(X))
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, (wins - wins.T).sum(axis=1))
+
+
+def test_sums_of_positions_leave_32_bits():
+    n_items, n_voters = 40_000, 120_000
+    table = np.broadcast_to(np.arange(n_items, dtype=np.uint16)[:, None], (n_items, n_voters))
+    positions = compact_positions(np.arange(3)[None])._replace(table=table[[0, -1]])
+    assert (strict_net_wins(positions) == n_voters - 2 * n_voters * np.array([0, n_items - 1])).all()
+
+
+@given(profiles())
+@settings(max_examples=60, deadline=None)
+def test_net_wins_are_the_same_before_and_after_pairs(X):
+    """Of strict ballots they need no pairs, and of others they come from them."""
+    before, after = Profile.from_rankings(X), Profile.from_rankings(X)
+    wins = naive_counts(X)
+    after.pairwise_counts  # noqa: B018 counted now
+    np.testing.assert_array_equal(before.net_wins, (wins - wins.T).sum(axis=1))
+    np.testing.assert_array_equal(after.net_wins, before.net_wins)
+    assert before.net_wins.dtype == after.net_wins.dtype == np.int64
+    assert ("pairwise_counts" in vars(before)) != before.strict
+    np.testing.assert_array_equal(before.pairwise_counts, wins)  # told that they are strict, where they are
+    assert not before.net_wins.flags.writeable

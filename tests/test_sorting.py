@@ -1,0 +1,47 @@
+"""Ranks of rows against counting by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from sklearn_dprank.sorting import dense_ranks, placed, smaller_values, sorted_rows
+
+TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, np.float64]).flatmap(
+    lambda dtype: arrays(
+        dtype,
+        array_shapes(min_dims=2, max_dims=2, max_side=7),
+        elements=st.integers(0, 4) if np.dtype(dtype).kind != "f" else st.sampled_from([-np.inf, -0.0, 0.0, 0.5, 7.0]),
+    )
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TABLES, st.sampled_from([np.int64, np.uint8]))
+def test_ranks(X, dtype):
+    dense = [[len({y for y in row if y < x}) for x in row] for row in X.tolist()]
+    smaller = [[sum(y < x for y in row) for x in row] for row in X.tolist()]
+    found = dense_ranks(X, dtype)
+    assert (found.tolist(), found.dtype) == (dense, dtype)
+    assert smaller_values(X).tolist() == smaller
+    assert smaller_values(X).dtype == np.int64
+
+
+@settings(max_examples=100, deadline=None)
+@given(TABLES)
+def test_sorted_rows(X):
+    for table in (X, np.asfortranarray(X)):
+        order, changes = sorted_rows(table)
+        ordered = table.ravel()[order]
+        assert ordered.tolist() == np.sort(X, axis=1).tolist()
+        assert not changes[:, 0].any()
+        assert (changes[:, 1:] == (ordered[:, 1:] > ordered[:, :-1])).all()
+        assert placed(ordered, order).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("n_items", [254, 300])
+def test_ranks_as_large_as_their_type(n_items):
+    row = np.random.default_rng(0).permutation(n_items)[None]
+    dtype = np.uint8 if n_items == 254 else np.uint16
+    assert (dense_ranks(row * 1000.0, dtype) == row).all()
