@@ -432,8 +432,8 @@ MONEY = [
     ),
     guarantee(
         "a simulation keeps its certificate",
-        "certified=self.certified and certified",
-        "certified=self.certified or certified",
+        "if self.certified and not certified else self",
+        "if not self.certified and not certified else self",
         "tests/privacy/test_guarantee.py::test_simulated_never_certifies",
     ),
     guarantee(
@@ -852,8 +852,8 @@ FIELD = [
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "promised(state is None), names)",
-        "promised(True), names)",
+        "promised = {system: plan.guarantee.simulated(system) for system in systems}",
+        "promised = {system: plan.guarantee.simulated(True) for system in systems}",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
 ]
@@ -974,7 +974,7 @@ BOUNDARIES = [
     ),
     faults("privacy/rounding.py")(
         "what is stated is rounded to nearest",
-        "if math.isinf(near) or Fraction(near) >= exact(x):",
+        "if isinstance(x, float) or math.isinf(near) or Fraction(near) >= exact(x):",
         "if near == near:",
         "tests/privacy/test_guarantee.py::test_sums_are_never_below_the_exact_ones",
         "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
@@ -1014,6 +1014,12 @@ BOUNDARIES = [
         "return self.privacy_ if declared else self.results_cost_",
         "return self.privacy_",
         "tests/model_selection/sweep/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
+    ),
+    faults("rankings.py")(
+        "infinite positions are ballots",
+        'X.dtype.kind == "f" and np.isinf(X).any()',
+        'X.dtype.kind == "f" and np.isposinf(X).any()',
+        "tests/test_rankings.py::test_a_plain_array_passes_where_scikit_learn_accepts_it",
     ),
     faults("rankings.py")(
         "unseen items always first",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple, Self
 
 from ..checks import check_neighboring, check_number
@@ -130,6 +131,7 @@ class PrivacyGuarantee:
         return tuple(dict.fromkeys(party for _, party in _trusted(self)))
 
     @classmethod
+    @cache
     def nothing(cls, how: str = "exact statistics") -> Self:
         """Return the guarantee of a release that protects nobody."""
         return cls(math.inf, 0.0, "none", "add_remove", how)
@@ -203,7 +205,7 @@ class PrivacyGuarantee:
 
     def simulated(self, certified: bool) -> Self:
         """Return the same promise, uncertified unless `certified`."""
-        return replace(self, certified=self.certified and certified)
+        return replace(self, certified=False) if self.certified and not certified else self
 
     def under_replace(self) -> Self:
         """Return what holds when one ballot is replaced: it is removed, and another is added.
