@@ -51,4 +51,4 @@ def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
     code = "import sklearn_dprank\ntry: sklearn_dprank.Bordo\nexcept AttributeError as error: print(error)"
-    assert python(code) == "module 'sklearn_dprank' has no attribute 'Bordo'".split()
+    assert python(code) == ["module", "'sklearn_dprank'", "has", "no", "attribute", "'Bordo'"]

@@ -171,7 +171,7 @@ def test_a_plain_array_passes_where_scikit_learn_accepts_it(dtype, shape, odd):
     assert passes(X) == (accepted and X.dtype.kind in "biuf")
 
 
-@pytest.mark.parametrize("X", [[[0, 1]], np.matrix([[0, 1]]), np.ma.array([[0, 1]]), np.zeros((2, 3)).view(np.recarray)])
+@pytest.mark.parametrize("X", [[[0, 1]], np.matrix([[0, 1]]), np.ma.array([[0, 1]]), np.recarray((2, 3), "f8")])
 def test_only_plain_arrays_pass(X):
     assert not passes(X)
 
