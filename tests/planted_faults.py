@@ -660,6 +660,7 @@ SEARCHES = [
 
 interactive = faults("channels/interactive.py")
 crowd = faults("channels/crowd.py")
+inbox, reports = faults("randomizers/inbox.py"), faults("randomizers/reports.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
@@ -930,27 +931,46 @@ BOUNDARIES = [
     ),
     faults("channels/local.py")(
         "reports of any protocol are counted",
-        "epsilons.get(protocol_of(report))",
-        "epsilons.get(protocol_of(report), next(iter(self._protocols)))",
+        "read_together(reports, self._epsilons, self._read)",
+        "read_together(reports, [*self._epsilons, None], lambda said, name: self._read(said, min(self._epsilons)))",
         "tests/devices/test_wire.py::test_another_epsilon_is_another_protocol",
+    ),
+    inbox(
+        "messages and answers of any protocol are counted",
+        "if (name := protocol_of(found)) not in said:",
+        "if (name := protocol_of(found)) not in said and (name := min(said)) is None:",
+        "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
+        "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
+    ),
+    inbox(
+        "one bad report silences those that came with it",
+        "half = len(reports) // 2\n",
+        "half = len(reports) // 2\n            reports = reports[:half]\n",
+        "tests/randomizers/test_inbox.py::test_bad_reports_cost_nobody_else_a_vote",
+    ),
+    inbox(
+        "a report is counted by the name of another",
+        "for name, drawn in said:\n        waiting[name].append(drawn)",
+        "for name, drawn in said:\n        waiting[min(waiting, default=name)].append(drawn)",
+        "tests/randomizers/test_inbox.py::test_what_is_gathered_keeps_its_name",
+    ),
+    reports(
+        "true and false are numbers",
+        "if set(map(type, numbers)) != {int}:",
+        "if not set(map(type, numbers)) <= {int, bool}:",
+        "tests/randomizers/test_inbox.py::test_whole_numbers_are_read_as_they_are_checked",
+    ),
+    reports(
+        "a pair may be the other way round",
+        "if not (first < second).all():",
+        "if (first == second).any():",
+        "tests/devices/test_wire.py::test_fuzzed_messages",
     ),
     faults("channels/local.py")(
         "the smallest of personal epsilons is stated",
         "max(stated_epsilon(protocol, half)",
         "min(stated_epsilon(protocol, half)",
         "tests/aggregators/test_personal_budgets.py::test_the_guarantee_is_the_largest_and_says_so",
-    ),
-    faults("channels/shuffle.py")(
-        "messages of any protocol hide somebody",
-        "if protocol_of(message) != name:",
-        "if protocol_of(message) is None:",
-        "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
-    ),
-    crowd(
-        "answers of any protocol are counted",
-        "if protocol_of(report) != self._name:",
-        "if protocol_of(report) is None:",
-        "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
     ),
     faults("randomizers/budgets.py")(
         "devices spend more than the double that is stated",
@@ -966,7 +986,7 @@ BOUNDARIES = [
         "tests/channels/test_interactive.py::test_the_protocol_is_public_and_says_all",
         "tests/audit/test_local_audit.py::test_the_last_resort_is_paid_for",
     ),
-    faults("randomizers/reports.py")(
+    inbox(
         "a consensus of no reports",
         "if not self.accepted:",
         "if self.accepted < 0:",
