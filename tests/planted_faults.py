@@ -1029,6 +1029,12 @@ BOUNDARIES = [
         "",
         "tests/model_selection/sweep/test_search.py::test_a_voter_counts_once_in_a_part",
     ),
+    faults("model_selection/sweep/packs.py")(
+        "trials are sent twice, and others never",
+        "first=job.first + size, seeds=job.seeds[size:]",
+        "first=job.first, seeds=job.seeds[size:]",
+        "tests/model_selection/sweep/test_packs.py::test_every_trial_is_sent_once",
+    ),
     faults("model_selection/sweep/search.py")(
         "a search inside binds others by what it declares",
         "return self.privacy_ if declared else self.results_cost_",
