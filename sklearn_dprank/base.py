@@ -4,7 +4,6 @@ It and `_scikit_learn` are the only modules that use private names of scikit-lea
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import tee
 from typing import Any, Self
 
@@ -25,7 +24,7 @@ from .periods import Periods
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, shape_of
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, passes, shape_of
 from .rules import Rule
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
@@ -154,13 +153,14 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
 
     def _fits(self, voters, names, rule, plan, random_states):
         """Open one poll and a session on it for each random state; keep only what may be published."""
-        poll, promised = plan.open(voters), cache(plan.guarantee.simulated)
+        poll, systems = plan.open(voters), {state is None for state in random_states}
+        promised = {system: plan.guarantee.simulated(system) for system in systems}
         sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
         # Sessions that hold as much as the ballots are decided one by one: a rule may have many open at once.
         decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
         for state, session, consensus in zip(random_states, sessions, decided, strict=True):
             session.close()
-            yield self._publish(consensus, session, promised(state is None), names)
+            yield self._publish(consensus, session, promised[state is None], names)
 
     def _publish(self, consensus, session, guarantee, names):
         clear_fitted(self, keep=_ITEMS)
@@ -256,15 +256,27 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         return X
 
     def _read_table(self, X: Any, reset: bool, least_voters: int) -> Profile:
-        checks = {**BALLOT_CHECKS, "ensure_min_samples": least_voters}
-        if not reset:  # one item only is an error of `fit`; later the number of items decides
-            checks["ensure_min_features"] = 1
         names = column_names(X)
         with ballots_unquoted():
-            array = validate_data(self, as_array(X), reset=reset, **checks)
+            array = as_array(X)
+            if not passes(array, least_voters) or not (reset or self._knows(array.shape[1])):
+                array = self._validated(array, reset, least_voters)
+            elif reset:
+                self._set_items(None, array.shape[1])
         if reset and names is None:  # other tables whose columns scikit-learn can name
             names = getattr(self, "feature_names_in_", None)
         return Profile(array.shape[0], array.shape[1], names, positions=compact_positions(array))
+
+    def _knows(self, n_unnamed):
+        """Tell whether so many items without names are what `fit` saw."""
+        return getattr(self, "n_features_in_", None) == n_unnamed and not hasattr(self, "feature_names_in_")
+
+    def _validated(self, X, reset, least_voters):
+        """Return ballots that scikit-learn accepts, as an array."""
+        checks = {**BALLOT_CHECKS, "ensure_min_samples": least_voters}
+        if not reset:  # one item only is an error of `fit`; later the number of items decides
+            checks["ensure_min_features"] = 1
+        return validate_data(self, X, reset=reset, **checks)
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items

@@ -209,6 +209,8 @@ def check_random_state(random_state: Any, name: str = "random_state") -> None:
 
 def as_double(value: Any) -> float:
     """Return a real number as a double, infinite where it is beyond all of them; NaN for anything else, and bools."""
+    if type(value) is float:  # as a rule
+        return value
     number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     try:
         return float(number)

@@ -136,10 +136,28 @@ def check_ballots(X):
     ValueError
         If X is not two-dimensional, is empty, has one item, holds text or infinities.
     """
-    from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
-
     with ballots_unquoted():
-        return check_array(as_array(X), input_name="X", **BALLOT_CHECKS)
+        array = as_array(X)
+        if passes(array):
+            return array
+        from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
+
+        return check_array(array, input_name="X", **BALLOT_CHECKS)
+
+
+def passes(X, least_voters=1):
+    """Tell a plain array that passes `BALLOT_CHECKS` as it stands; of anything else scikit-learn must judge.
+
+    These are its checks of an array of numbers. Those of every other kind of table take longer than a small fit.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.shape[0] >= least_voters
+        and X.shape[1] >= BALLOT_CHECKS["ensure_min_features"]
+        and not (X.dtype.kind == "f" and np.isinf(X).any())
+    )
 
 
 def compact_positions(X):

@@ -432,8 +432,8 @@ MONEY = [
     ),
     guarantee(
         "a simulation keeps its certificate",
-        "certified=self.certified and certified",
-        "certified=self.certified or certified",
+        "if self.certified and not certified else self",
+        "if not self.certified and not certified else self",
         "tests/privacy/test_guarantee.py::test_simulated_never_certifies",
     ),
     guarantee(
@@ -660,6 +660,7 @@ SEARCHES = [
 
 interactive = faults("channels/interactive.py")
 crowd = faults("channels/crowd.py")
+inbox, reports = faults("randomizers/inbox.py"), faults("randomizers/reports.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
@@ -852,8 +853,8 @@ FIELD = [
     ),
     faults("base.py")(
         "a seeded fit keeps its certificate",
-        "promised(state is None), names)",
-        "promised(True), names)",
+        "promised = {system: plan.guarantee.simulated(system) for system in systems}",
+        "promised = {system: plan.guarantee.simulated(True) for system in systems}",
         "tests/audit/test_system_randomness.py::test_a_fit_with_a_seed_is_never_certified",
     ),
 ]
@@ -953,29 +954,48 @@ BOUNDARIES = [
         "length = np.sqrt(-2 * np.log(bits.uniform(pairs)))",
         "tests/devices/test_device_privunit.py::test_every_coordinate_beyond_every_grid_is_reachable",
     ),
-    faults("channels/local.py")(
+    inbox(
         "reports of any protocol are counted",
-        "epsilons.get(protocol_of(report))",
-        "epsilons.get(protocol_of(report), next(iter(self._protocols)))",
+        "if (name := protocol_of(found)) not in said:",
+        "if (name := protocol_of(found)) not in said and (name := min(said)) is None:",
         "tests/devices/test_wire.py::test_another_epsilon_is_another_protocol",
+    ),
+    inbox(
+        "messages and answers of any protocol are counted",
+        "if (name := protocol_of(found)) not in said:",
+        "if (name := protocol_of(found)) not in said and (name := min(said)) is None:",
+        "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
+        "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
+    ),
+    inbox(
+        "one bad report silences those that came with it",
+        "half = len(reports) // 2\n",
+        "half = len(reports) // 2\n            reports = reports[:half]\n",
+        "tests/randomizers/test_inbox.py::test_bad_reports_cost_nobody_else_a_vote",
+    ),
+    inbox(
+        "a report is counted by the name of another",
+        "for name, drawn in said:\n        waiting[name].append(drawn)",
+        "for name, drawn in said:\n        waiting[min(waiting, default=name)].append(drawn)",
+        "tests/randomizers/test_inbox.py::test_what_is_gathered_keeps_its_name",
+    ),
+    reports(
+        "true and false are numbers",
+        "if set(map(type, numbers)) != {int}:",
+        "if not set(map(type, numbers)) <= {int, bool}:",
+        "tests/randomizers/test_inbox.py::test_whole_numbers_are_read_as_they_are_checked",
+    ),
+    reports(
+        "a pair may be the other way round",
+        "if not (first < second).all():",
+        "if (first == second).any():",
+        "tests/devices/test_wire.py::test_fuzzed_messages",
     ),
     faults("channels/local.py")(
         "the smallest of personal epsilons is stated",
         "max(stated_epsilon(protocol, half)",
         "min(stated_epsilon(protocol, half)",
         "tests/aggregators/test_personal_budgets.py::test_the_guarantee_is_the_largest_and_says_so",
-    ),
-    faults("channels/shuffle.py")(
-        "messages of any protocol hide somebody",
-        "if protocol_of(message) != name:",
-        "if protocol_of(message) is None:",
-        "tests/channels/test_shuffle.py::test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing",
-    ),
-    crowd(
-        "answers of any protocol are counted",
-        "if protocol_of(report) != self._name:",
-        "if protocol_of(report) is None:",
-        "tests/channels/test_interactive.py::test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing",
     ),
     faults("randomizers/budgets.py")(
         "devices spend more than the double that is stated",
@@ -991,7 +1011,7 @@ BOUNDARIES = [
         "tests/channels/test_interactive.py::test_the_protocol_is_public_and_says_all",
         "tests/audit/test_local_audit.py::test_the_last_resort_is_paid_for",
     ),
-    faults("randomizers/reports.py")(
+    inbox(
         "a consensus of no reports",
         "if not self.accepted:",
         "if self.accepted < 0:",
@@ -999,7 +1019,7 @@ BOUNDARIES = [
     ),
     faults("privacy/rounding.py")(
         "what is stated is rounded to nearest",
-        "if math.isinf(near) or Fraction(near) >= exact(x):",
+        "if isinstance(x, float) or math.isinf(near) or Fraction(near) >= exact(x):",
         "if near == near:",
         "tests/privacy/test_guarantee.py::test_sums_are_never_below_the_exact_ones",
         "tests/privacy/test_guarantee.py::test_fractions_are_rounded_up",
@@ -1034,11 +1054,23 @@ BOUNDARIES = [
         "",
         "tests/model_selection/sweep/test_search.py::test_a_voter_counts_once_in_a_part",
     ),
+    faults("model_selection/sweep/packs.py")(
+        "trials are sent twice, and others never",
+        "first=job.first + size, seeds=job.seeds[size:]",
+        "first=job.first, seeds=job.seeds[size:]",
+        "tests/model_selection/sweep/test_packs.py::test_every_trial_is_sent_once",
+    ),
     faults("model_selection/sweep/search.py")(
         "a search inside binds others by what it declares",
         "return self.privacy_ if declared else self.results_cost_",
         "return self.privacy_",
         "tests/model_selection/sweep/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
+    ),
+    faults("rankings.py")(
+        "infinite positions are ballots",
+        'X.dtype.kind == "f" and np.isinf(X).any()',
+        'X.dtype.kind == "f" and np.isposinf(X).any()',
+        "tests/test_rankings.py::test_a_plain_array_passes_where_scikit_learn_accepts_it",
     ),
     faults("rankings.py")(
         "unseen items always first",

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from oracles import profiles
+from sklearn.utils import check_array
 
 from sklearn_dprank import rankings
-from sklearn_dprank.rankings import check_ballots, compact_positions
+from sklearn_dprank.rankings import BALLOT_CHECKS, check_ballots, compact_positions, passes
 
 NUMBERS = "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"
 
@@ -152,6 +153,31 @@ def test_input_is_left_alone():
     before = X.copy()
     compact_positions(check_ballots(X))
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i8", "f2", "f4", "f8", "g", "c16", "O", "U3", "M8[D]"])
+@pytest.mark.parametrize("shape", [(3,), (0, 3), (3, 0), (3, 1), (1, 2), (4, 3), (2, 2, 2)])
+@pytest.mark.parametrize("odd", [0, np.nan, np.inf, -np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_a_plain_array_passes_where_scikit_learn_accepts_it(dtype, shape, odd):
+    """What passes is what `check_array` returns untouched; what does not pass, it judges."""
+    X = np.zeros(shape)
+    X.ravel()[-1:] = odd
+    X = X.astype(dtype)
+    try:
+        accepted = check_array(X, **BALLOT_CHECKS) is X
+    except (ValueError, TypeError):
+        accepted = False
+    assert passes(X) == (accepted and X.dtype.kind in "biuf")
+
+
+@pytest.mark.parametrize("X", [[[0, 1]], np.matrix([[0, 1]]), np.ma.array([[0, 1]]), np.recarray((2, 3), "f8")])
+def test_only_plain_arrays_pass(X):
+    assert not passes(X)
+
+
+def test_so_many_voters():
+    assert [passes(np.zeros((2, 3)), least) for least in (1, 2, 3)] == [True, True, False]
 
 
 def test_none_in_a_list_is_no_opinion():

@@ -25,7 +25,8 @@ from sklearn_dprank.randomizers import (
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
-from sklearn_dprank.randomizers.reports import parsed, protocol_of
+from sklearn_dprank.randomizers.inbox import parsed
+from sklearn_dprank.randomizers.reports import protocol_of
 from sklearn_dprank.rules import KwikSortRule
 
 FILE = Path(__file__).parent / "devices" / "vectors.json"

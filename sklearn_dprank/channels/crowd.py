@@ -6,7 +6,9 @@ import numpy as np
 
 from ..devices import interactive as voters_half
 from ..devices.protocol import digest
-from ..randomizers.reports import Inbox, RefusedReport, as_reports, fields, protocol_of, require_answer, require_pair
+from ..randomizers.base import joined
+from ..randomizers.inbox import Inbox, as_reports
+from ..randomizers.reports import RefusedReport, bits_of, columns, pairs_of, whole_numbers
 
 
 class SimulatedCrowd:
@@ -57,8 +59,9 @@ class FieldCrowd:
         question = {"protocol": self._name, "question": number, "kind": kind, "pairs": pairs}
         said = self._messenger({**question, "voters": voters.tolist()})
         reports = as_reports(said, "what ask returns", "return a list of the devices' answers.")
-        read = partial(self._read, number, {tuple(pair) for pair in pairs}, self.inbox.accepted + len(voters))
-        return np.array(list(self.inbox.read(reports, read)), dtype=np.int64).reshape(-1, 3).T
+        read = partial(self._read, number, pairs, self.inbox.accepted + len(voters))
+        heard = [drawn for _, drawn in self.inbox.read_together(reports, {self._name}, read)]
+        return joined(heard) if heard else np.empty((3, 0), dtype=np.int64)
 
     def close(self):
         """Raise unless an answer was accepted."""
@@ -68,17 +71,15 @@ class FieldCrowd:
             "small that nobody is asked."
         )
 
-    def _read(self, number, allowed, most, report):
-        """Return (i, j, answer) of a report that follows the protocol, while there are voters who may have sent it."""
-        if protocol_of(report) != self._name:
-            raise RefusedReport("another protocol")
-        asked, pair, said = fields(report, "question", "pair", "answer")
-        if type(asked) is not int or asked != number:
-            raise RefusedReport("another question")
-        require_pair(pair, len(self._protocol["items"]))
-        if tuple(pair) not in allowed:
+    def _read(self, number, allowed, most, reports, name):
+        """Return (i, j, answer) of reports that follow the protocol, while there are voters who may have sent them."""
+        asked, pairs, answers = columns(reports, "question", "pair", "answer")
+        whole_numbers(asked, number, number, "another question")
+        n_items = len(self._protocol["items"])
+        first, second = pairs_of(pairs, n_items)
+        if not np.isin(first * n_items + second, [i * n_items + j for i, j in allowed]).all():
             raise RefusedReport("pair out of range")
-        require_answer(said)
-        if self.inbox.accepted == most:
+        said = bits_of(answers)
+        if self.inbox.accepted + len(reports) > most:
             raise RefusedReport("more reports than voters asked")
-        return *pair, said
+        return first, second, said

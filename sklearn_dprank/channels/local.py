@@ -14,10 +14,10 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer
-from ..randomizers.base import Heard, joined, simulated
+from ..randomizers.base import Heard, simulated
 from ..randomizers.budgets import stated_epsilon
 from ..randomizers.choice import check_randomizer, resolve_randomizer
-from ..randomizers.reports import Inbox, RefusedReport, as_reports, in_blocks, protocol_of
+from ..randomizers.inbox import Inbox, as_reports, gathered
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
@@ -110,6 +110,7 @@ class _LocalPoll:
 
     def __init__(self, randomizer, protocols, personal, voters):
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
+        self._n_items = len(next(iter(protocols.values()))["items"])
         self._inbox = Inbox()
         self._groups: Any = None
         if isinstance(voters, Profile):
@@ -123,12 +124,11 @@ class _LocalPoll:
             self._heard = self._counted(self._collected(as_reports(voters)))
 
     def __call__(self, bits):
-        n_items = len(next(iter(self._protocols.values()))["items"])
         heard = self._heard if self._groups is None else self._counted(self._simulated(bits))
         publication = Publication(self._randomizer.releases, self._randomizer.combined(heard))
         # What voters with epsilons of their own say is weighted: it may be of others than of all together.
         law = self._randomizer.law(heard[0]) if len(heard) == 1 else None
-        return PublishedSession(n_items, bits.coins, publication, self._inbox.published, law)
+        return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
 
     def _counted(self, said):
         """Return what was heard with each epsilon, from (epsilon, drawn, n_voters), block by block."""
@@ -158,18 +158,14 @@ class _LocalPoll:
 
     def _collected(self, reports):
         """Yield what devices in the field drew; raise where none did."""
-        for block in in_blocks(self._inbox.read(reports, self._read)):
-            for epsilon in {epsilon for epsilon, _ in block}:
-                draws = [drawn for mine, drawn in block if mine == epsilon]
-                yield epsilon, joined(draws), len(draws)
+        said = self._inbox.read_together(reports, self._epsilons, self._read)
+        for name, drawn, n_reports in gathered(said, self._n_items):
+            yield self._epsilons[name], drawn, n_reports
         self._inbox.require(
             "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
             "the same order" + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")
         )
 
-    def _read(self, report):
-        """Return the epsilon of a report, and what its device drew."""
-        epsilon = self._epsilons.get(protocol_of(report))
-        if epsilon is None:
-            raise RefusedReport("another protocol")
-        return epsilon, self._randomizer.read(report, self._protocols[epsilon])
+    def _read(self, reports, name):
+        """Return what the devices of one protocol drew."""
+        return self._randomizer.read_all(reports, self._protocols[self._epsilons[name]])

@@ -21,7 +21,7 @@ from ..profile import Profile
 from ..queries import Ask, Publication, Query
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, cost_as_text
-from ..randomizers.reports import Inbox, as_reports
+from ..randomizers.inbox import Inbox, as_reports
 from .central import CuratorPoll, Price, check_release, covering, paid
 from .plan import Plan, PublishedSession, check_asks, refuse
 from .sums import ONE_EACH, combined

@@ -23,16 +23,8 @@ from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways, cost_as_text
 from ..randomizers.choice import check_randomizer, resolve_flips
-from ..randomizers.reports import (
-    Inbox,
-    RefusedReport,
-    as_reports,
-    fields,
-    in_blocks,
-    protocol_of,
-    require_answer,
-    require_pair,
-)
+from ..randomizers.inbox import Inbox, as_reports, gathered
+from ..randomizers.reports import bits_of, columns, pairs_of, whole_numbers
 from ..randomizers.response import PairFlips, counted_wins
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
@@ -252,9 +244,8 @@ class _ShufflePoll:
         """Return how many messages put i before j, int64, shape (n_items, n_items)."""
         m, shuffles = len(self._protocol["items"]), self._n_shuffles()
         heard, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
-        read = partial(self._read, digest(self._protocol), shuffles, m)
-        for block in in_blocks(self._inbox.read(messages, read)):
-            shuffle, first, second, answers = np.array(block).T
+        said = self._inbox.read_together(messages, {digest(self._protocol)}, partial(self._read, shuffles, m))
+        for _, (shuffle, first, second, answers), _ in gathered(said, m):
             heard = heard + np.bincount(shuffle, minlength=shuffles)
             wins = wins + counted_wins(first, second, answers, m)
         self._inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
@@ -266,16 +257,11 @@ class _ShufflePoll:
         return self._protocol["n_queries"] if self._protocol["pairs"] == "hidden" else 1
 
     @staticmethod
-    def _read(name, shuffles, n_items, message):
-        """Return (shuffle, i, j, answer) of a message that follows the protocol."""
-        if protocol_of(message) != name:
-            raise RefusedReport("another protocol")
-        shuffle, pair, said = fields(message, "shuffle", "pair", "answer")
-        if type(shuffle) is not int or not 0 <= shuffle < shuffles:
-            raise RefusedReport("shuffle out of range")
-        require_pair(pair, n_items)
-        require_answer(said)
-        return shuffle, *pair, said
+    def _read(shuffles, n_items, messages, name):
+        """Return (shuffle, i, j, answer) of messages that follow the protocol, as arrays."""
+        numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer")
+        shuffle = whole_numbers(numbers, 0, shuffles - 1, "shuffle out of range")
+        return shuffle, *pairs_of(pairs, n_items), bits_of(answers)
 
     def _check_crowds(self, heard, wins):
         """Raise unless each message hides among as many as were promised."""

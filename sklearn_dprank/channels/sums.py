@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..devices.protocol import digest, is_whole
 from ..devices.shares import numbers as n_numbers
-from ..randomizers.reports import RefusedReport, fields, protocol_of
+from ..randomizers.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
 
 ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
 
@@ -70,7 +70,5 @@ def _read(protocol, message):
     if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
         raise RefusedReport("too few or too many voters")
     largest = (1 << protocol["modulus_bits"]) - 1
-    size = n_numbers(protocol)
-    if type(numbers) is not list or len(numbers) != size or not all(is_whole(x, 0, largest) for x in numbers):
-        raise RefusedReport("not the right numbers")
-    return _Sum(server, voters, n_reports, np.array(numbers, dtype=np.int64))
+    each = end_to_end([numbers], n_numbers(protocol), "not the right numbers")
+    return _Sum(server, voters, n_reports, whole_numbers(each, 0, largest, "not the right numbers"))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Self
 
 from ..checks import check_neighboring, check_number
@@ -106,6 +107,7 @@ class PrivacyGuarantee:
         return tuple(dict.fromkeys(party for _, party in trusted(self.trust, self.whom)))
 
     @classmethod
+    @cache
     def nothing(cls, how: str = "exact statistics") -> Self:
         """Return the guarantee of a release that protects nobody."""
         return cls(math.inf, 0.0, "none", "add_remove", how)
@@ -179,7 +181,7 @@ class PrivacyGuarantee:
 
     def simulated(self, certified: bool) -> Self:
         """Return the same promise, uncertified unless `certified`."""
-        return replace(self, certified=self.certified and certified)
+        return replace(self, certified=False) if self.certified and not certified else self
 
     def under_replace(self) -> Self:
         """Return what holds when one ballot is replaced: it is removed, and another is added.

@@ -66,6 +66,8 @@ def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
     """
     positive(x=x)
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
+    if max(x.numerator, x.denominator) < limit:
+        return x
     low, high = (0, 1), (1, 0)
     while True:
         below = x.numerator * low[1] - low[0] * x.denominator  # proportional to x - low, >= 0

@@ -37,7 +37,7 @@ def rounded_up(x):
     True
     """
     near = float(x)
-    if math.isinf(near) or Fraction(near) >= exact(x):
+    if isinstance(x, float) or math.isinf(near) or Fraction(near) >= exact(x):
         return near
     return math.nextafter(near, math.inf)
 

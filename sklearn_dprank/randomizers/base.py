@@ -39,9 +39,10 @@ class Heard(NamedTuple):
 class Randomizer(BaseEstimator):
     """The curator's half of a randomizer; ``half`` is the voter's.
 
-    A subclass sets the attributes and defines `protocol`, `read`, `counts` and `estimate`, and `variance` where voters
-    may have an epsilon of their own. What `read` returns of a report is what the half's ``draw`` returned for that
-    voter: the curator counts both in the same way, and a fit on ballots is a simulation of the field.
+    A subclass sets the attributes and defines `protocol`, `read` (or `read_all`, which can be faster), `counts` and
+    `estimate`, and `variance` where voters may have an epsilon of their own. What `read` returns of a report is what
+    the half's ``draw`` returned for that voter: the curator counts both in the same way, and a fit on ballots is a
+    simulation of the field.
 
     Attributes
     ----------
@@ -80,9 +81,11 @@ class Randomizer(BaseEstimator):
         """
         raise NotImplementedError
 
-    @staticmethod
-    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
+    @classmethod
+    def read(cls, report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
         """Return what the device drew, from the report that it sent: the inverse of the half's ``message``.
+
+        A subclass defines this or `read_all`; each calls the other.
 
         Parameters
         ----------
@@ -96,7 +99,25 @@ class Randomizer(BaseEstimator):
         RefusedReport
             If it does not follow the protocol.
         """
-        raise NotImplementedError
+        return cls.read_all([report], protocol)
+
+    @classmethod
+    def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
+        """Return what several devices drew, as if they had drawn together.
+
+        Parameters
+        ----------
+        reports : list of dict
+            As of `read`; at least one.
+        protocol : dict
+            As published by the curator.
+
+        Raises
+        ------
+        RefusedReport
+            If one of them does not follow the protocol; of one report alone, for its reason.
+        """
+        return joined([cls.read(report, protocol) for report in reports])
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:

@@ -16,7 +16,9 @@ from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, levels_within
-from .reports import RefusedReport, fields
+from .reports import RefusedReport, columns
+
+_SIGNS = "not the right number of signs"
 
 
 class HypercubeSampling(Randomizer):
@@ -71,16 +73,23 @@ class HypercubeSampling(Randomizer):
         cap = _best_cap(n_pairs(len(names)), epsilon) if self.variant == "best_cap" else None
         return self.drafted(names, stated, variant=self.variant, levels=levels, cap=cap)
 
-    @staticmethod
-    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        (signs,) = fields(report, "signs")
+    @classmethod
+    def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
+        (signs,) = columns(reports, "signs")
         d = n_pairs(len(protocol["items"]))
-        if not isinstance(signs, str) or len(signs) != 2 * -(-d // 8) or not set(signs) <= set("0123456789abcdef"):
-            raise RefusedReport("not the right number of signs")
-        every = np.unpackbits(np.frombuffer(bytes.fromhex(signs), dtype=np.uint8))
-        if every[d:].any():
-            raise RefusedReport("not the right number of signs")
-        return every[None, :d].astype(bool)
+        if set(map(type, signs)) != {str} or set(map(len, signs)) != {2 * -(-d // 8)}:
+            raise RefusedReport(_SIGNS)
+        digits = "".join(signs)
+        try:
+            written = bytes.fromhex(digits)
+        except ValueError:
+            raise RefusedReport(_SIGNS) from None
+        packed = np.frombuffer(written, dtype=np.uint8).reshape(len(signs), -1)
+        if (
+            written.hex() != digits or (packed[:, -1] & ((1 << -d % 8) - 1)).any()
+        ):  # capitals; bits behind the last pair
+            raise RefusedReport(_SIGNS)
+        return np.unpackbits(packed, axis=1, count=d).view(bool)
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
 from ..queries import NetWins, n_pairs
 from .base import Drawn, Randomizer, listed
-from .reports import RefusedReport, fields
+from .reports import RefusedReport, columns, end_to_end, whole_numbers
 
 
 class MallowsRandomizer(Randomizer):
@@ -65,15 +65,15 @@ class MallowsRandomizer(Randomizer):
         weights = [min(FLIP_GRID, math.ceil(math.exp(-theta * v) * up * FLIP_GRID)) for v in range(len(names))]
         return self.drafted(names, epsilon, weights=[max(1, weight) for weight in weights])
 
-    @staticmethod
-    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        (positions,) = fields(report, "positions")
+    @classmethod
+    def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
+        (positions,) = columns(reports, "positions")
         m = len(protocol["items"])
-        if not isinstance(positions, list) or len(positions) != m:
-            raise RefusedReport("not one position for each item")
-        if not all(type(p) is int for p in positions) or sorted(positions) != list(range(m)):
+        numbers = end_to_end(positions, m, "not one position for each item")
+        places = whole_numbers(numbers, 0, m - 1, "not a ranking").reshape(-1, m)
+        if (np.sort(places, axis=1) != np.arange(m)).any():
             raise RefusedReport("not a ranking")
-        return np.array([positions])
+        return places
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:

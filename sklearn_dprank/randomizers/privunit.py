@@ -15,7 +15,7 @@ from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, levels_within
-from .reports import RefusedReport, fields
+from .reports import columns, end_to_end, whole_numbers
 
 _CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
 
@@ -70,20 +70,20 @@ class PrivUnitG(Randomizer):
             names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
         )
 
-    @staticmethod
-    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        (vector,) = fields(report, "vector")
-        largest = _largest(protocol)
-        if not isinstance(vector, list) or len(vector) != len(protocol["items"]) - 1:
-            raise RefusedReport("not the right number of coordinates")
-        if not all(type(x) is int and -largest <= x <= largest for x in vector):
-            raise RefusedReport("coordinate out of range")
-        return np.array([[*vector, -sum(vector)]])
+    @classmethod
+    def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
+        (vectors,) = columns(reports, "vector")
+        m, largest = len(protocol["items"]), _largest(protocol)
+        numbers = end_to_end(vectors, m - 1, "not the right number of coordinates")
+        table = whole_numbers(numbers, -largest, largest, "coordinate out of range").reshape(-1, m - 1)
+        return np.column_stack([table, -table.sum(axis=1)])
 
     @staticmethod
-    def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
+    def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
         """Return the sum of the reports, clipped at the public norm, in integers: their order does not matter."""
-        return np.rint(shortened(drawn, _largest(protocol))).astype(np.int64).sum(axis=0)
+        long = np.einsum("vi,vi->v", drawn, drawn, dtype=float) > _largest(protocol) ** 2
+        clipped = np.rint(shortened(drawn[long], _largest(protocol))).astype(np.int64)
+        return drawn.sum(axis=0) - drawn[long].sum(axis=0) + clipped.sum(axis=0)
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
-from .reports import RefusedReport, fields, require_answer, require_pair
+from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of
 
 
 class PairFlips(Randomizer):
@@ -77,20 +77,18 @@ class PairFlips(Randomizer):
         stated = self.stated(epsilon, flips_cost(flip, int(k)))
         return self.drafted(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
-    @staticmethod
-    def read(report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        pairs, answers = fields(report, "pairs", "answers")
+    @classmethod
+    def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
+        pairs, answers = columns(reports, "pairs", "answers")
         m, k = len(protocol["items"]), protocol["n_queries"]
-        if not (isinstance(pairs, list) and isinstance(answers, list) and len(pairs) == len(answers) == k):
-            raise RefusedReport("wrong number of answers")
-        for answer in answers:
-            require_answer(answer)
-        for pair in pairs:
-            require_pair(pair, m)
-        if len({tuple(pair) for pair in pairs}) < k:
+        said = end_to_end(answers, k, "wrong number of answers")
+        asked = end_to_end(pairs, k, "wrong number of answers")
+        answered = bits_of(said).reshape(-1, k)
+        first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
+        ordered = np.sort(first * m + second, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
             raise RefusedReport("pair asked twice")
-        first, second = np.array(pairs).T[:, None]
-        return first, second, np.array([answers], dtype=bool)
+        return first, second, answered
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:

@@ -18,7 +18,8 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, Shuf
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.randomizers.reports import LONGEST, Inbox, protocol_of
+from sklearn_dprank.randomizers.inbox import LONGEST, Inbox
+from sklearn_dprank.randomizers.reports import protocol_of
 
 ITEMS = ["a", "b", "c", "d"]
 KINDS = [*wire_vectors.RANDOMIZERS, "hidden", "assigned"]

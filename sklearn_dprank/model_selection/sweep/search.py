@@ -209,9 +209,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
         results = Results(rows, seeds, list(metrics))
         try:
-            for trial, row in run(
-                jobs_of(seeds, self.n_jobs), candidates.prepared, metrics, self.n_jobs, self.progress
-            ):
+            for trial, row in run(jobs_of(seeds), candidates.prepared, metrics, self.n_jobs, self.progress):
                 results.add(trial, row)
         except KeyboardInterrupt:
             self._keep(results, scoring, splits)  # what finished, and what it cost

@@ -14,9 +14,9 @@ from ...profile import Profile
 from ...progress import progress_bar
 from ..parameters import parameters_of
 from ..seeds import is_seed
+from .packs import Packs
 
-_BLOCK = 30  # most trials in one task: enough to share a sampler's table
-_TASKS = 4  # at least, for each of several workers: so that all have work to the end
+_BLOCK = 30  # most trials in one job: enough to share a sampler's table
 
 
 class Job(NamedTuple):
@@ -54,14 +54,12 @@ def refuse_seeds(rows):
         )
 
 
-def jobs_of(seeds, n_jobs):
+def jobs_of(seeds):
     """Return the jobs of seeds of shape (n_candidates, n_splits, n_trials): every candidate's first trials first."""
     n_candidates, n_splits, n_trials = seeds.shape
-    workers = effective_n_jobs(n_jobs)
-    block = _BLOCK if workers == 1 else min(max(seeds.size // (_TASKS * workers), 1), _BLOCK)
     return [
-        Job(candidate, split, first, seeds[candidate, split, first : first + block].tolist())
-        for first in range(0, n_trials, block)
+        Job(candidate, split, first, seeds[candidate, split, first : first + _BLOCK].tolist())
+        for first in range(0, n_trials, _BLOCK)
         for candidate in range(n_candidates)
         for split in range(n_splits)
     ]
@@ -96,21 +94,39 @@ def _finished(jobs, prepared, metrics, n_jobs):
         for job in jobs:  # in this process a row is there as soon as it is made
             yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
         return
-    tasks = ((job, metrics, *_taken_apart(prepared(job.candidate, job.split))) for job in jobs)
+    packs = Packs(jobs, workers)
+    for done in _returned((_parcel(pack, metrics, prepared) for pack in packs), n_jobs, workers):
+        for job, rows in done:
+            packs.heard(job, [row.fit_time + row.score_time for row in rows])
+            yield job, rows
+
+
+def _returned(parcels, n_jobs, workers):
+    """Yield what `_task` returns of each parcel, in any order."""
     try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:  # the backend has no generators: "multiprocessing", whose pickle is the plain one besides
-        portable = (delayed(_task)(job, *map(_portable, parts)) for job, *parts in tasks)
-        with Parallel(n_jobs=n_jobs) as parallel:  # round by round: what is finished is kept, and shown
+        portable = (delayed(_task)(jobs, *map(_portable, parts)) for jobs, *parts in parcels)
+        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # round by round: what is finished is kept, and shown
             while some := list(islice(portable, workers)):
                 yield from parallel(some)
     else:
-        yield from parallel(delayed(_task)(*task) for task in tasks)
+        yield from parallel(delayed(_task)(*parcel) for parcel in parcels)
 
 
-def _taken_apart(whole):
-    """Return a class and its fields, so that a backend which sends a large profile once only can see it."""
-    return type(whole), *(getattr(whole, field.name) for field in fields(whole))
+def _parcel(pack, metrics, prepared):
+    """Return the arguments of `_task` for a pack of jobs.
+
+    Each job brings the class of what is fitted and its fields, one by one: a backend that sends a large profile once
+    only can see it then.
+    """
+    jobs, parts = [], []
+    for job in pack:
+        whole = prepared(job.candidate, job.split)
+        taken_apart = [getattr(whole, field.name) for field in fields(whole)]
+        jobs.append((job, len(taken_apart)))
+        parts += [type(whole), *taken_apart]
+    return jobs, metrics, *parts
 
 
 def _portable(part):
@@ -120,8 +136,9 @@ def _portable(part):
     return wrap_non_picklable_objects(part, keep_wrapper=False)
 
 
-def _task(job, metrics, kind, *parts):
-    return job, list(rows_of(kind(*parts), job.seeds, metrics))
+def _task(jobs, metrics, *parts):
+    left = iter(parts)
+    return [(job, list(rows_of(next(left)(*islice(left, size)), job.seeds, metrics))) for job, size in jobs]
 
 
 def rows_of(prepared, seeds, metrics):

@@ -85,7 +85,7 @@ def cross_validate(
     splits = Splits(X, cv)
     seeds = child_seeds(random_state, (1, len(splits), n_trials))
     candidates = CandidatesOnSplits([estimator], splits)
-    rows = dict(run(jobs_of(seeds, n_jobs), candidates.prepared, metrics, n_jobs, progress))
+    rows = dict(run(jobs_of(seeds), candidates.prepared, metrics, n_jobs, progress))
     ordered = [rows[trial] for trial in sorted(rows)]
     scores = np.array([row.scores for row in ordered])
     return {
