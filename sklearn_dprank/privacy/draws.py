@@ -154,6 +154,23 @@ class BitSource:
         """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
         return self.uniform(size) < probability
 
+    def trials(self, numerator: int, size: int) -> NDArray[np.bool_]:
+        """Return `size` booleans, each true with probability numerator / 2**52 exactly; most take one byte.
+
+        Parameters
+        ----------
+        numerator : int
+            From 0 to 2**52.
+        size : int
+            How many to draw.
+        """
+        lead, rest = divmod(numerator, 2**44)
+        bytes_ = self.words(-(-size // 8)).view(np.uint8)[:size]
+        out = bytes_ < lead
+        undecided = (bytes_ == lead).nonzero()[0]
+        out[undecided] = self.integers(2**44, len(undecided)) < rest
+        return out
+
     def permutation(self, n: int) -> NDArray[np.intp]:
         """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
         while True:
