@@ -663,6 +663,9 @@ crowd = faults("channels/crowd.py")
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
+hidden = faults("devices/hidden.py")
+HIDDEN_LAW = "tests/audit/test_hidden_audit.py::test_a_fit_has_the_law_of_devices"
+HIDDEN_TALE = "tests/audit/test_hidden_audit.py::test_no_two_ballots_are_further_apart_than_a_device_keeps_them"
 DEVICE = "tests/audit/test_flips_of_groups.py::test_a_device_flips_each_kind_of_answer_with_its_own_probability"
 SIMULATION = "tests/audit/test_flips_of_groups.py::test_unanimous_answers_are_flipped_as_often_as_their_kind_says"
 FIELD = [
@@ -805,14 +808,43 @@ FIELD = [
         "if least < 1:",
         "tests/channels/test_shuffle.py::test_nothing_is_released_below_min_reports",
     ),
-    faults("devices/answers.py")(
-        "answers that are not flipped", "here < there) ^ flips", "here < there) & flips", REPORTS
-    ),
+    faults("devices/answers.py")("answers that are not flipped", "return said ^ (", "return said & (", REPORTS),
     faults("devices/answers.py")(
         "silence that tells",
-        "np.where(silent, coins, here < there)",
+        "np.where(silent, coins.coins(first.size).reshape(first.shape), here < there)",
         "(here < there)",
         "tests/audit/test_local_audit.py::test_without_an_opinion_an_answer_is_a_fair_coin",
+    ),
+    hidden("more of the simulated voters are truthful than of devices", "FLIP_GRID - 2 *", "FLIP_GRID -", HIDDEN_TALE),
+    hidden(
+        "simulated voters who are not truthful tell of few pairs",
+        "multinomial(coins, cells, bits.noise)",
+        "np.append(multinomial(coins, cells // 2, bits.noise), np.zeros(cells // 2, dtype=np.int64))",
+        HIDDEN_LAW,
+    ),
+    hidden(
+        "simulated voters who are not truthful stay silent",
+        "    said += multinomial(coins, cells, bits.noise)\n",
+        "",
+        HIDDEN_TALE,
+    ),
+    hidden(
+        "simulated messages of one voter are truthful together",
+        "            speaks = bits.noise.trials",
+        "            speaks = speaks if _ else bits.noise.trials",
+        "tests/audit/test_hidden_audit.py::test_two_messages_of_each_voter",
+    ),
+    faults("privacy/multinomial.py")(
+        "a crowd of one size is a crowd of a random one",
+        "left = n - int(counts.sum())",
+        "left = abs(n - int(counts.sum()))",
+        "tests/privacy/test_multinomial.py::test_the_law_of_all_counts_together",
+    ),
+    draws(
+        "a trial is settled by its first byte",
+        "self.integers(2**44, len(undecided)) < rest",
+        "True",
+        "tests/privacy/test_bits.py::test_trials_are_exact_to_the_last_bit",
     ),
     faults("randomizers/response.py")(
         "every answer at the whole epsilon",

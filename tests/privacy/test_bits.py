@@ -313,3 +313,38 @@ def test_a_broken_source_ends():
     bits = Constant(0)
     assert -(2.0**21) < bits.one_log_uniform() < -(2.0**19)
     assert bits.deep_uniform(1)[0] == 2.0**-1000
+
+
+class Words(BitSource):
+    """Deals what it is given."""
+
+    def __init__(self, *words):
+        super().__init__()
+        self.left = list(words)
+
+    def words(self, size):
+        dealt, self.left = self.left[:size], self.left[size:]
+        return np.array(dealt, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("numerator", [0, 1, 2**44 - 1, 2**44, 5 * 2**44 + 12345, 2**51 + 7, 2**52 - 1, 2**52])
+def test_trials_are_exact_to_the_last_bit(numerator):
+    """True for just `numerator` of the 2^52 equally likely (byte, 44 further bits)."""
+    lead, rest = divmod(numerator, 2**44)
+    every = Words(*np.arange(256, dtype=np.uint8).view(np.uint64).tolist(), rest, rest, rest)
+    certain = every.trials(numerator, 256)
+    assert certain[:lead].all() and not certain[lead + 1 :].any()
+    if lead < 256:
+        for further in {0, rest - 1, rest, 2**44 - 1} - {-1}:
+            assert Words(lead, further).trials(numerator, 1).tolist() == [further < rest]
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.05, 0.7])
+def test_trials_are_independent(chance):
+    size = 80_000
+    drawn = seeded(9).trials(round(chance * 2**52), size)
+    assert stats.binomtest(int(drawn.sum()), size, chance).pvalue > P_VALUE
+    pairs = np.bincount(2 * drawn[:-1:2] + drawn[1::2], minlength=4)
+    law = np.outer([1 - chance, chance], [1 - chance, chance]).ravel() * size / 2
+    common = law > 5
+    assert stats.chisquare(pairs[common], law[common] / law[common].sum() * pairs[common].sum()).pvalue > P_VALUE
