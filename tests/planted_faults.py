@@ -305,6 +305,7 @@ MECHANISMS = [
 
 calibration = faults("privacy/calibration.py")
 noise = faults("privacy/noise.py")
+table = faults("privacy/laplace_table.py")
 bits = faults("privacy/bits.py")
 draws = faults("privacy/draws.py")
 WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
@@ -334,6 +335,42 @@ NOISE = [
         "        magnitude = (start + q * turns) // p\n",
         "        magnitude = (start + q * turns) // (2 * p)\n",
         "tests/privacy/test_noise.py::test_scalar_draws_have_the_same_law",
+    ),
+    table(
+        "many Laplace draws of twice the rate",
+        "steps, table = _table(rate)",
+        "steps, table = _table(2 * rate)",
+        "tests/privacy/test_laplace_table.py::test_the_law",
+    ),
+    table(
+        "the half of the Laplace table that is not mirrored",
+        "[behind[::-1], ~behind]",
+        "[behind[::-1], ~behind - np.uint64(2**47)]",
+        "tests/privacy/test_laplace_table.py::test_every_step_is_the_integer_part",
+    ),
+    table(
+        "the steps of the Laplace law rounded",
+        "least, most = int(chance - error), int(chance + error)",
+        "least = most = int(float(chance))",
+        "tests/privacy/test_laplace_table.py::test_every_step_is_the_integer_part",
+    ),
+    table(
+        "a word that a Laplace step falls on is not looked at further",
+        "out[rows[at]] = _settled(rate, int(words[at]), bits)",
+        "pass",
+        "tests/privacy/test_laplace_table.py::test_words_that_begin_like_a_step_are_settled",
+    ),
+    table(
+        "Laplace tails that end",
+        "if digits and (",
+        "if digits == 0:\n            return 0\n        if (",
+        "tests/privacy/test_laplace_table.py::test_words_that_begin_like_a_step_are_settled",
+    ),
+    additive(
+        "many cells get Laplace noise of another rate",
+        "block += draw(self.rate, len(block), bits)",
+        "block += draw(self.rate * 3 / 2, len(block), bits)",
+        "tests/mechanisms/test_additive.py::test_long_answers_have_the_stated_noise",
     ),
     faults("privacy/gaussian.py")(
         "a discrete Gaussian with the analytic sigma",
