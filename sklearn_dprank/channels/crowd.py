@@ -54,10 +54,11 @@ class FieldCrowd:
 
     def ask(self, number, kind, pairs, voters):
         """Return (first, second, answers) of the reports that follow the protocol, at most one of each voter."""
-        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": pairs}
+        asked = pairs.tolist()
+        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
         said = self._messenger({**question, "voters": voters.tolist()})
         reports = as_reports(said, "what ask returns", "return a list of the devices' answers.")
-        read = partial(self._read, number, {tuple(pair) for pair in pairs}, self.inbox.accepted + len(voters))
+        read = partial(self._read, number, set(map(tuple, asked)), self.inbox.accepted + len(voters))
         return np.array(list(self.inbox.read(reports, read)), dtype=np.int64).reshape(-1, 3).T
 
     def close(self):

@@ -1,4 +1,4 @@
-"""Discrete Laplace draws against the algorithm of the paper, one draw at a time; and histograms of millions of cells."""
+"""Discrete Laplace draws against the paper's algorithm, one draw at a time; and histograms of millions of cells."""
 
 from fractions import Fraction
 from itertools import combinations
