@@ -61,6 +61,9 @@ class ScriptedCoins:
     def integers(self, bound, size):
         return np.array([self.integer(int(b)) for b in np.broadcast_to(bound, (size,))], dtype=np.int64)
 
+    def many_integers(self, bound, size):
+        return self.integers(bound, size)
+
     def coins(self, size):
         return self.integers(2, size).astype(bool)
 

@@ -878,6 +878,12 @@ FIELD = [
         "tests/privacy/test_multinomial.py::test_the_law_of_all_counts_together",
     ),
     draws(
+        "numbers that come of one word are one number",
+        "rest, row[:] = _split(rest, bound)",
+        "row[:] = _split(rest, bound)[1]",
+        "tests/privacy/test_bits.py::test_many_integers_are_independent_within_a_word",
+    ),
+    draws(
         "a trial is settled by its first byte",
         "self.integers(2**44, len(undecided)) < rest",
         "True",

@@ -58,5 +58,5 @@ def counted_wins(protocol, ballots, bits):
 def _truths(voters, ballots, bits):
     """Return what each voter truly says of a uniform pair: twice its number, plus 1 where the first goes first."""
     first, second = np.triu_indices(len(ballots.table), 1)
-    pair = bits.assignment.integers(len(first), len(voters))
+    pair = bits.assignment.many_integers(len(first), len(voters)).astype(np.int64)
     return 2 * pair + true_answers(first.take(pair), second.take(pair), voters, ballots, bits.coins)

@@ -75,6 +75,18 @@ class BitSource:
             retry = retry[again >= limit]
         return out.view(np.int64)
 
+    def many_integers(self, bound: int, size: int) -> NDArray[Any]:
+        """Return what `integers` returns, of the smallest unsigned dtype that holds the bound: many out of one word."""
+        together = 1
+        while bound > 1 and bound ** (together + 1) <= 2**63:
+            together += 1
+        rest = self.integers(bound**together, -(-size // together))
+        out = np.empty((together, len(rest)), dtype=np.min_scalar_type(bound))
+        for row in out[:-1]:
+            rest, row[:] = _split(rest, bound)
+        out[-1] = rest
+        return out.ravel()[:size]
+
     def integer(self, bound: int) -> int:
         """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
         if not 1 <= bound <= 2**64:
@@ -199,14 +211,7 @@ class BitSource:
             while first <= n and size * first <= 2**63:
                 bounds.append(first)
                 size, first = size * first, first + 1
-            together = 1  # so many rows share a word
-            while size > 1 and size ** (together + 1) <= 2**63:
-                together += 1
-            rest = self.integers(size**together, -(-rows // together))
-            table = np.empty((together, len(rest)), dtype=np.min_scalar_type(size))
-            for row in table:
-                rest, row[:] = _split(rest, size)
-            digits = table.ravel()[:rows]
+            digits = self.many_integers(size, rows)
             for bound in bounds:
                 digits, pick = _split(digits, bound)
                 yield pick

@@ -33,6 +33,25 @@ def test_integers_are_uniform(bound):
     assert bound == 1 or uniform_p(draws, bound) > P_VALUE
 
 
+@pytest.mark.parametrize("bound", [1, 2, 3, 45, 990, 70_000, 2**32 + 1, 2**63])
+def test_many_integers_out_of_one_word_are_uniform(bound):
+    draws = seeded(bound % 97).many_integers(bound, 30_001)
+    assert draws.shape == (30_001,) and draws.dtype == np.min_scalar_type(bound) and draws.max() < bound
+    if 1 < bound < 1000:
+        assert uniform_p(draws, bound) > P_VALUE
+    if bound > 1:
+        assert stats.kstest((draws + seeded(1).uniform(30_001)) / bound, "uniform").pvalue > P_VALUE
+        assert abs(stats.pearsonr(draws[:-1].astype(float), draws[1:].astype(float))[0]) < 4 / math.sqrt(30_000)
+
+
+def test_many_integers_are_independent_within_a_word():
+    """All triples, wherever in a word: neighbours in the answer, and what comes of one word."""
+    draws = seeded(3).many_integers(3, 41 * 2000).reshape(-1, 2000).astype(int)  # a row is one place in the words
+    for a, b, c in [(0, 1, 2), (0, 17, 39), (38, 37, 36)]:
+        triples = 9 * draws[a] + 3 * draws[b] + draws[c]
+        assert uniform_p(triples, 27) > P_VALUE
+
+
 @pytest.mark.parametrize("bound", [2, 3, 17])
 def test_single_integers_are_uniform(bound):
     bits = seeded(20)
