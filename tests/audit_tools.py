@@ -89,6 +89,22 @@ class Biased(BitSource):
         return words
 
 
+class Dealt(BitSource):
+    """Deals the words that it is given."""
+
+    def __init__(self, *words):
+        super().__init__()
+        self.left = list(words)
+
+    def words(self, size):
+        dealt, self.left = self.left[:size], self.left[size:]
+        return np.array(dealt, dtype=np.uint64)
+
+    def integer(self, bound):
+        assert bound == 2**64
+        return self.left.pop(0)
+
+
 # --- noise, cut into cells
 
 

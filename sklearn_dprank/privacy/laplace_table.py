@@ -28,12 +28,11 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     size : int
         How many to draw; the table pays from some 100,000 on.
     bits : BitSource
-        Where the uniform numbers come from.
+        Where u comes from, see below.
 
     Returns
     -------
     ndarray of int64, shape (size,)
-        The noise.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from audit_tools import Dealt
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -334,28 +335,16 @@ def test_a_broken_source_ends():
     assert bits.deep_uniform(1)[0] == 2.0**-1000
 
 
-class Words(BitSource):
-    """Deals what it is given."""
-
-    def __init__(self, *words):
-        super().__init__()
-        self.left = list(words)
-
-    def words(self, size):
-        dealt, self.left = self.left[:size], self.left[size:]
-        return np.array(dealt, dtype=np.uint64)
-
-
 @pytest.mark.parametrize("numerator", [0, 1, 2**44 - 1, 2**44, 5 * 2**44 + 12345, 2**51 + 7, 2**52 - 1, 2**52])
 def test_trials_are_exact_to_the_last_bit(numerator):
     """True for just `numerator` of the 2^52 equally likely (byte, 44 further bits)."""
     lead, rest = divmod(numerator, 2**44)
-    every = Words(*np.arange(256, dtype=np.uint8).view(np.uint64).tolist(), rest, rest, rest)
+    every = Dealt(*np.arange(256, dtype=np.uint8).view(np.uint64).tolist(), rest, rest, rest)
     certain = every.trials(numerator, 256)
     assert certain[:lead].all() and not certain[lead + 1 :].any()
     if lead < 256:
         for further in {0, rest - 1, rest, 2**44 - 1} - {-1}:
-            assert Words(lead, further).trials(numerator, 1).tolist() == [further < rest]
+            assert Dealt(lead, further).trials(numerator, 1).tolist() == [further < rest]
 
 
 @pytest.mark.parametrize("chance", [0.001, 0.05, 0.7])

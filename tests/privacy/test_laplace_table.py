@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit_tools import Biased
+from audit_tools import Biased, Dealt
 from scipy import stats
 
 from sklearn_dprank.privacy import laplace_table as module
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.draws import BitSource
 from sklearn_dprank.privacy.laplace_table import LEAST_RATE, many_laplace
 from sklearn_dprank.privacy.noise import discrete_laplace
 
@@ -61,22 +60,6 @@ def reference(rate, words):
         return -int(y) if mirrored else int(y)
 
 
-class Recorded(BitSource):
-    """Deals words in which a two-byte lead, and what follows it, are known."""
-
-    def __init__(self, *words):
-        super().__init__()
-        self.left = list(words)
-
-    def words(self, size):
-        dealt, self.left = self.left[:size], self.left[size:]
-        return np.array(dealt, dtype=np.uint64)
-
-    def integer(self, bound):
-        assert bound == 2**64
-        return self.left.pop(0)
-
-
 @each_rate
 @pytest.mark.parametrize("further", [0, 1, 2**63, 2**64 - 1, 0x123456789ABCDEF])
 def test_words_that_begin_like_a_step_are_settled(rate, further):
@@ -85,7 +68,7 @@ def test_words_that_begin_like_a_step_are_settled(rate, further):
     for step in {0, 1, half // 2, half - 1, half, half + 1, 2 * half - 2, 2 * half - 1} & set(range(2 * half)):
         word, mirrored = int(steps[step]), int(steps[step]) >= 2**63
         tail = [further, 0x2545F4914F6CDD1D]
-        drawn = many_laplace(rate, 1, Recorded(word >> 48, (word << 16) % 2**64, *tail))
+        drawn = many_laplace(rate, 1, Dealt(word >> 48, (word << 16) % 2**64, *tail))
         # Beyond the first word, a mirrored u is drawn as 1 - u.
         digits = [2**64 - 1 - digit for digit in tail] if mirrored else tail
         with localcontext(prec=300):
