@@ -61,6 +61,9 @@ class ScriptedCoins:
     def integers(self, bound, size):
         return np.array([self.integer(int(b)) for b in np.broadcast_to(bound, (size,))], dtype=np.int64)
 
+    def many_integers(self, bound, size):
+        return self.integers(bound, size)
+
     def coins(self, size):
         return self.integers(2, size).astype(bool)
 
@@ -84,6 +87,22 @@ class Biased(BitSource):
         words >>= self.rng.integers(0, 64, size, dtype=np.uint64) * self.rng.integers(0, 2, size, dtype=np.uint64)
         words[self.rng.random(size) < 0.3] = 0
         return words
+
+
+class Dealt(BitSource):
+    """Deals the words that it is given."""
+
+    def __init__(self, *words):
+        super().__init__()
+        self.left = list(words)
+
+    def words(self, size):
+        dealt, self.left = self.left[:size], self.left[size:]
+        return np.array(dealt, dtype=np.uint64)
+
+    def integer(self, bound):
+        assert bound == 2**64
+        return self.left.pop(0)
 
 
 # --- noise, cut into cells

@@ -34,6 +34,10 @@ class _Branching(ScriptedCoins):
         sides = np.array([self._flip, FLIP_GRID - self._flip]) / FLIP_GRID
         return np.array([(self._flip - 1, self._flip)[self._branch(sides)] for _ in range(size)], dtype=np.int64)
 
+    def trials(self, numerator, size):
+        sides = np.array([FLIP_GRID - numerator, numerator]) / FLIP_GRID
+        return np.array([self._branch(sides) for _ in range(size)], dtype=bool)
+
     def words(self, size):
         return self.permutation(size).astype(np.uint64) << np.uint64(48)
 

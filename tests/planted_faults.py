@@ -305,6 +305,7 @@ MECHANISMS = [
 
 calibration = faults("privacy/calibration.py")
 noise = faults("privacy/noise.py")
+table = faults("privacy/laplace_table.py")
 bits = faults("privacy/bits.py")
 draws = faults("privacy/draws.py")
 WORDS = "tests/audit/test_system_randomness.py::test_words_are_the_system_s_bytes_as_they_come"
@@ -334,6 +335,42 @@ NOISE = [
         "        magnitude = (start + q * turns) // p\n",
         "        magnitude = (start + q * turns) // (2 * p)\n",
         "tests/privacy/test_noise.py::test_scalar_draws_have_the_same_law",
+    ),
+    table(
+        "many Laplace draws of twice the rate",
+        "steps, table = _table(rate)",
+        "steps, table = _table(2 * rate)",
+        "tests/privacy/test_laplace_table.py::test_the_law",
+    ),
+    table(
+        "the half of the Laplace table that is not mirrored",
+        "[behind[::-1], ~behind]",
+        "[behind[::-1], ~behind - np.uint64(2**47)]",
+        "tests/privacy/test_laplace_table.py::test_every_step_is_the_integer_part",
+    ),
+    table(
+        "the steps of the Laplace law rounded",
+        "least, most = int(chance - error), int(chance + error)",
+        "least = most = int(float(chance))",
+        "tests/privacy/test_laplace_table.py::test_every_step_is_the_integer_part",
+    ),
+    table(
+        "a word that a Laplace step falls on is not looked at further",
+        "out[rows[at]] = _settled(rate, int(words[at]), bits)",
+        "pass",
+        "tests/privacy/test_laplace_table.py::test_words_that_begin_like_a_step_are_settled",
+    ),
+    table(
+        "Laplace tails that end",
+        "if digits and (",
+        "if digits == 0:\n            return 0\n        if (",
+        "tests/privacy/test_laplace_table.py::test_words_that_begin_like_a_step_are_settled",
+    ),
+    additive(
+        "many cells get Laplace noise of another rate",
+        "block += draw(self.rate, len(block), bits)",
+        "block += draw(self.rate * 3 / 2, len(block), bits)",
+        "tests/mechanisms/test_additive.py::test_long_answers_have_the_stated_noise",
     ),
     faults("privacy/gaussian.py")(
         "a discrete Gaussian with the analytic sigma",
@@ -664,6 +701,9 @@ inbox, reports = faults("randomizers/inbox.py"), faults("randomizers/reports.py"
 TRANSCRIPTS = "tests/audit/test_every_estimator.py::test_no_transcript_tells_two_ballots_further_apart_than_stated"
 REPORTS = "tests/audit/test_every_estimator.py::test_no_report_tells_two_ballots_further_apart_than_stated"
 SHUFFLED = "tests/audit/test_every_estimator.py::test_shuffled_messages_keep_epsilon_and_delta"
+hidden = faults("devices/hidden.py")
+HIDDEN_LAW = "tests/audit/test_hidden_audit.py::test_a_fit_has_the_law_of_devices"
+HIDDEN_TALE = "tests/audit/test_hidden_audit.py::test_no_two_ballots_are_further_apart_than_a_device_keeps_them"
 DEVICE = "tests/audit/test_flips_of_groups.py::test_a_device_flips_each_kind_of_answer_with_its_own_probability"
 SIMULATION = "tests/audit/test_flips_of_groups.py::test_unanimous_answers_are_flipped_as_often_as_their_kind_says"
 FIELD = [
@@ -806,14 +846,49 @@ FIELD = [
         "if least < 1:",
         "tests/channels/test_shuffle.py::test_nothing_is_released_below_min_reports",
     ),
-    faults("devices/answers.py")(
-        "answers that are not flipped", "here < there) ^ flips", "here < there) & flips", REPORTS
-    ),
+    faults("devices/answers.py")("answers that are not flipped", "return said ^ (", "return said & (", REPORTS),
     faults("devices/answers.py")(
         "silence that tells",
-        "np.where(silent, coins, here < there)",
+        "np.where(silent, coins.coins(first.size).reshape(first.shape), here < there)",
         "(here < there)",
         "tests/audit/test_local_audit.py::test_without_an_opinion_an_answer_is_a_fair_coin",
+    ),
+    hidden("more of the simulated voters are truthful than of devices", "FLIP_GRID - 2 *", "FLIP_GRID -", HIDDEN_TALE),
+    hidden(
+        "simulated voters who are not truthful tell of few pairs",
+        "multinomial(coins, cells, bits.noise)",
+        "np.append(multinomial(coins, cells // 2, bits.noise), np.zeros(cells // 2, dtype=np.int64))",
+        HIDDEN_LAW,
+    ),
+    hidden(
+        "simulated voters who are not truthful stay silent",
+        "    said += multinomial(coins, cells, bits.noise)\n",
+        "",
+        HIDDEN_TALE,
+    ),
+    hidden(
+        "simulated messages of one voter are truthful together",
+        "            speaks = bits.noise.trials",
+        "            speaks = speaks if _ else bits.noise.trials",
+        "tests/audit/test_hidden_audit.py::test_two_messages_of_each_voter",
+    ),
+    faults("privacy/multinomial.py")(
+        "a crowd of one size is a crowd of a random one",
+        "left = n - int(counts.sum())",
+        "left = abs(n - int(counts.sum()))",
+        "tests/privacy/test_multinomial.py::test_the_law_of_all_counts_together",
+    ),
+    draws(
+        "numbers that come of one word are one number",
+        "rest, row[:] = _split(rest, bound)",
+        "row[:] = _split(rest, bound)[1]",
+        "tests/privacy/test_bits.py::test_many_integers_are_independent_within_a_word",
+    ),
+    draws(
+        "a trial is settled by its first byte",
+        "self.integers(2**44, len(undecided)) < rest",
+        "True",
+        "tests/privacy/test_bits.py::test_trials_are_exact_to_the_last_bit",
     ),
     faults("randomizers/response.py")(
         "every answer at the whole epsilon",

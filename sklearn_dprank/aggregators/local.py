@@ -78,6 +78,10 @@ class LDPPairwise(RankAggregator):
     A thresholded noisy bit is a flipped bit: exactly calibrated, "laplace" and "gaussian" are randomized response.
     Yan et al. print its flip the wrong way round; Song et al. forget to split delta over the answers.
 
+    With one pair a voter `fit` draws what all devices say together, without a draw for each: with probability
+    1 - 2 f, f being the flip, a device tells the truth about its pair, else it says anything with one probability. The
+    law is that of the devices to the last of f's 52 bits; what a seed gives is not what the same seed gives devices.
+
     References
     ----------
     Yan, Li and Liu (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8; Bradley-Terry decoding of the same

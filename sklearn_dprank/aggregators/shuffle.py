@@ -92,6 +92,9 @@ class ShufflePairwise(_Shuffled):
     New here. A pair drawn privately is one more thing the shuffler hides: every voter hides among all n, as in
     binary randomized response of n voters, where an assigned pair leaves n / C(m, 2).
 
+    With hidden pairs `fit` draws what all devices say together, as `LDPPairwise` does: the law is that of the devices,
+    exactly, in a fraction of the time.
+
     References
     ----------
     Balle, Bell, Gascon and Nissim (2019) for the privacy blanket.

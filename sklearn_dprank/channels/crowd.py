@@ -56,7 +56,8 @@ class FieldCrowd:
 
     def ask(self, number, kind, pairs, voters):
         """Return (first, second, answers) of the reports that follow the protocol, at most one of each voter."""
-        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": pairs}
+        asked = pairs.tolist()
+        question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
         said = self._messenger({**question, "voters": voters.tolist()})
         reports = as_reports(said, "what ask returns", "return a list of the devices' answers.")
         read = partial(self._read, number, pairs, self.inbox.accepted + len(voters))
@@ -77,7 +78,7 @@ class FieldCrowd:
         whole_numbers(asked, number, number, "another question")
         n_items = len(self._protocol["items"])
         first, second = pairs_of(pairs, n_items)
-        if not np.isin(first * n_items + second, [i * n_items + j for i, j in allowed]).all():
+        if not np.isin(first * n_items + second, allowed @ (n_items, 1)).all():
             raise RefusedReport("pair out of range")
         said = bits_of(answers)
         if self.inbox.accepted + len(reports) > most:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal, localcontext
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,6 @@ class _InteractiveSession(Session):
     def _tallies(self, kind, pairs, voters):
         """Ask each of `voters` about one of `pairs`."""
         self._asked += 1
-        pairs = [[int(i), int(j)] for i, j in pairs]
+        pairs = np.fromiter(chain.from_iterable(pairs), dtype=np.int64).reshape(-1, 2)
         first, second, answers = self._crowd.ask(self._asked, kind, pairs, voters)
         return (Tallies(self._flips[kind] / FLIP_GRID, counted_wins(first, second, answers, self.n_items)),)

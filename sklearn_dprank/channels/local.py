@@ -14,7 +14,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..profile import Profile
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer
-from ..randomizers.base import Heard, simulated
+from ..randomizers.base import Heard
 from ..randomizers.budgets import stated_epsilon
 from ..randomizers.choice import check_randomizer, resolve_randomizer
 from ..randomizers.inbox import Inbox, as_reports, gathered
@@ -131,21 +131,21 @@ class _LocalPoll:
         return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
 
     def _counted(self, said):
-        """Return what was heard with each epsilon, from (epsilon, drawn, n_voters), block by block."""
+        """Return what was heard with each epsilon, from (epsilon, counts, n_voters), block by block."""
         sums: dict[float, Heard] = {}
-        for epsilon, drawn, n_voters in said:
+        for epsilon, counts, n_voters in said:
             protocol = self._protocols[epsilon]
-            heard = Heard(protocol, self._randomizer.counts(drawn, protocol), n_voters)
+            heard = Heard(protocol, counts, n_voters)
             if before := sums.get(epsilon):
                 heard = Heard(protocol, before.counts + heard.counts, before.n_reports + n_voters)
             sums[epsilon] = heard
         return [sums[epsilon] for epsilon in self._protocols if epsilon in sums]
 
     def _simulated(self, bits):
-        """Yield what devices draw here."""
+        """Yield the counts of what devices draw here."""
         for epsilon, ballots in self._groups:
-            for drawn, n_voters in simulated(self._randomizer.half, self._protocols[epsilon], ballots, bits):
-                yield epsilon, drawn, n_voters
+            counts = self._randomizer.simulated(self._protocols[epsilon], ballots, bits)
+            yield epsilon, counts, ballots.table.shape[1]
 
     def _grouped(self, profile):
         """Yield (epsilon, ballots) of the voters with each epsilon."""
@@ -157,10 +157,11 @@ class _LocalPoll:
                 yield epsilon, ballots
 
     def _collected(self, reports):
-        """Yield what devices in the field drew; raise where none did."""
+        """Yield the counts of what devices in the field drew; raise where none did."""
         said = self._inbox.read_together(reports, self._epsilons, self._read)
         for name, drawn, n_reports in gathered(said, self._n_items):
-            yield self._epsilons[name], drawn, n_reports
+            epsilon = self._epsilons[name]
+            yield epsilon, self._randomizer.counts(drawn, self._protocols[epsilon]), n_reports
         self._inbox.require(
             "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
             "the same order" + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")

@@ -11,7 +11,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
 from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
-from ..devices import shuffled
+from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..names import ItemNames
 from ..privacy.draws import BitSource
@@ -234,9 +234,10 @@ class _ShufflePoll:
         return PublishedSession(len(wins), bits.coins, publication, published, tallies.law)
 
     def _simulated(self, bits):
-        m, k, design = len(self._protocol["items"]), self._protocol["n_queries"], None
-        if self._protocol["pairs"] == "assigned":
-            design = balanced_design(self._ballots.table.shape[1], m, k, bits.assignment)
+        if self._protocol["pairs"] == "hidden":
+            return hidden.counted_wins(self._protocol, self._ballots, bits)
+        m, n_voters = self._ballots.table.shape
+        design = balanced_design(n_voters, m, self._protocol["n_queries"], bits.assignment)
         first, second, answers = shuffled.draw(self._protocol, self._ballots, bits, design)
         return counted_wins(first, second, answers, m)
 

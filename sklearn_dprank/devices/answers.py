@@ -24,12 +24,35 @@ def flipped_answers(first, second, flip, ballots, bits):
     ndarray of bool, shape (n_voters, k)
         The answers that leave the devices.
     """
-    voter = np.arange(first.shape[0])[:, None]
-    here, there = ballots.table[first, voter], ballots.table[second, voter]
+    said = true_answers(first, second, np.arange(first.shape[0])[:, None], ballots, bits.coins)
+    return said ^ (bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip)
+
+
+def true_answers(first, second, voter, ballots, coins):
+    """Return whether `first` goes before `second`, bool, as these voters have it: a coin where they have no opinion.
+
+    Parameters
+    ----------
+    first, second, voter : ndarray of int, shapes that broadcast to that of `first`
+        The items of each pair, and the column of the ballot that is asked.
+    ballots : Positions
+        Of the voters.
+    coins : BitSource
+        The voters' own coins.
+    """
+    here, there = (_taken(ballots.table, item, voter) for item in (first, second))
     silent = (here == there) | (here == ballots.sentinel) | (there == ballots.sentinel)
-    coins = bits.coins.coins(first.size).reshape(first.shape)
-    flips = bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip
-    return np.where(silent, coins, here < there) ^ flips
+    return np.where(silent, coins.coins(first.size).reshape(first.shape), here < there)
+
+
+def _taken(table, item, voter):
+    """Return ``table[item, voter]``, by one index where the table is in one piece: several times as fast."""
+    n_items, n_voters = table.shape
+    if table.flags.c_contiguous:
+        return table.ravel().take(item * n_voters + voter)
+    if table.flags.f_contiguous:
+        return table.T.ravel().take(voter * n_items + item)
+    return table[item, voter]
 
 
 def distinct(rows, k, n, bits):

@@ -62,7 +62,7 @@ def draw(protocol, ballots, bits, kind, pairs):
         As for every voter's half; the ballots are of the voters asked.
     kind : {"each", "last"}
         Which flip probability the answer has.
-    pairs : list of [int, int]
+    pairs : list of [int, int], or ndarray of int, shape (n_pairs, 2)
         What was asked.
 
     Returns
@@ -70,7 +70,7 @@ def draw(protocol, ballots, bits, kind, pairs):
     first, second, answers : ndarray of shape (n_voters, 1)
         The items of each pair, and whether the first is reported to go first.
     """
-    pick = np.array(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
+    pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
     first, second = pick[:, :1], pick[:, 1:]
     return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)
 

@@ -43,7 +43,9 @@ def draw(protocol, ballots, bits):
     lean = _leans(protocol, len(direction), bits.noise)
     noise = _centred_normals(direction.shape, bits.noise)
     noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
-    points = np.rint(shortened(noise, protocol["norm"]) * PER_UNIT).astype(np.int64)
+    grid = shortened(noise, protocol["norm"])
+    grid *= PER_UNIT
+    points = np.rint(grid, out=grid).astype(np.int64)
     points[:, -1] = -points[:, :-1].sum(axis=1)
     return points
 
@@ -101,7 +103,8 @@ def _normals(size, bits):
 def _centred_normals(shape, bits):
     """Return rows of the standard normal law on the vectors of sum zero."""
     rows = _normals(shape[0] * shape[1], bits).reshape(shape)
-    return rows - rows.mean(axis=1, keepdims=True)
+    rows -= rows.mean(axis=1, keepdims=True)
+    return rows
 
 
 def _directions(wins, coins):
@@ -111,7 +114,20 @@ def _directions(wins, coins):
     # |w|^2 is an integer of at most m (m^2 - 1) / 3, so complete rankings never flip.
     share = np.sqrt(square / (m * (m * m - 1) // 3))
     flips = 2 * coins.uniform(n_voters) > 1 + share
-    anywhere = _centred_normals(wins.shape, coins)
-    vector = np.where((square == 0)[:, None], anywhere, wins)
-    vector = vector / np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
-    return np.where(flips[:, None], -vector, vector)
+    silent = square == 0
+    # A device draws a direction whatever its ballot says: its time must not tell. Many voters, who are simulated, may
+    # do without one that none of them takes; they pass over its words.
+    if n_voters == 1 or silent.any():
+        vector = np.where(silent[:, None], _centred_normals(wins.shape, coins), wins)
+    else:
+        _pass_over_normals(wins.size, coins)
+        vector = wins.astype(float)
+    vector /= np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
+    vector *= np.where(flips, -1.0, 1.0)[:, None]
+    return vector
+
+
+def _pass_over_normals(size, bits):
+    """Leave the bits where `_normals` leaves them."""
+    bits.deep_uniform(-(-size // 2))
+    bits.words(-(-size // 2))

@@ -15,6 +15,7 @@ from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, ga
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..privacy.gaussian import grid_of, rounded_gaussian
+from ..privacy.laplace_table import LEAST_RATE, many_laplace
 from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
 from ..privacy.skellam import many_skellam
@@ -83,13 +84,14 @@ class LaplaceNoise(_Noise):
         return self.law.std
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return the integer vector with independent noise on every entry, drawn block by block."""
+        """Return the integer vector with independent noise on every entry: on many, block by block and by a table."""
         if len(vector) <= _BLOCK:
             return vector + discrete_laplace(self.rate, len(vector), bits)
+        draw = discrete_laplace if self.rate < LEAST_RATE else many_laplace
         out = np.array(vector)
         for start in range(0, len(out), _BLOCK):
             block = out[start : start + _BLOCK]
-            block += discrete_laplace(self.rate, len(block), bits)
+            block += draw(self.rate, len(block), bits)
         return out
 
 

@@ -75,6 +75,18 @@ class BitSource:
             retry = retry[again >= limit]
         return out.view(np.int64)
 
+    def many_integers(self, bound: int, size: int) -> NDArray[Any]:
+        """Return what `integers` returns, of the smallest unsigned dtype that holds the bound: many out of one word."""
+        together = 1
+        while bound > 1 and bound ** (together + 1) <= 2**63:
+            together += 1
+        rest = self.integers(bound**together, -(-size // together))
+        out = np.empty((together, len(rest)), dtype=np.min_scalar_type(bound))
+        for row in out[:-1]:
+            rest, row[:] = _split(rest, bound)
+        out[-1] = rest
+        return out.ravel()[:size]
+
     def integer(self, bound: int) -> int:
         """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
         if not 1 <= bound <= 2**64:
@@ -154,6 +166,23 @@ class BitSource:
         """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
         return self.uniform(size) < probability
 
+    def trials(self, numerator: int, size: int) -> NDArray[np.bool_]:
+        """Return `size` booleans, each true with probability numerator / 2**52 exactly; most take one byte.
+
+        Parameters
+        ----------
+        numerator : int
+            From 0 to 2**52.
+        size : int
+            How many to draw.
+        """
+        lead, rest = divmod(numerator, 2**44)
+        bytes_ = self.words(-(-size // 8)).view(np.uint8)[:size]
+        out = bytes_ < lead
+        undecided = (bytes_ == lead).nonzero()[0]
+        out[undecided] = self.integers(2**44, len(undecided)) < rest
+        return out
+
     def permutation(self, n: int) -> NDArray[np.intp]:
         """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
         while True:
@@ -182,14 +211,7 @@ class BitSource:
             while first <= n and size * first <= 2**63:
                 bounds.append(first)
                 size, first = size * first, first + 1
-            together = 1  # so many rows share a word
-            while size > 1 and size ** (together + 1) <= 2**63:
-                together += 1
-            rest = self.integers(size**together, -(-rows // together))
-            table = np.empty((together, len(rest)), dtype=np.min_scalar_type(size))
-            for row in table:
-                rest, row[:] = _split(rest, size)
-            digits = table.ravel()[:rows]
+            digits = self.many_integers(size, rows)
             for bound in bounds:
                 digits, pick = _split(digits, bound)
                 yield pick

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from .._types import GaussianConstant, Neighboring
 from ..orders.permutations import indexed_permutations, permutation_index
 from ..rankings import completed
 from .base import Query, Sensitivity, moves
-
-_CELLS = 1 << 16  # cells read at a time
 
 
 @dataclass(frozen=True)
@@ -86,11 +84,47 @@ def completed_ballots(profile, coins, unseen_last):
     return completed(profile.positions.table, profile.positions.sentinel, coins, unseen_last=unseen_last)
 
 
-def cells(histogram, n_items):
-    """Yield (positions, counts) of the histogram's cells, block by block."""
-    for start in range(0, len(histogram), _CELLS):
-        counts = histogram[start : start + _CELLS]
-        yield indexed_permutations(np.arange(start, start + len(counts)), n_items), counts
+class Halves(NamedTuple):
+    """A histogram by where rankings put the first half of the items, and how they order the other half.
+
+    Pairs and places follow from far fewer numbers than there are cells: m! / h! and h!, h being half the items.
+
+    Attributes
+    ----------
+    places : ndarray of int, shape (m - h, m! / h!)
+        Where the first items are.
+    counts : ndarray, shape (m! / h!,)
+        In how many rankings they are there.
+    free : ndarray of int, shape (h, m! / h!)
+        The places left to the other items, ascending.
+    filled : list of list of ndarray, shape (m! / h!,)
+        ``filled[j][r]``: in how many rankings the first items are there and item m - h + j has the r-th place left.
+    ranks : ndarray of int, shape (h, h!)
+        Which of the places left each of the other items has.
+    tails : ndarray, shape (h!,)
+        How many rankings order the other items so.
+    """
+
+    places: NDArray[Any]
+    counts: NDArray[Any]
+    free: NDArray[Any]
+    filled: list[list[NDArray[Any]]]
+    ranks: NDArray[Any]
+    tails: NDArray[Any]
+
+
+def halves(histogram: NDArray[Any]) -> Halves:
+    """Return the histogram of all rankings by halves of the items."""
+    n_items = items_of(histogram)
+    half = n_items // 2
+    orders = factorial(half)
+    # The first digits of a number tell where the first items are, the others order the rest; number 0: ascending.
+    starts = indexed_permutations(np.arange(0, len(histogram), orders), n_items)
+    ranks = indexed_permutations(np.arange(orders), half)
+    by_tail = np.ascontiguousarray(histogram.reshape(-1, orders).T)
+    filled = [[by_tail[rank == r].sum(axis=0) for r in range(half)] for rank in ranks]
+    first = n_items - half
+    return Halves(starts[:first], by_tail.sum(axis=0), starts[first:], filled, ranks, by_tail.sum(axis=1))
 
 
 def items_of(histogram):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._types import Neighboring
 from ..certainty import AnswersLaw
 from .base import Query, Sensitivity, moves, n_pairs
-from .histogram import Histogram, cells, items_of
+from .histogram import Histogram, halves
 
 
 @lru_cache(maxsize=16)
@@ -142,13 +142,17 @@ class AllMargins(Query):
     def step(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
-        n_items = items_of(answer)
-        pairs = list(combinations(range(n_items), 2))
-        upper = np.zeros(len(pairs), dtype=answer.dtype)
-        for positions, counts in cells(answer, n_items):
-            total = counts.sum()
-            upper += [2 * counts[positions[i] < positions[j]].sum() - total for i, j in pairs]
-        return self.read(upper, n_items)
+        seen = halves(answer)
+        first, other = len(seen.places), len(seen.free)
+        wins = np.zeros((first + other,) * 2, dtype=answer.dtype)
+        for i, j in combinations(range(first), 2):
+            wins[i, j] = seen.counts[seen.places[i] < seen.places[j]].sum()
+        for i, j in combinations(range(other), 2):
+            wins[first + i, first + j] = seen.tails[seen.ranks[i] < seen.ranks[j]].sum()
+        for i, r in product(range(first), range(other)):
+            behind = seen.places[i] < seen.free[r]
+            wins[i, first:] += [places[r][behind].sum() for places in seen.filled]
+        return self.read(2 * wins[_upper(len(wins))] - answer.sum(), len(wins))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._types import GaussianConstant, Neighboring
 from .base import Query, Sensitivity, moves
-from .histogram import Histogram, cells, completed_ballots
+from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins
 
 #: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
@@ -138,10 +138,11 @@ class PositionalScores(Query):
         scores, unit = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # no 64-bit integer holds the totals
-        total = np.zeros(len(scores), dtype=answer.dtype)
-        for positions, counts in cells(answer, len(scores)):
-            total += [scores[places] @ counts for places in positions]
-        return total * unit
+        seen = halves(answer)
+        first = [scores[places] @ seen.counts for places in seen.places]
+        free = scores[seen.free]
+        other = [sum(s @ count for s, count in zip(free, counts, strict=True)) for counts in seen.filled]
+        return np.array([*first, *other], dtype=answer.dtype) * unit
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"

@@ -1,5 +1,6 @@
 """The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
 
+from functools import reduce
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +12,9 @@ from .._types import Amount, Items
 from ..certainty import AnswersLaw, NormalLaw
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
+from ..privacy.bits import Bits
 from ..queries import Query
+from ..rankings import Positions
 from .budgets import as_text
 
 #: What devices draw, voters on the first axis.
@@ -131,6 +134,21 @@ class Randomizer(BaseEstimator):
             As published by the curator.
         """
         raise NotImplementedError
+
+    def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
+        """Return the counts of what the devices of some voters draw: of the same law, in whatever way.
+
+        Parameters
+        ----------
+        protocol : dict
+            As published by the curator.
+        ballots : Positions
+            Of the voters.
+        bits : Bits
+            The randomness of their devices.
+        """
+        said = simulated(self.half, protocol, ballots, bits)
+        return reduce(np.add, (self.counts(drawn, protocol) for drawn, _ in said))
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:

@@ -10,10 +10,13 @@ from .._types import Amount, Items, PairNoise
 from ..certainty import AnswersLaw
 from ..checks import Check, check_parameters, check_whole
 from ..constraints import COUNT_OR_NONE
+from ..devices import hidden
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
+from ..privacy.bits import Bits
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
+from ..rankings import Positions
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of
@@ -94,6 +97,15 @@ class PairFlips(Randomizer):
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
         first, second, answers = drawn
         return counted_wins(first, second, answers, len(protocol["items"]))
+
+    def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
+        """Return the counts of what devices draw; with one pair a voter, those who do not tell the truth all at once.
+
+        See `sklearn_dprank.devices.hidden`: the law is that of the devices, exactly.
+        """
+        if protocol["n_queries"] == 1 and self.half is voters_half:
+            return hidden.counted_wins(protocol, ballots, bits)
+        return super().simulated(protocol, ballots, bits)
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:

@@ -45,12 +45,15 @@ class AdaptiveBradleyTerryRule(Rule):
         for number in range(self.n_rounds):
             heard = _added(heard, session.answer(PairTallies(pairs, number)))
             order = descending(bradley_terry_strengths(heard, self.ridge), session)
-            pairs = tuple(
-                (min(i, j), max(i, j))
-                for gap in range(1, reach + 1)
-                for i, j in zip(order[:-gap].tolist(), order[gap:].tolist(), strict=True)
-            )
+            pairs = _near(order, reach)
         return Consensus(order)
+
+
+def _near(order, reach):
+    """Return the pairs (i, j), i < j, of items at most `reach` ranks apart."""
+    gaps = range(1, min(reach, len(order) - 1) + 1)
+    ahead, behind = (np.concatenate(ends) for ends in ([order[:-g] for g in gaps], [order[g:] for g in gaps]))
+    return tuple(zip(np.minimum(ahead, behind).tolist(), np.maximum(ahead, behind).tolist(), strict=True))
 
 
 def _added(heard, more):

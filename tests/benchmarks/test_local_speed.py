@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
+from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
+from sklearn_dprank.devices import Device, pairs, privunit
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.profile import Profile, Shape
+from sklearn_dprank.queries import Ask, PairTallies
+from sklearn_dprank.randomizers import RandomizedResponse
+from sklearn_dprank.randomizers.response import counted_wins
 
 
 def fastest(run, times=3):
@@ -101,6 +105,23 @@ def test_collecting_against_a_loop_over_voters(benchmark, n_queries, least):
     assert ratio > least
 
 
+# measured 14 to 16, 8, 5 and 3; room for a busy machine
+@pytest.mark.parametrize(("epsilon", "least"), [(0.1, 6), (0.5, 4), (1.0, 2.5), (2.0, 1.8)])
+def test_hidden_pairs_against_devices_side_by_side(benchmark, crowd, epsilon, least):
+    """All the tallies of a million voters at once, against every device's own draw."""
+    protocol = RandomizedResponse().protocol(epsilon, 45)
+    poll = Local(epsilon).plan([Ask(PairTallies())], 45).open(crowd)
+
+    def devices():
+        counted_wins(*pairs.draw(protocol, crowd.positions, Bits.from_random_state(0)), 45)
+
+    one_by_one = fastest(devices, 5)
+    benchmark.pedantic(lambda: poll(Bits.from_random_state(0)), rounds=9, warmup_rounds=1)
+    ratio = one_by_one / benchmark.stats.stats.min
+    benchmark.extra_info["times_faster_than_devices"] = round(ratio, 1)
+    assert ratio > least
+
+
 @pytest.mark.parametrize("n_queries", [1, 8])
 def test_linear_in_answers(benchmark, crowd, n_queries):
     """Ten times the voters take about ten times the time."""
@@ -133,3 +154,17 @@ def test_one_device(benchmark, estimator):
     benchmark.pedantic(lambda client: client.report(ballot), setup=lambda: ((Device(protocol),), {}), rounds=300)
     benchmark.extra_info["milliseconds"] = round(1000 * benchmark.stats.stats.median, 3)
     assert benchmark.stats.stats.median < 1e-3
+
+
+@pytest.mark.parametrize(("n_voters", "m"), [(20_000, 45), (2500, 885)])
+def test_directions_against_their_normals(benchmark, n_voters, m):
+    """A noisy direction of every voter, from ballots to their sum, in a few times what its normal numbers take."""
+    poll = LDPBorda().plan_for(Shape(m))[1].open(Profile.from_rankings(make_mallows(n_voters, m, 0.9, random_state=0)))
+    bits = Bits.from_random_state(0).noise
+
+    sizes = [min(1 << 20, n_voters * m - start) for start in range(0, n_voters * m, 1 << 20)]
+    alone = fastest(lambda: [privunit._normals(size, bits) for size in sizes], 5)
+    benchmark.pedantic(lambda: poll(Bits.from_random_state(0)), rounds=7, warmup_rounds=1)
+    ratio = benchmark.stats.stats.min / alone
+    benchmark.extra_info["times_its_normals"] = round(ratio, 2)
+    assert ratio < 6  # measured 2.9; 2 where strict ballots need no sorting

@@ -10,6 +10,7 @@ from oracles import calibrated, distinct_ballots, rankings, released
 from scipy import stats
 
 from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
+from sklearn_dprank.mechanisms.additive import _BLOCK
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.privacy.composition import Losses
@@ -164,11 +165,25 @@ def test_several_knorm_answers_share_epsilon(neighboring):
     assert five.scale == pytest.approx(5 * one.scale, rel=1e-15)
 
 
-def test_every_block_of_a_long_answer_gets_noise(monkeypatch):
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 5000)], ids=["by a table", "without"])
+def test_every_block_of_a_long_answer_gets_noise(monkeypatch, rate):
     monkeypatch.setattr("sklearn_dprank.mechanisms.additive._BLOCK", 4)
-    drawn = np.array([released(LaplaceNoise(Fraction(1, 50)), None, np.zeros(11, int), seeded(k)) for k in range(40)])
+    drawn = np.array([released(LaplaceNoise(rate), None, np.zeros(11, int), seeded(k)) for k in range(40)])
     assert (np.abs(drawn).max(axis=0) > 0).all()
     assert len(np.unique(drawn, axis=1).T) == 11  # no two entries have the same noise
+
+
+@pytest.mark.parametrize("rate", [Fraction(2), Fraction(1, 3), Fraction(1, 1000), Fraction(1, 1001)], ids=str)
+def test_long_answers_have_the_stated_noise(rate):
+    """Beyond a block, where it is drawn otherwise, on exact counts of any size."""
+    size = _BLOCK + 20_000
+    counts = np.arange(size) * 2**40
+    drawn = released(LaplaceNoise(rate), None, counts, seeded(4)) - counts
+    law = LaplaceNoise(rate).law
+    parts = drawn[:20_000], drawn[-20_000:]
+    assert (drawn[:20_000] != drawn[-20_000:]).any()
+    for part in parts:
+        assert part.std() == pytest.approx(law.std, rel=0.04) and abs(part.mean()) < 4 * law.std / math.sqrt(len(part))
 
 
 @pytest.mark.parametrize("noise", [LaplaceNoise(Fraction(1, 9)), LaplaceNoise(Fraction(3)), LaplaceNoise(Fraction(40))])

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from audit_tools import Dealt
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -31,6 +32,25 @@ def test_integers_are_uniform(bound):
     assert draws.min() >= 0
     assert draws.max() < bound
     assert bound == 1 or uniform_p(draws, bound) > P_VALUE
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 45, 990, 70_000, 2**32 + 1, 2**63])
+def test_many_integers_out_of_one_word_are_uniform(bound):
+    draws = seeded(bound % 97).many_integers(bound, 30_001)
+    assert draws.shape == (30_001,) and draws.dtype == np.min_scalar_type(bound) and draws.max() < bound
+    if 1 < bound < 1000:
+        assert uniform_p(draws, bound) > P_VALUE
+    if bound > 1:
+        assert stats.kstest((draws + seeded(1).uniform(30_001)) / bound, "uniform").pvalue > P_VALUE
+        assert abs(stats.pearsonr(draws[:-1].astype(float), draws[1:].astype(float))[0]) < 4 / math.sqrt(30_000)
+
+
+def test_many_integers_are_independent_within_a_word():
+    """All triples, wherever in a word: neighbours in the answer, and what comes of one word."""
+    draws = seeded(3).many_integers(3, 41 * 2000).reshape(-1, 2000).astype(int)  # a row is one place in the words
+    for a, b, c in [(0, 1, 2), (0, 17, 39), (38, 37, 36)]:
+        triples = 9 * draws[a] + 3 * draws[b] + draws[c]
+        assert uniform_p(triples, 27) > P_VALUE
 
 
 @pytest.mark.parametrize("bound", [2, 3, 17])
@@ -313,3 +333,26 @@ def test_a_broken_source_ends():
     bits = Constant(0)
     assert -(2.0**21) < bits.one_log_uniform() < -(2.0**19)
     assert bits.deep_uniform(1)[0] == 2.0**-1000
+
+
+@pytest.mark.parametrize("numerator", [0, 1, 2**44 - 1, 2**44, 5 * 2**44 + 12345, 2**51 + 7, 2**52 - 1, 2**52])
+def test_trials_are_exact_to_the_last_bit(numerator):
+    """True for just `numerator` of the 2^52 equally likely (byte, 44 further bits)."""
+    lead, rest = divmod(numerator, 2**44)
+    every = Dealt(*np.arange(256, dtype=np.uint8).view(np.uint64).tolist(), rest, rest, rest)
+    certain = every.trials(numerator, 256)
+    assert certain[:lead].all() and not certain[lead + 1 :].any()
+    if lead < 256:
+        for further in {0, rest - 1, rest, 2**44 - 1} - {-1}:
+            assert Dealt(lead, further).trials(numerator, 1).tolist() == [further < rest]
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.05, 0.7])
+def test_trials_are_independent(chance):
+    size = 80_000
+    drawn = seeded(9).trials(round(chance * 2**52), size)
+    assert stats.binomtest(int(drawn.sum()), size, chance).pvalue > P_VALUE
+    pairs = np.bincount(2 * drawn[:-1:2] + drawn[1::2], minlength=4)
+    law = np.outer([1 - chance, chance], [1 - chance, chance]).ravel() * size / 2
+    common = law > 5
+    assert stats.chisquare(pairs[common], law[common] / law[common].sum() * pairs[common].sum()).pvalue > P_VALUE

@@ -1,6 +1,6 @@
 import math
 from collections import Counter
-from itertools import permutations
+from itertools import permutations, product
 from math import factorial
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
-from sklearn_dprank.queries.histogram import cells, items_of
+from sklearn_dprank.queries.histogram import halves, items_of
 from sklearn_dprank.rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 
 SCORES = {3: (2.0, 1.0, 0.0), 4: (1.0, 0.0, 0.0, 0.0), 5: (0.5, 0.25, 0.2, 0.1, -3.0)}
@@ -149,13 +149,25 @@ def test_answers_are_linear_in_the_cells(m):
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=3, deadline=None)
-def test_nine_items_are_read_in_blocks(seed):
-    """9! cells are several blocks: nothing is lost between them."""
+def test_nine_items(seed):
     positions = np.random.default_rng(seed).permuted(np.tile(np.arange(9), (7, 1)), axis=1)
     counts = np.bincount(permutation_index(positions.T), minlength=factorial(9))
-    assert [len(block) for _, block in cells(counts, 9)] == [65536] * 5 + [35200]
     np.testing.assert_array_equal(derived(NetWins(), Histogram(), counts), (8 - 2 * positions).sum(axis=0))
     assert items_of(counts) == 9
+
+
+@pytest.mark.parametrize("m", range(2, 7))
+def test_halves_say_where_items_are(m):
+    counts = np.random.default_rng(m).integers(-50, 50, factorial(m))
+    seen, every, first = halves(counts), rankings(m).astype(int), m - m // 2
+    for code, (places, free) in enumerate(zip(seen.places.T, seen.free.T, strict=True)):
+        here = (every[:, :first] == places).all(axis=1)
+        assert seen.counts[code] == counts[here].sum() and sorted([*places, *free]) == list(range(m))
+        for j, r in product(range(m // 2), repeat=2):
+            assert seen.filled[j][r][code] == counts[here & (every[:, first + j] == free[r])].sum()
+    order = every[:, first:].argsort().argsort()
+    for ranks, count in zip(seen.ranks.T, seen.tails, strict=True):
+        assert count == counts[(order == ranks).all(axis=1)].sum()
 
 
 @pytest.mark.parametrize("m", [3, 4])

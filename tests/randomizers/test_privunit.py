@@ -14,6 +14,7 @@ from sklearn_dprank.devices.privunit import _directions, draw
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
+from sklearn_dprank.rankings import compact_positions
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
 
@@ -202,3 +203,20 @@ def test_epsilon_out_of_bounds():
         PrivUnitG().protocol(1e-17, 3)
     with pytest.raises(ValueError, match="epsilon must be a positive"):
         PrivUnitG().protocol(0.0, 3)
+
+
+@pytest.mark.parametrize("m", [3, 8])
+def test_a_silent_voter_among_many_changes_nobody_else_s_report(m):
+    """Directions that nobody takes are not drawn: their words are passed over, so that all else stays as it is."""
+    rng, protocol = np.random.default_rng(m), PrivUnitG().protocol(1.0, m)
+    X = rng.permuted(np.tile(np.arange(float(m)), (700, 1)), axis=1)
+    X[1, 1] = np.nan
+    silent = X.copy()
+    silent[5], silent[300] = np.nan, 1.0
+    others = np.setdiff1d(np.arange(700), [5, 300])
+    spoken, hushed = Bits.from_random_state(3), Bits.from_random_state(3)
+    one = draw(protocol, compact_positions(X), spoken)
+    other = draw(protocol, compact_positions(silent), hushed)
+    np.testing.assert_array_equal(one[others], other[others])
+    assert (one[[5, 300]] != other[[5, 300]]).any()
+    assert spoken.coins.integer(2**63) == hushed.coins.integer(2**63)
