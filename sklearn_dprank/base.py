@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._scikit_learn import BaseEstimator, _fit_context
 from ._types import RandomState
 from .certainty.certain import Certain
-from .checks import Check, check_parameters
+from .checks import Check, check_parameters, warn_of_many
 from .field import Field
 from .fitted import clear_fitted
 from .metrics import average_kendall_tau
@@ -196,6 +196,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
 
     def _planned(self, shape, items=None):
         """Return (rule, plan), from public inputs only; `items` where devices and curator must agree on them."""
+        warn_of_many(shape.n_items)
         channel, rule = self._compose()
         check_parameters(rule)
         agreed = {} if items is None else {"items": items}

@@ -1,6 +1,7 @@
 """Checks of parameters: what a number, a count or a choice must be, each with its one message."""
 
 import math
+import warnings
 from collections.abc import Callable, Collection, Sized
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +15,8 @@ Check = Callable[[Any, str], None]
 RELATIONS = {"add_remove": 1, "replace": 2}
 #: Whose constants noise is calibrated with: ours, or those that a paper prints.
 CALIBRATIONS = ("exact", "published")
+#: Items up to which the time and the memory of every estimator are known: what the user guide calls supported.
+MOST_MEASURED = 2000
 #: Below it epsilon is no ratio of the small integers that exact noise is drawn with.
 LEAST_EPSILON = 1e-9
 #: Below it delta, shared out among a few answers, comes near the end of the doubles that noise is calibrated with.
@@ -204,6 +207,18 @@ def check_random_state(random_state: Any, name: str = "random_state") -> None:
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or int(random_state) < 0:
         raise ValueError(
             f"{name} must be None, an int of at least 0, a numpy Generator or a RandomState, got {shown(random_state)}."
+        )
+
+
+def warn_of_many(n_items: int) -> None:
+    """Warn where there are more items than fits were measured with; their number is public."""
+    if n_items > MOST_MEASURED:
+        warnings.warn(
+            f"{n_items:,} items are more than the {MOST_MEASURED:,} up to which fits were measured: time can grow with "
+            "the cube of their number, and memory with its square. The user guide's page on scale says which "
+            "estimators stay fast.",
+            UserWarning,
+            stacklevel=5,  # the caller of `fit`
         )
 
 

@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sklearn_dprank.checks import check_delta, check_epsilon, check_neighboring, shown
+from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
+from sklearn_dprank.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, shown
+from sklearn_dprank.profile import Shape
 
 
 @pytest.mark.parametrize("epsilon", [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)], ids=repr)
@@ -68,3 +70,13 @@ def test_neighboring():
         with pytest.raises(ValueError) as error:
             check_neighboring(relation)
         assert str(error.value) == f"neighboring must be one of ['add_remove', 'replace'], got {relation!r}."
+
+
+def test_more_items_than_were_measured():
+    DPBorda().plan_for(Shape(MOST_MEASURED, 10))
+    for estimator in (Borda(), DPBorda(), LDPPairwise()):
+        with pytest.warns(UserWarning, match=r"^2,001 items are more than the 2,000 up to which"):
+            estimator.plan_for(Shape(MOST_MEASURED + 1, 10))
+    with pytest.warns(UserWarning) as said:
+        LDPBorda(random_state=0).fit([range(2001)])
+    assert [each.filename for each in said] == [__file__]

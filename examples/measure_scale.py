@@ -1,0 +1,295 @@
+"""
+Measuring the page on scale
+===========================
+
+Time and memory of every estimator against items, voters and epsilon, and what it does beyond the sizes that end within
+ten seconds: the table and the picture of the user guide's page "Scale", which this script makes on Linux or macOS::
+
+    python examples/measure_scale.py           # three sizes an estimator, printed: half a minute
+    python examples/measure_scale.py --full    # the table and the picture of the page, in their place: minutes
+"""
+
+import argparse
+import csv
+import math
+import multiprocessing
+import os
+import platform
+import resource
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy
+import sklearn
+from _shared import _LOOKS
+
+import sklearn_dprank
+from sklearn_dprank import DPPrudentOrder, DPTopK
+from sklearn_dprank.profile import Shape
+
+DOCS = Path(__file__).parents[1] / "docs"
+ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000, 2000)
+VOTERS = (100, 1000, 10_000, 100_000, 1_000_000)
+EPSILONS = (0.01, 0.1, 1.0, 10.0, 100.0)
+FEW_ITEMS, SOME_ITEMS, SOME_VOTERS = 10, 25, 1000  # where one of them is varied, the others are these
+LIMIT = 10.0  # seconds that a supported size may take
+STOP = 30  # seconds of processor time after which a fit is stopped
+
+# %%
+# What is measured: every estimator as its defaults have it, and those whose default is for few items in their other
+# form too. `Aggregator` takes what its channel and rule take.
+
+GROUPS = {
+    "no privacy": ("Borda", "BradleyTerry", "HierarchicalAggregation", "Kemeny", "KwikSort", "PositionalRule"),
+    "a curator, scores": ("DPBorda", "DPHistogram", "DPPairwise", "DPStreamingBorda", "DPSwissBorda"),
+    "a curator, orders": ("DPKemenySampler", "DPKwikSort", "DPPrudentOrder", "DPPrudentOrder(window=7)", "DPTopK(3)"),
+    "servers or a shuffler": ("SecAggBorda", "SecAggSwissBorda", "ShuffleHierarchical", "ShufflePairwise"),
+    "nobody": ("LDPAdaptivePairs", "LDPBorda", "LDPGroupKwikSort", "LDPKwikSort", "LDPPairwise", "LDPQuickSort"),
+}
+NAMES = [name for names in GROUPS.values() for name in names]
+_FORMS = {"DPPrudentOrder(window=7)": DPPrudentOrder(window=7), "DPTopK(3)": DPTopK(3)}
+
+
+def estimator(name, epsilon=1.0):
+    """Return the estimator of that name; votes have a seed, and so has its noise."""
+    made = _FORMS[name] if name in _FORMS else getattr(sklearn_dprank, name)()
+    options = {"epsilon": epsilon, "random_state": 0}
+    return made.set_params(**{key: value for key, value in options.items() if key in made.get_params()})
+
+
+class Fit(NamedTuple):
+    """What one size takes: seconds of processor time, megabytes, and what was said ("" if nothing)."""
+
+    seconds: float = math.nan
+    megabytes: float = math.nan
+    said: str = ""
+
+    @property
+    def within(self):
+        """Whether it ended within the limit and has nothing to say."""
+        return not self.said and self.seconds <= LIMIT
+
+
+# %%
+# Votes are uniform: majorities are small and go round in circles, which is the hard case of every search. Each fit runs
+# in a process of its own, which has fitted a small profile before. Time is the processor's, so that what else a machine
+# does matters little; a machine with a free core takes no longer. Memory is the largest that was resident, above what
+# was before the fit, to a few megabytes.
+
+
+def fit(name, n_voters, n_items, epsilon=1.0):
+    """Return what this fit takes."""
+    ballots = np.random.default_rng(0).random((n_voters, n_items), dtype=np.float32).argsort(axis=1).astype(np.int16)
+    ours, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_fitted, args=(name, epsilon, ballots, theirs))
+    child.start()
+    theirs.close()
+    try:
+        return Fit(*ours.recv())
+    except EOFError:  # ended by its limit of processor time
+        return Fit(said="stopped")
+    finally:
+        child.join()
+
+
+def _fitted(name, epsilon, ballots, pipe):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator(name, epsilon).fit(np.tile(np.arange(6), (200, 1)))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    spent = int(used.ru_utime + used.ru_stime)
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + STOP, spent + STOP))
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            seconds = _seconds(name, epsilon, ballots)
+    except (ValueError, MemoryError) as error:
+        pipe.send((math.nan, math.nan, f"refuses: {error}"))
+        return
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used.ru_maxrss
+    pipe.send((seconds, grown / unit, "".join(f"warns: {each.message}" for each in said[:1])))
+
+
+def _seconds(name, epsilon, ballots):
+    """Return the time of a fit; short ones are repeated, as clocks of processor time tick slowly."""
+    repeats, total = 0, 0.0
+    while total < 0.1 and repeats < 1000:
+        start, more = time.process_time(), max(1, repeats)
+        for _ in range(more):
+            estimator(name, epsilon).fit(ballots)
+        repeats, total = repeats + more, total + time.process_time() - start
+    return total / repeats
+
+
+def sweep(name, sizes, fitted):
+    """Return {size: Fit} up to the first size that is not supported, and with it."""
+    found = {}
+    for size in sizes:
+        found[size] = fitted(size)
+        if not found[size].within:
+            break
+    return found
+
+
+class Curves(NamedTuple):
+    """What was measured of an estimator: {size: Fit} against items, voters and epsilon."""
+
+    items: dict
+    voters: dict
+    epsilons: dict
+
+
+def curves(name):
+    """Measure an estimator."""
+    items = sweep(name, ITEMS, lambda size: fit(name, SOME_VOTERS, size))
+    voters = sweep(name, VOTERS, lambda size: fit(name, size, FEW_ITEMS))
+    some = max(min(SOME_ITEMS, _largest(items)), ITEMS[0])
+    varied = EPSILONS if hasattr(estimator(name), "epsilon") else ()
+    return Curves(items, voters, {size: fit(name, SOME_VOTERS, some, size) for size in varied})
+
+
+def _largest(found):
+    return max((size for size, each in found.items() if each.within), default=0)
+
+
+# %%
+# The table.
+
+HEADER = (
+    "Estimator",
+    f"Items, {SOME_VOTERS:,} voters",
+    "beyond",
+    "45 items",
+    "1,000 items",
+    f"Voters, {FEW_ITEMS} items",
+    "a million voters",
+    f"ε from {EPSILONS[0]:g} to {EPSILONS[-1]:g}",
+)
+
+
+def _taken(each):
+    """Return time and memory in words."""
+    if each is None or math.isnan(each.seconds):
+        return "–"
+    return f"{_time(each.seconds)}, {each.megabytes:.0f} MB"
+
+
+def _time(seconds):
+    value, unit = (seconds, "s") if seconds >= 0.1 else (1000 * seconds, "ms")
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
+
+
+def _growth(found):
+    """Return the exponent with which time grows at the last sizes, or None where they are too small to tell."""
+    last = [(size, each.seconds) for size, each in found.items() if each.seconds > 0.02][-2:]
+    if len(last) < 2:
+        return None
+    (small, short), (large, long) = last
+    return math.log(long / short) / math.log(large / small)
+
+
+def _beyond(name, found):
+    """Return what happens at sizes beyond the supported ones."""
+    size, last = list(found.items())[-1]
+    if last.said.startswith("refuses"):
+        return "refuses"
+    if last.said.startswith("warns"):
+        return f"ends and warns ({size:,} items: {last.seconds:.0f} s)"
+    growth = _growth(found)
+    pace = "" if growth is None else f"; time grows as the power {growth:.1f}"
+    return f"warns{pace}" if last.within and _warns_beyond(name) else f"takes more than {LIMIT:.0f} s{pace}"
+
+
+def _warns_beyond(name):
+    """Tell whether an estimator says so when it has more items than were measured."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        estimator(name).plan_for(Shape(ITEMS[-1] + 1, SOME_VOTERS))
+    return any("up to which fits were measured" in str(each.message) for each in said)
+
+
+def row(name, measured):
+    """Return an estimator's row of the table."""
+    items, voters, epsilons = measured
+    times = [each.seconds for each in epsilons.values() if not math.isnan(each.seconds)]
+    return (
+        f"``{name}``",
+        f"{_largest(items):,}",
+        _beyond(name, items),
+        _taken(items.get(45)),
+        _taken(items.get(1000)),
+        f"{_largest(voters):,}",
+        _taken(voters.get(VOTERS[-1])),
+        f"{_time(min(times))} to {_time(max(times))}" if times else "–",
+    )
+
+
+def made():
+    """Return the sentence that says on what this was measured."""
+    versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
+    versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
+    words = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"Measured on {os.cpu_count()} cores ({platform.machine()}), one fit at a time, with {words}."
+
+
+# %%
+# The picture: a row a group, time against each size and memory against items.
+
+
+def draw(measured):
+    """Return the figure of {name: Curves}."""
+    figure, axes = plt.subplots(len(GROUPS), 4, figsize=(13, 2.6 * len(GROUPS)), layout="constrained", sharex="col")
+    for ax_row, (group, names) in zip(axes, GROUPS.items(), strict=True):
+        for look, name in zip(_LOOKS, names, strict=False):
+            found = measured[name]
+            for ax, each in zip(ax_row, (found.items, found.voters, found.epsilons), strict=False):
+                _line(ax, {size: fit.seconds for size, fit in each.items()}, look, name)
+            _line(ax_row[3], {size: max(fit.megabytes, 0.1) for size, fit in found.items.items()}, look, name)
+        for ax in ax_row[:3]:
+            ax.axhline(LIMIT, color="0.6", lw=0.8)
+            ax.set_ylim(5e-5, 3 * LIMIT)
+            ax.set_visible(len(ax.lines) > 1)
+        ax_row[0].set_ylabel(f"{group}\nseconds")
+        ax_row[3].set_ylabel("megabytes")
+        ax_row[3].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    titles = (f"{SOME_VOTERS:,} voters", f"{FEW_ITEMS} items", f"{SOME_VOTERS:,} voters, {SOME_ITEMS} items or fewer")
+    for column, title in zip(axes.T, (*titles, titles[0]), strict=True):
+        next(ax for ax in column if ax.get_visible()).set_title(title, fontsize=10)
+    for ax, label in zip(axes[-1], ("items", "voters", "epsilon", "items"), strict=True):
+        ax.set_xlabel(label)
+    return figure
+
+
+def _line(ax, found, look, name):
+    sizes = [size for size, value in found.items() if not math.isnan(value)]
+    if sizes:
+        ax.loglog(sizes, [found[size] for size in sizes], label=name, lw=1.3, ms=4, **look)
+        ax.grid(lw=0.3, color="0.8")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="measure all and write the page's table and picture")
+    if not parser.parse_args(arguments).full:
+        for name in NAMES:
+            sizes = ((100, 10), (1000, 10), (1000, 45))
+            print(f"{name:26}", *(f"n = {n:,}, m = {m}: {_taken(fit(name, n, m)):16}" for n, m in sizes))
+        return
+    measured = {}
+    for name in NAMES:
+        measured[name] = curves(name)
+        print(*row(name, measured[name]), sep=" | ", flush=True)
+    with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
+    (DOCS / "user_guide" / "scale.inc").write_text(made() + "\n", encoding="utf-8")
+    draw(measured).savefig(DOCS / "images" / "scale.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main()
