@@ -22,15 +22,13 @@ Programming 99.
 
 import heapq
 import math
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
 from .circles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, perturbed_search, total_cost
-from .work import Work, most_iterations, program_steps
+from .relaxation import relaxation
+from .work import Work
 
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
@@ -42,15 +40,13 @@ _ROOT = 0.75  # of the work: the linear programs before the search is kicked aga
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
-def dual_bound(weights, rows, right, multipliers, low, high):
+def dual_bound(program, multipliers, low, high):
     """Bound w x from below over low <= x <= high, A x <= b, without trusting any solver.
 
     Parameters
     ----------
-    weights : array of int64, shape (p,)
-        w; absolute values sum to less than 2**60.
-    rows, right : sparse array of int64, shape (q, p), and array of int64, shape (q,)
-        A (three entries of 1 or -1 a row) and b (0, 1 or 2).
+    program : Relaxation
+        w, whose absolute values sum to less than 2**60; A (three entries of 1 or -1 a row) and b (0, 1 or 2).
     multipliers : array of float, shape (q,)
         Any y >= 0; the better the solver did, the better the bound.
     low, high : array of int64, shape (p,)
@@ -65,13 +61,14 @@ def dual_bound(weights, rows, right, multipliers, low, high):
     shift : int
     """
     # no partial sum below exceeds the total in absolute value: it must stay under 2**62 after scaling
-    total = float(np.abs(weights).sum()) + 3 * float(multipliers.sum())
+    total = float(np.abs(program.weights).sum()) + 3 * float(multipliers.sum())
     shift = min(_FRACTION_BITS, 61 - math.frexp(total)[1])
     if shift < 0:
         multipliers, shift = np.zeros_like(multipliers), 0
     y = np.rint(multipliers * 2.0**shift).astype(np.int64)
-    reduced = weights * (1 << shift) + rows.T @ y
-    return int(np.minimum(reduced * low, reduced * high).sum()) - int(right @ y), reduced, shift
+    reduced = program.weights * (1 << shift)
+    np.add.at(reduced, program.columns, program.signs * y[:, None])
+    return int(np.minimum(reduced * low, reduced * high).sum()) - int(program.right @ y), reduced, shift
 
 
 class LinearOrdering:
@@ -108,11 +105,9 @@ class LinearOrdering:
         self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
         self._w = (cost - cost.T)[self._i, self._j]
         self._constant = int(np.tril(cost, -1).sum())
-        self._scale = float(np.abs(self._w).max(initial=0)) or 1.0
+        self._program = relaxation(self._w)
         self._grid = int(np.gcd.reduce(self._w)) or 1  # totals differ by multiples of it
         self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
-        self._rows: Any = csr_array((0, len(self._w)), dtype=np.int64)
-        self._right: Any = np.empty(0, dtype=np.int64)
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
@@ -183,12 +178,12 @@ class LinearOrdering:
         x, objective = np.full(len(self._w), 0.5), -math.inf
         while patience and not (self._failed or work.over):
             low, high = order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
-            x, result = self._program(low, high, work)
-            if result.status != 0:
+            solved = self._program.solve(low, high, work)
+            if solved is None:
                 self._failed = True
                 break
-            multipliers = np.maximum(-result.ineqlin.marginals, 0) * self._scale
-            proved, reduced, shift = dual_bound(self._w, self._rows, self._right, multipliers, low, high)
+            x = solved.x
+            proved, reduced, shift = dual_bound(self._program, solved.multipliers, low, high)
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
@@ -198,37 +193,14 @@ class LinearOrdering:
             order = self._fix(order, reduced, (self._goal << shift) - proved, work)
             if (order & order.T).any():  # what a better total implies runs in a circle: there is none
                 return None
-            if root and result.fun > objective + 1e-9:  # dropping rows without progress may go in circles
-                self._keep((result.slack < _SLACK) | (multipliers > 0))
-                objective = result.fun
+            if root and solved.value > objective + 1e-9:  # dropping rows without progress may go in circles
+                self._program.keep((solved.slack < _SLACK) | (solved.multipliers > 0))
+                objective = solved.value
             circles = violated_circles(before, _CUTS, work)
             if not len(circles):
                 break
             self._add(circles)
         return bound, order, x
-
-    def _program(self, low, high, work):
-        """Solve the linear program within the bounds: return (x, what the solver says)."""
-        columns = np.unique(np.append(self._rows.indices, 0))  # the others take what is cheaper; a program needs one
-        size = self._rows.shape[0] + len(columns)
-        limits = {}
-        if work.left < math.inf:
-            limits["maxiter"] = most_iterations(size, work.left)
-        if work.seconds < math.inf:
-            limits["time_limit"] = max(work.seconds, 0.0)
-        result: Any = linprog(
-            self._w[columns] / self._scale,
-            self._rows[:, columns],
-            self._right,
-            bounds=np.stack([low, high], axis=1)[columns],
-            method="highs-ds",
-            options=limits,
-        )
-        work.spend(program_steps(size, result.nit))
-        x = np.clip(np.where(self._w > 0, 0, np.where(self._w < 0, 1, 0.5)), low, high)
-        if result.status == 0:
-            x[columns] = np.clip(result.x, 0, 1)
-        return x, result
 
     def _fix(self, order, reduced, room, work):
         """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
@@ -256,13 +228,7 @@ class LinearOrdering:
     def _add(self, circles):
         following = np.roll(circles, -1, axis=1)
         sign = np.where(circles < following, 1, -1)
-        where = np.repeat(np.arange(len(circles)), 3), self._pair[circles, following].ravel()
-        new = csr_array((sign.ravel(), where), shape=(len(circles), len(self._w)))
-        self._rows = vstack([self._rows, new], format="csr")
-        self._right = np.concatenate([self._right, 2 - (sign < 0).sum(axis=1)])
-
-    def _keep(self, rows):
-        self._rows, self._right = self._rows[np.flatnonzero(rows)], self._right[rows]
+        self._program.add(self._pair[circles, following], sign)
 
 
 def _closure(order, work):

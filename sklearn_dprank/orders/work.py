@@ -2,10 +2,10 @@
 
 import math
 import time
+from typing import NamedTuple
 
 WORK_LIMIT = 10_000  # units: about ten seconds
 _UNIT = 10**6  # steps of about a nanosecond each
-_PROGRAM, _LINE, _ITERATION, _FILL = 3_000_000, 2000, 8, 1800  # see `program_steps`
 
 
 class Work:
@@ -67,25 +67,37 @@ class Work:
         return part
 
 
-def program_steps(size, iterations):
-    """Return about how many steps a linear program takes.
+class Pace(NamedTuple):
+    """How long a simplex method takes, in steps.
 
-    Parameters
+    Attributes
     ----------
-    size : int
-        Rows and columns together.
-    iterations : int
-        Of the simplex method; the later ones take longer, as the basis fills.
-
-    Returns
-    -------
-    float
+    start : float
+        For a program, whatever its size.
+    line : float
+        For each row and column.
+    iteration : float
+        For each row and column in an iteration.
+    fill : float
+        The number of iterations after which one takes a step longer for each row and column, as the basis fills.
     """
-    return _PROGRAM + size * (_LINE + _ITERATION * iterations + iterations**2 / _FILL)
+
+    start: float
+    line: float
+    iteration: float
+    fill: float
+
+    def steps(self, size, iterations):
+        """Return about how many steps a program of `size` rows and columns takes."""
+        return self.start + size * (self.line + self.iteration * iterations + iterations**2 / (2 * self.fill))
+
+    def iterations(self, size, steps):
+        """Return how many iterations `steps` pay for: the inverse of `steps`."""
+        rest = (steps - self.start) / size - self.line
+        if rest <= 0:
+            return 0
+        return int(2 * rest / (self.iteration + math.sqrt(self.iteration**2 + 2 * rest / self.fill)))
 
 
-def most_iterations(size, steps):
-    """Return how many iterations `steps` pay for: the inverse of `program_steps`."""
-    rest = (steps - _PROGRAM) / size - _LINE
-    half = _ITERATION * _FILL / 2
-    return int(math.sqrt(half**2 + rest * _FILL) - half) if rest > 0 else 0
+COLD = Pace(start=3_000_000, line=2000, iteration=8, fill=900)  # SciPy, which starts each program anew
+WARM = Pace(start=200_000, line=500, iteration=20, fill=math.inf)  # HiGHS, from the last basis
