@@ -25,9 +25,10 @@ import math
 
 import numpy as np
 
+from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, perturbed_search, total_cost
-from .relaxation import relaxation
+from .relaxation import Relaxation, relaxation
 from .work import Work
 
 _CUTS = 3000  # rows added a round
@@ -37,6 +38,9 @@ _KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
 _ROOT = 0.75  # of the work: the linear programs before the search is kicked again
+_MANY = 70  # items from which on alternating directions find the first rows
+_ALTERNATING = 0.5  # of the work at the root, at most
+_WORTH = 0.01  # of the largest weight: a row of a lower price has to be found again
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
@@ -142,18 +146,21 @@ class LinearOrdering:
     def _search(self):
         """Branch, the lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        nothing = np.zeros(self._pair.shape, dtype=bool)
         for_root = self._work.part(_ROOT)
-        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, for_root)))
-        nothing = np.zeros(majority.shape, dtype=bool)
+        if len(nothing) >= _MANY:
+            root_bound, nothing = self._approach(root_bound, nothing, for_root)
+        if not len(self._program.right):
+            majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+            self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, for_root)))
         root = self._solve(root_bound, nothing, _ROOT_PATIENCE, for_root, root=True)
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
             self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits, work=self._work))
-            heap = [(root[0], 0, root[1], root[2])]
+            heap = [(root[0], 0, root[1], root[2], self._program.basis())]
         while heap and not self._stopped:
-            bound, _, order, x = heapq.heappop(heap)
+            bound, _, order, x, basis = heapq.heappop(heap)
             free = ~(order | order.T)[self._i, self._j]
             if bound > self._goal:
                 continue
@@ -164,12 +171,25 @@ class LinearOrdering:
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
                 child = order.copy()
                 child[first, then] = True
+                self._program.start(basis)
                 node = self._solve(bound, _closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
                     count += 1
-                    heapq.heappush(heap, (node[0], count, node[1], node[2]))
+                    heapq.heappush(heap, (node[0], count, node[1], node[2], self._program.basis()))
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
+
+    def _approach(self, bound, order, work):
+        """Start from the circles that alternating directions find: return (bound, partial order)."""
+        circles, prices, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
+        self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
+        priced = Relaxation(self._w)
+        priced.add(*self._rows(circles))
+        proved, reduced, shift = dual_bound(priced, prices, np.zeros_like(self._w), np.ones_like(self._w))
+        self._add(circles[prices > _WORTH * priced.scale])
+        return max(bound, self._round_up(proved, shift)), self._fix(
+            order, reduced, (self._goal << shift) - proved, work
+        )
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
@@ -194,7 +214,7 @@ class LinearOrdering:
             if (order & order.T).any():  # what a better total implies runs in a circle: there is none
                 return None
             if root and solved.value > objective + 1e-9:  # dropping rows without progress may go in circles
-                self._program.keep((solved.slack < _SLACK) | (solved.multipliers > 0))
+                self._program.keep(solved.tight)
                 objective = solved.value
             circles = violated_circles(before, _CUTS, work)
             if not len(circles):
@@ -226,9 +246,12 @@ class LinearOrdering:
         return circles[np.argsort(-dear, kind="stable")[:_CUTS]]
 
     def _add(self, circles):
+        self._program.add(*self._rows(circles))
+
+    def _rows(self, circles):
+        """Return the pairs of each circle, and 1, or -1 for a pair that is turned around."""
         following = np.roll(circles, -1, axis=1)
-        sign = np.where(circles < following, 1, -1)
-        self._program.add(self._pair[circles, following], sign)
+        return self._pair[circles, following], np.where(circles < following, 1, -1)
 
 
 def _closure(order, work):

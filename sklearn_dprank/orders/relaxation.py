@@ -15,6 +15,8 @@ from scipy.sparse import csr_array
 
 from .work import COLD, WARM
 
+_SLACK = 1e-7
+
 
 class Solved(NamedTuple):
     """What a solver says.
@@ -27,14 +29,14 @@ class Solved(NamedTuple):
         One for each row, not negative.
     value : float
         Of the program, where the largest weight is 1.
-    slack : array of float, shape (q,)
-        What is left of each row.
+    tight : array of bool, shape (q,)
+        The rows that hold the solution where it is; without the others it is the same.
     """
 
     x: np.ndarray
     multipliers: np.ndarray
     value: float
-    slack: np.ndarray
+    tight: np.ndarray
 
 
 class Relaxation:
@@ -114,7 +116,15 @@ class Relaxation:
             return None
         x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
         x[columns] = np.clip(result.x, 0, 1)
-        return Solved(x, self._prices(result.ineqlin.marginals), result.fun, result.slack)
+        prices = self._prices(result.ineqlin.marginals)
+        return Solved(x, prices, result.fun, (result.slack < _SLACK) | (prices > 0))
+
+    def basis(self):
+        """Return where a later program may `start`; None here."""
+        return None
+
+    def start(self, basis):
+        """Start the next program from what `basis` returned, unless rows were dropped since."""
 
     def _prices(self, marginals):
         return np.maximum(-marginals, 0) * self.scale
@@ -132,6 +142,7 @@ class WarmRelaxation(Relaxation):
         super().__init__(weights)
         highs = _highspy()
         self._optimal, self._free = highs.HighsModelStatus.kOptimal, -highs.kHighsInf
+        self._basic = highs.HighsBasisStatus.kBasic
         self._model = highs.Highs()
         for option, value in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
@@ -169,9 +180,19 @@ class WarmRelaxation(Relaxation):
         if model.getModelStatus() != self._optimal:
             return None
         found = model.getSolution()
-        slack = self.right - np.array(found.row_value)
-        x = np.clip(np.array(found.col_value), 0, 1)
-        return Solved(x, self._prices(np.array(found.row_dual)), info.objective_function_value, slack)
+        prices = self._prices(np.array(found.row_dual))
+        tight = np.array([status != self._basic for status in model.getBasis().row_status], dtype=bool) | (prices > 0)
+        return Solved(np.clip(np.array(found.col_value), 0, 1), prices, info.objective_function_value, tight)
+
+    def basis(self):
+        """Return where a later program may `start`."""
+        return self._model.getBasis()
+
+    def start(self, basis):
+        """Start the next program from what `basis` returned, unless rows were dropped since."""
+        status = basis.row_status
+        basis.row_status = status + [self._basic] * (len(self.right) - len(status))
+        self._model.setBasis(basis)
 
 
 def relaxation(weights):

@@ -100,4 +100,4 @@ class Pace(NamedTuple):
 
 
 COLD = Pace(start=3_000_000, line=2000, iteration=8, fill=900)  # SciPy, which starts each program anew
-WARM = Pace(start=200_000, line=500, iteration=20, fill=math.inf)  # HiGHS, from the last basis
+WARM = Pace(start=200_000, line=500, iteration=25, fill=math.inf)  # HiGHS, from the last basis
