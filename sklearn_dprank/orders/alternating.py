@@ -21,7 +21,8 @@ Programming 127.
 import numpy as np
 
 _ITERATIONS = 200
-_STEP = 0.01  # rho, where the largest weight is 1
+_STEP = 0.04  # rho, where weights are 1 on average
+_WORTH = 1.0  # in units of the step: a row of a lower price has to be found again
 _RELAX = 1.8  # over-relaxation
 _ROW, _CELL = 10_000, 3  # steps an item takes in an iteration, and each pair of items behind it
 _MOST_CELLS = 2**26  # 256 MB
@@ -48,6 +49,8 @@ def alternating_prices(excess, work):
         (i, j, k), i < j and i < k: x_ij + x_jk + x_ki is at most 2. Those with a price.
     prices : array of float, shape (count,)
         Above 0, in units of the cost. None is given for more items than memory allows.
+    least : float
+        A price that is worth a row of a linear program.
     before : array of float, shape (m, m)
         About x.
 
@@ -57,12 +60,12 @@ def alternating_prices(excess, work):
     >>> from sklearn_dprank.orders.alternating import alternating_prices
     >>> from sklearn_dprank.orders.work import Work
     >>> excess = np.array([[0, -5, 3], [5, 0, -4], [-3, 4, 0]])  # 0 before 1 before 2 before 0
-    >>> circles, prices, before = alternating_prices(excess, Work())
-    >>> circles, prices.round(1), before.argsort().tolist()  # whatever the order, 3 are overruled
+    >>> circles, prices, least, before = alternating_prices(excess, Work())
+    >>> circles, prices.round(), before.argsort().tolist()  # whatever the order, 3 are overruled
     (array([[0, 1, 2]]), array([3.]), [[0, 1, 2], [0, 1, 2], [0, 1, 2]])
     """
     m = len(excess)
-    unit = _STEP * (float(np.abs(excess).max(initial=0)) or 1.0)
+    unit = _STEP * (float(np.abs(excess, dtype=np.float64).mean()) or 1.0)
     pull = (excess / unit).astype(np.float32)
     pairs = -np.sign(pull) / 2
     z = pairs.copy()
@@ -83,7 +86,7 @@ def alternating_prices(excess, work):
         net = rest.sum(axis=1)
         z = (rest + net[:, None] - net) / np.float32(1 + m)
     circles, prices = _priced(threes)
-    return circles, prices * unit, np.clip(z + 0.5, 0, 1)
+    return circles, prices * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
 
 
 def _cells(n_items):
@@ -91,7 +94,7 @@ def _cells(n_items):
 
 
 def _clipped(now, copies):
-    """Move copies, before they are clipped, to where they should be `now` (overwritten); return them reflected there."""
+    """Move copies, before they are clipped, to where they should be `now` (overwritten); return them reflected."""
     within = np.clip(copies, -0.5, 0.5)
     now -= within
     now *= _RELAX

@@ -29,6 +29,7 @@ from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, perturbed_search, total_cost
 from .relaxation import Relaxation, relaxation
+from .ties import first_optimum
 from .work import Work
 
 _CUTS = 3000  # rows added a round
@@ -38,9 +39,8 @@ _KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
 _ROOT = 0.75  # of the work: the linear programs before the search is kicked again
-_MANY = 70  # items from which on alternating directions find the first rows
+_MANY = 12_000  # circles of majorities from which on alternating directions find the first rows
 _ALTERNATING = 0.5  # of the work at the root, at most
-_WORTH = 0.01  # of the largest weight: a row of a lower price has to be found again
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
@@ -115,8 +115,11 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        self._offer(perturbed_search(cost, start, bits=bits, work=self._work))
+        self._offer(insertion_search(cost, start, self._work))
+        self._settled, first = False, self.order
         bound = self._search()
+        if bound >= self._best:
+            self._settle(first)
         if bound < self._best and self._stopped:
             overruled = packed_circles(cost - cost.T, work)
             bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
@@ -126,6 +129,8 @@ class LinearOrdering:
     @property
     def _goal(self):
         """Only totals up to here are worth finding (without the constant): the rest is within the tolerance."""
+        if self._settled:
+            return self._best  # what is as good counts too
         above, one = self._tolerance
         slack = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
         return self._best - max(self._grid, slack + 1)
@@ -146,14 +151,16 @@ class LinearOrdering:
     def _search(self):
         """Branch, the lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
-        nothing = np.zeros(self._pair.shape, dtype=bool)
+        order = np.zeros(self._pair.shape, dtype=bool)
         for_root = self._work.part(_ROOT)
-        if len(nothing) >= _MANY:
-            root_bound, nothing = self._approach(root_bound, nothing, for_root)
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        circles = violated_circles(majority, 10 * _CUTS, for_root)
+        if len(circles) > _MANY:
+            self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=self._work))
+            root_bound, order = self._approach(root_bound, order, for_root)
         if not len(self._program.right):
-            majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-            self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, for_root)))
-        root = self._solve(root_bound, nothing, _ROOT_PATIENCE, for_root, root=True)
+            self._add(self._heaviest(circles))
+        root = self._solve(root_bound, order, _ROOT_PATIENCE, for_root, root=True)
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
@@ -181,15 +188,30 @@ class LinearOrdering:
 
     def _approach(self, bound, order, work):
         """Start from the circles that alternating directions find: return (bound, partial order)."""
-        circles, prices, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
+        circles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
         priced.add(*self._rows(circles))
         proved, reduced, shift = dual_bound(priced, prices, np.zeros_like(self._w), np.ones_like(self._w))
-        self._add(circles[prices > _WORTH * priced.scale])
-        return max(bound, self._round_up(proved, shift)), self._fix(
-            order, reduced, (self._goal << shift) - proved, work
-        )
+        self._add(circles[prices > least])
+        order = self._fix(order, reduced, (self._goal << shift) - proved, work)
+        return max(bound, self._round_up(proved, shift)), order
+
+    def _settle(self, order):
+        """Take the optimum that the search meets from an order, or the first of all: the same whatever the solver."""
+        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        if total_cost(self._cost, met) - self._constant == self._best:
+            self.order = met
+            return
+        self._settled = True
+
+        def cut(before):
+            before = _closure(before, self._work)
+            circle = (before & before.T).any()
+            node = None if circle else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+            return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
+
+        self.order = first_optimum(self._cost, self.order, cut)
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
@@ -207,7 +229,8 @@ class LinearOrdering:
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
-            self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
+            if not self._settled:
+                self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
             if bound > self._goal:
                 return None
             order = self._fix(order, reduced, (self._goal << shift) - proved, work)
