@@ -39,7 +39,7 @@ _KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
 _ROOT = 0.75  # of the work: the linear programs before the search is kicked again
-_MANY = 12_000  # circles of majorities from which on alternating directions find the first rows
+_TRY = 3 * 10**8  # steps for linear programs from circles of majorities, before alternating directions find the rows
 _ALTERNATING = 0.5  # of the work at the root, at most
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
@@ -151,20 +151,12 @@ class LinearOrdering:
     def _search(self):
         """Branch, the lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
-        order = np.zeros(self._pair.shape, dtype=bool)
-        for_root = self._work.part(_ROOT)
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        circles = violated_circles(majority, 10 * _CUTS, for_root)
-        if len(circles) > _MANY:
-            self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=self._work))
-            root_bound, order = self._approach(root_bound, order, for_root)
-        if not len(self._program.right):
-            self._add(self._heaviest(circles))
-        root = self._solve(root_bound, order, _ROOT_PATIENCE, for_root, root=True)
+        root = self._root(root_bound)
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits, work=self._work))
+            kicks = {"kicks": _KICKS, "bits": self._bits, "work": self._work, "enough": root_bound + self._constant}
+            self._offer(perturbed_search(self._cost, self.order, **kicks))
             heap = [(root[0], 0, root[1], root[2], self._program.basis())]
         while heap and not self._stopped:
             bound, _, order, x, basis = heapq.heappop(heap)
@@ -186,13 +178,29 @@ class LinearOrdering:
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
+    def _root(self, bound):
+        """Cut before any branching, from rows that alternating directions find if it takes long."""
+        work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
+        few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
+        root = self._solve(bound, order, _ROOT_PATIENCE, few, root=True)
+        if root is None or not (self._failed or few.over) or work.over:
+            return root
+        self._failed = False
+        self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
+        bound, order = self._approach(*root[:2], work)
+        return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
+
     def _approach(self, bound, order, work):
         """Start from the circles that alternating directions find: return (bound, partial order)."""
         circles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
         priced.add(*self._rows(circles))
-        proved, reduced, shift = dual_bound(priced, prices, np.zeros_like(self._w), np.ones_like(self._w))
+        low, high = self._limits(order)
+        proved, reduced, shift = dual_bound(priced, prices, low, high)
+        self._program.keep(np.zeros(len(self._program.right), dtype=bool))
         self._add(circles[prices > least])
         order = self._fix(order, reduced, (self._goal << shift) - proved, work)
         return max(bound, self._round_up(proved, shift)), order
@@ -219,7 +227,7 @@ class LinearOrdering:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
         while patience and not (self._failed or work.over):
-            low, high = order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
+            low, high = self._limits(order)
             solved = self._program.solve(low, high, work)
             if solved is None:
                 self._failed = True
@@ -255,6 +263,10 @@ class LinearOrdering:
         order[self._j[later], self._i[later]] = True
         order[self._i[sooner], self._j[sooner]] = True
         return _closure(order, work)
+
+    def _limits(self, order):
+        """Return the bounds of x that a partial order sets."""
+        return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
 
     def _matrix(self, x):
         before = np.zeros(self._pair.shape)

@@ -143,7 +143,7 @@ class WarmRelaxation(Relaxation):
         highs = _highspy()
         self._optimal, self._free = highs.HighsModelStatus.kOptimal, -highs.kHighsInf
         self._basic = highs.HighsBasisStatus.kBasic
-        self._model = highs.Highs()
+        self._model, self._done = highs.Highs(), 0
         for option, value in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
         p = len(weights)
@@ -169,14 +169,15 @@ class WarmRelaxation(Relaxation):
     def solve(self, low, high, work):
         """Solve within bounds of shape (p,), as far as the work goes; return Solved, or None."""
         model, size = self._model, len(self.right) + len(self.weights)
-        most = self.pace.iterations(size, work.left) if work.left < math.inf else 2**31 - 1
+        most = self.pace.iterations(size, work.left, self._done) if work.left < math.inf else 2**31 - 1
         model.setOptionValue("simplex_iteration_limit", most)
         if work.seconds < math.inf:
             model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
         model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
         model.run()
         info = model.getInfo()
-        work.spend(self.pace.steps(size, info.simplex_iteration_count))
+        work.spend(self.pace.steps(size, info.simplex_iteration_count, self._done))
+        self._done += info.simplex_iteration_count
         if model.getModelStatus() != self._optimal:
             return None
         found = model.getSolution()

@@ -77,27 +77,32 @@ class Pace(NamedTuple):
     line : float
         For each row and column.
     iteration : float
-        For each row and column in an iteration.
-    fill : float
-        The number of iterations after which one takes a step longer for each row and column, as the basis fills.
+        For each row and column in an iteration at first.
+    filled : float
+        More of it once the basis is full.
+    half : float
+        After how many iterations the basis is half full.
     """
 
     start: float
     line: float
     iteration: float
-    fill: float
+    filled: float
+    half: float
 
-    def steps(self, size, iterations):
-        """Return about how many steps a program of `size` rows and columns takes."""
-        return self.start + size * (self.line + self.iteration * iterations + iterations**2 / (2 * self.fill))
+    def steps(self, size, iterations, done=0):
+        """Return about how many steps a program of `size` rows and columns takes, `done` iterations from the start."""
+        return self.start + size * (self.line + iterations * self._each(done + iterations))
 
-    def iterations(self, size, steps):
-        """Return how many iterations `steps` pay for: the inverse of `steps`."""
-        rest = (steps - self.start) / size - self.line
-        if rest <= 0:
-            return 0
-        return int(2 * rest / (self.iteration + math.sqrt(self.iteration**2 + 2 * rest / self.fill)))
+    def iterations(self, size, steps, done=0):
+        """Return how many iterations `steps` pay for at least."""
+        rest = max(0.0, (steps - self.start) / size - self.line)
+        at_most = rest / self._each(done)
+        return int(rest / self._each(done + at_most))
+
+    def _each(self, done):
+        return self.iteration + self.filled * done / (done + self.half)
 
 
-COLD = Pace(start=3_000_000, line=2000, iteration=8, fill=900)  # SciPy, which starts each program anew
-WARM = Pace(start=200_000, line=500, iteration=25, fill=math.inf)  # HiGHS, from the last basis
+COLD = Pace(start=3_000_000, line=2000, iteration=8, filled=40, half=60_000)  # SciPy, which starts each program anew
+WARM = Pace(start=200_000, line=500, iteration=3, filled=20, half=3000)  # HiGHS, from the last basis

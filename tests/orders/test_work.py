@@ -45,7 +45,9 @@ def test_iterations_that_are_paid_for():
     for pace in (COLD, WARM):
         for size in (100, 5000):
             for iterations in (0, 7, 1000, 50_000):
-                steps = pace.steps(size, iterations)
-                assert pace.iterations(size, steps + 1) in (iterations, iterations - 1, iterations + 1)
-                assert pace.steps(size, pace.iterations(size, steps)) <= steps + 1
+                for done in (0, 500, 20_000):
+                    steps = pace.steps(size, iterations, done)
+                    paid = pace.iterations(size, steps + 1, done)
+                    assert pace.steps(size, paid, done) <= steps + 1
+                    assert iterations / 4 - 1 <= paid <= iterations
         assert pace.iterations(100, 10) == 0
