@@ -117,7 +117,7 @@ class Relaxation:
         x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
         x[columns] = np.clip(result.x, 0, 1)
         prices = self._prices(result.ineqlin.marginals)
-        return Solved(x, prices, result.fun, (result.slack < _SLACK) | (prices > 0))
+        return Solved(x, prices, float(self.weights @ x) / self.scale, (result.slack < _SLACK) | (prices > 0))
 
     def basis(self):
         """Return where a later program may `start`; None here."""
@@ -171,8 +171,7 @@ class WarmRelaxation(Relaxation):
         model, size = self._model, len(self.right) + len(self.weights)
         most = self.pace.iterations(size, work.left, self._done) if work.left < math.inf else 2**31 - 1
         model.setOptionValue("simplex_iteration_limit", most)
-        if work.seconds < math.inf:
-            model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
+        model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
         model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
         model.run()
         info = model.getInfo()

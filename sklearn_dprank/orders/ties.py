@@ -60,7 +60,8 @@ def _optimum_within(cost, least, order, before, cut):
         node = cut(waiting.pop())
         if node is None:
             continue
-        before, guess = node
+        before = node[0]
+        guess = np.where(before, 1, np.where(before.T, 0, node[1]))
         order = np.argsort(-guess.sum(axis=1), kind="stable")
         if _agree(order, before) and total_cost(cost, order) == least:
             return order

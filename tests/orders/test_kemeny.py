@@ -1,5 +1,7 @@
 import inspect
+import os
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,6 +196,57 @@ def test_a_solver_that_fails_or_lies_proves_nothing_false(solver, monkeypatch):
         assert found.bound <= optimum <= found.value
     monkeypatch.setattr(linear_ordering, "relaxation", Failing)
     assert not minimum_order(cost, max_dp=2).optimal
+
+
+def with_each(cost, monkeypatch, **limits):
+    found = []
+    for solver in (Relaxation, WarmRelaxation):
+        monkeypatch.setattr(linear_ordering, "relaxation", solver)
+        found.append(minimum_order(cost, max_dp=2, **limits))
+    return found
+
+
+def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
+    pytest.importorskip("highspy", reason="needs the extra solver")
+    rng = np.random.default_rng(14)
+    for spread in (1, 2, 5):
+        for m in (8, 12, 18):
+            upper = np.triu(rng.integers(-spread, spread + 1, (m, m)), 1)
+            cold, warm = with_each(np.maximum(upper.T - upper, 0), monkeypatch)
+            assert cold.optimal and warm.optimal
+            np.testing.assert_array_equal(cold.order, warm.order)
+
+
+def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
+    """Many optima: those that a solver happens to find would differ."""
+    monkeypatch.setattr(linear_ordering, "perturbed_search", lambda cost, order, **rest: order)
+    monkeypatch.setattr(linear_ordering, "insertion_search", lambda cost, order, work: order)
+    rng = np.random.default_rng(15)
+    first = 0
+    for _ in range(25):
+        upper = np.triu(rng.integers(-2, 3, (9, 9)), 1)
+        cost = np.maximum(upper.T - upper, 0)
+        start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        found, (order, value) = LinearOrdering(cost), best_order(cost)
+        assert found.value == found.bound == value
+        met = start if total_cost(cost, start) == value else order
+        first += met is order
+        np.testing.assert_array_equal(found.order, met)
+    assert first > 10
+
+
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the matrices are")
+@pytest.mark.parametrize(("name", "most"), [("IO-be75eec", 236_464), ("IO-stabu70", 362_512), ("IO-usa79", 1_813_986)])
+def test_known_optima_of_input_output_tables(solver, name, most):
+    size, *entries = Path(DATA, "linear-ordering", f"{name}.txt").read_text().split()
+    gain = np.array(entries, dtype=np.int64).reshape(int(size), int(size))
+    np.fill_diagonal(gain, 0)
+    found = minimum_order(-gain)
+    assert found.value == found.bound == -most
+    assert total_cost(gain, found.order) == most
 
 
 def test_dual_bound_is_below_every_order(solver):
