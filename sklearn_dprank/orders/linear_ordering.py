@@ -22,15 +22,15 @@ Programming 99.
 
 import heapq
 import math
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
+from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, perturbed_search, total_cost
-from .work import Work, most_iterations, program_steps
+from .relaxation import Relaxation, relaxation
+from .ties import first_optimum
+from .work import Work
 
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
@@ -39,18 +39,18 @@ _KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
 _ROOT = 0.75  # of the work: the linear programs before the search is kicked again
+_TRY = 3 * 10**8  # steps for linear programs from circles of majorities, before alternating directions find the rows
+_ALTERNATING = 0.5  # of the work at the root, at most
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
-def dual_bound(weights, rows, right, multipliers, low, high):
+def dual_bound(program, multipliers, low, high):
     """Bound w x from below over low <= x <= high, A x <= b, without trusting any solver.
 
     Parameters
     ----------
-    weights : array of int64, shape (p,)
-        w; absolute values sum to less than 2**60.
-    rows, right : sparse array of int64, shape (q, p), and array of int64, shape (q,)
-        A (three entries of 1 or -1 a row) and b (0, 1 or 2).
+    program : Relaxation
+        w, whose absolute values sum to less than 2**60; A (three entries of 1 or -1 a row) and b (0, 1 or 2).
     multipliers : array of float, shape (q,)
         Any y >= 0; the better the solver did, the better the bound.
     low, high : array of int64, shape (p,)
@@ -65,13 +65,14 @@ def dual_bound(weights, rows, right, multipliers, low, high):
     shift : int
     """
     # no partial sum below exceeds the total in absolute value: it must stay under 2**62 after scaling
-    total = float(np.abs(weights).sum()) + 3 * float(multipliers.sum())
+    total = float(np.abs(program.weights).sum()) + 3 * float(multipliers.sum())
     shift = min(_FRACTION_BITS, 61 - math.frexp(total)[1])
     if shift < 0:
         multipliers, shift = np.zeros_like(multipliers), 0
     y = np.rint(multipliers * 2.0**shift).astype(np.int64)
-    reduced = weights * (1 << shift) + rows.T @ y
-    return int(np.minimum(reduced * low, reduced * high).sum()) - int(right @ y), reduced, shift
+    reduced = program.weights * (1 << shift)
+    np.add.at(reduced, program.columns, program.signs * y[:, None])
+    return int(np.minimum(reduced * low, reduced * high).sum()) - int(program.right @ y), reduced, shift
 
 
 class LinearOrdering:
@@ -108,16 +109,17 @@ class LinearOrdering:
         self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
         self._w = (cost - cost.T)[self._i, self._j]
         self._constant = int(np.tril(cost, -1).sum())
-        self._scale = float(np.abs(self._w).max(initial=0)) or 1.0
+        self._program = relaxation(self._w)
         self._grid = int(np.gcd.reduce(self._w)) or 1  # totals differ by multiples of it
         self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
-        self._rows: Any = csr_array((0, len(self._w)), dtype=np.int64)
-        self._right: Any = np.empty(0, dtype=np.int64)
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        self._offer(perturbed_search(cost, start, bits=bits, work=self._work))
+        self._offer(insertion_search(cost, start, self._work))
+        self._settled, first = False, self.order
         bound = self._search()
+        if bound >= self._best:
+            self._settle(first)
         if bound < self._best and self._stopped:
             overruled = packed_circles(cost - cost.T, work)
             bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
@@ -127,6 +129,8 @@ class LinearOrdering:
     @property
     def _goal(self):
         """Only totals up to here are worth finding (without the constant): the rest is within the tolerance."""
+        if self._settled:
+            return self._best  # what is as good counts too
         above, one = self._tolerance
         slack = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
         return self._best - max(self._grid, slack + 1)
@@ -147,18 +151,15 @@ class LinearOrdering:
     def _search(self):
         """Branch, the lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        for_root = self._work.part(_ROOT)
-        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, for_root)))
-        nothing = np.zeros(majority.shape, dtype=bool)
-        root = self._solve(root_bound, nothing, _ROOT_PATIENCE, for_root, root=True)
+        root = self._root(root_bound)
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits, work=self._work))
-            heap = [(root[0], 0, root[1], root[2])]
+            kicks = {"kicks": _KICKS, "bits": self._bits, "work": self._work, "enough": root_bound + self._constant}
+            self._offer(perturbed_search(self._cost, self.order, **kicks))
+            heap = [(root[0], 0, root[1], root[2], self._program.basis())]
         while heap and not self._stopped:
-            bound, _, order, x = heapq.heappop(heap)
+            bound, _, order, x, basis = heapq.heappop(heap)
             free = ~(order | order.T)[self._i, self._j]
             if bound > self._goal:
                 continue
@@ -169,12 +170,56 @@ class LinearOrdering:
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
                 child = order.copy()
                 child[first, then] = True
+                self._program.start(basis)
                 node = self._solve(bound, _closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
                     count += 1
-                    heapq.heappush(heap, (node[0], count, node[1], node[2]))
+                    heapq.heappush(heap, (node[0], count, node[1], node[2], self._program.basis()))
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
+
+    def _root(self, bound):
+        """Cut before any branching, from rows that alternating directions find if it takes long."""
+        work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
+        few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
+        root = self._solve(bound, order, _ROOT_PATIENCE, few, root=True)
+        if root is None or not (self._failed or few.over) or work.over:
+            return root
+        self._failed = False
+        self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
+        bound, order = self._approach(*root[:2], work)
+        return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
+
+    def _approach(self, bound, order, work):
+        """Start from the circles that alternating directions find: return (bound, partial order)."""
+        circles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
+        self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
+        priced = Relaxation(self._w)
+        priced.add(*self._rows(circles))
+        low, high = self._limits(order)
+        proved, reduced, shift = dual_bound(priced, prices, low, high)
+        self._program.keep(np.zeros(len(self._program.right), dtype=bool))
+        self._add(circles[prices > least])
+        order = self._fix(order, reduced, (self._goal << shift) - proved, work)
+        return max(bound, self._round_up(proved, shift)), order
+
+    def _settle(self, order):
+        """Take the optimum that the search meets from an order, or the first of all: the same whatever the solver."""
+        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        if total_cost(self._cost, met) - self._constant == self._best:
+            self.order = met
+            return
+        self._settled = True
+
+        def cut(before):
+            before = _closure(before, self._work)
+            circle = (before & before.T).any()
+            node = None if circle else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+            return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
+
+        self.order = first_optimum(self._cost, self.order, cut)
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
@@ -182,53 +227,31 @@ class LinearOrdering:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
         while patience and not (self._failed or work.over):
-            low, high = order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
-            x, result = self._program(low, high, work)
-            if result.status != 0:
+            low, high = self._limits(order)
+            solved = self._program.solve(low, high, work)
+            if solved is None:
                 self._failed = True
                 break
-            multipliers = np.maximum(-result.ineqlin.marginals, 0) * self._scale
-            proved, reduced, shift = dual_bound(self._w, self._rows, self._right, multipliers, low, high)
+            x = solved.x
+            proved, reduced, shift = dual_bound(self._program, solved.multipliers, low, high)
             patience -= (proved >> shift) - bound < _PROGRESS * (self._goal - bound)
             bound = max(bound, self._round_up(proved, shift))
             before = self._matrix(x)
-            self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
+            if not self._settled:
+                self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
             if bound > self._goal:
                 return None
             order = self._fix(order, reduced, (self._goal << shift) - proved, work)
             if (order & order.T).any():  # what a better total implies runs in a circle: there is none
                 return None
-            if root and result.fun > objective + 1e-9:  # dropping rows without progress may go in circles
-                self._keep((result.slack < _SLACK) | (multipliers > 0))
-                objective = result.fun
+            if root and solved.value > objective + 1e-9:  # dropping rows without progress may go in circles
+                self._program.keep(solved.tight)
+                objective = solved.value
             circles = violated_circles(before, _CUTS, work)
             if not len(circles):
                 break
             self._add(circles)
         return bound, order, x
-
-    def _program(self, low, high, work):
-        """Solve the linear program within the bounds: return (x, what the solver says)."""
-        columns = np.unique(np.append(self._rows.indices, 0))  # the others take what is cheaper; a program needs one
-        size = self._rows.shape[0] + len(columns)
-        limits = {}
-        if work.left < math.inf:
-            limits["maxiter"] = most_iterations(size, work.left)
-        if work.seconds < math.inf:
-            limits["time_limit"] = max(work.seconds, 0.0)
-        result: Any = linprog(
-            self._w[columns] / self._scale,
-            self._rows[:, columns],
-            self._right,
-            bounds=np.stack([low, high], axis=1)[columns],
-            method="highs-ds",
-            options=limits,
-        )
-        work.spend(program_steps(size, result.nit))
-        x = np.clip(np.where(self._w > 0, 0, np.where(self._w < 0, 1, 0.5)), low, high)
-        if result.status == 0:
-            x[columns] = np.clip(result.x, 0, 1)
-        return x, result
 
     def _fix(self, order, reduced, room, work):
         """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
@@ -240,6 +263,10 @@ class LinearOrdering:
         order[self._j[later], self._i[later]] = True
         order[self._i[sooner], self._j[sooner]] = True
         return _closure(order, work)
+
+    def _limits(self, order):
+        """Return the bounds of x that a partial order sets."""
+        return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
 
     def _matrix(self, x):
         before = np.zeros(self._pair.shape)
@@ -254,15 +281,12 @@ class LinearOrdering:
         return circles[np.argsort(-dear, kind="stable")[:_CUTS]]
 
     def _add(self, circles):
-        following = np.roll(circles, -1, axis=1)
-        sign = np.where(circles < following, 1, -1)
-        where = np.repeat(np.arange(len(circles)), 3), self._pair[circles, following].ravel()
-        new = csr_array((sign.ravel(), where), shape=(len(circles), len(self._w)))
-        self._rows = vstack([self._rows, new], format="csr")
-        self._right = np.concatenate([self._right, 2 - (sign < 0).sum(axis=1)])
+        self._program.add(*self._rows(circles))
 
-    def _keep(self, rows):
-        self._rows, self._right = self._rows[np.flatnonzero(rows)], self._right[rows]
+    def _rows(self, circles):
+        """Return the pairs of each circle, and 1, or -1 for a pair that is turned around."""
+        following = np.roll(circles, -1, axis=1)
+        return self._pair[circles, following], np.where(circles < following, 1, -1)
 
 
 def _closure(order, work):

@@ -2,10 +2,10 @@
 
 import math
 import time
+from typing import NamedTuple
 
 WORK_LIMIT = 10_000  # units: about ten seconds
 _UNIT = 10**6  # steps of about a nanosecond each
-_PROGRAM, _LINE, _ITERATION, _FILL = 3_000_000, 2000, 8, 1800  # see `program_steps`
 
 
 class Work:
@@ -67,25 +67,42 @@ class Work:
         return part
 
 
-def program_steps(size, iterations):
-    """Return about how many steps a linear program takes.
+class Pace(NamedTuple):
+    """How long a simplex method takes, in steps.
 
-    Parameters
+    Attributes
     ----------
-    size : int
-        Rows and columns together.
-    iterations : int
-        Of the simplex method; the later ones take longer, as the basis fills.
-
-    Returns
-    -------
-    float
+    start : float
+        For a program, whatever its size.
+    line : float
+        For each row and column.
+    iteration : float
+        For each row and column in an iteration at first.
+    filled : float
+        More of it once the basis is full.
+    half : float
+        After how many iterations the basis is half full.
     """
-    return _PROGRAM + size * (_LINE + _ITERATION * iterations + iterations**2 / _FILL)
+
+    start: float
+    line: float
+    iteration: float
+    filled: float
+    half: float
+
+    def steps(self, size, iterations, done=0):
+        """Return about how many steps a program of `size` rows and columns takes, `done` iterations from the start."""
+        return self.start + size * (self.line + iterations * self._each(done + iterations))
+
+    def iterations(self, size, steps, done=0):
+        """Return how many iterations `steps` pay for at least."""
+        rest = max(0.0, (steps - self.start) / size - self.line)
+        at_most = rest / self._each(done)
+        return int(rest / self._each(done + at_most))
+
+    def _each(self, done):
+        return self.iteration + self.filled * done / (done + self.half)
 
 
-def most_iterations(size, steps):
-    """Return how many iterations `steps` pay for: the inverse of `program_steps`."""
-    rest = (steps - _PROGRAM) / size - _LINE
-    half = _ITERATION * _FILL / 2
-    return int(math.sqrt(half**2 + rest * _FILL) - half) if rest > 0 else 0
+COLD = Pace(start=3_000_000, line=2000, iteration=8, filled=40, half=60_000)  # SciPy, which starts each program anew
+WARM = Pace(start=200_000, line=500, iteration=3, filled=20, half=3000)  # HiGHS, from the last basis

@@ -1,5 +1,7 @@
 import inspect
+import os
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,19 @@ from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
 from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
 from sklearn_dprank.orders.local_search import total_cost
+from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.orders.work import WORK_LIMIT, Work, program_steps
+from sklearn_dprank.orders.work import COLD, WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
+
+
+@pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
+def solver(request, monkeypatch):
+    """Each of the two solvers in turn; with highspy it would otherwise be used wherever it is installed."""
+    if request.param is WarmRelaxation:
+        pytest.importorskip("highspy", reason="needs the extra solver")
+    monkeypatch.setattr(linear_ordering, "relaxation", request.param)
+    return request.param
 
 
 def random_counts(rng, m, n):
@@ -31,7 +43,7 @@ def uniform_counts(m, n, seed):
 
 
 @pytest.mark.parametrize("max_dp", [0, 5, 18])
-def test_optimum_against_subset_dp(max_dp):
+def test_optimum_against_subset_dp(max_dp, solver):
     # best_order is checked by brute force in its own tests; small components go through branch and cut too
     rng = np.random.default_rng(max_dp)
     for _ in range(80):
@@ -73,7 +85,7 @@ def test_a_transitive_majority_is_the_order(m):
 
 
 @pytest.mark.parametrize("spread", [1, 2, 10**3, 10**9, 10**15])
-def test_optimum_at_every_magnitude(spread):
+def test_optimum_at_every_magnitude(spread, solver):
     rng = np.random.default_rng(7)
     for _ in range(15):
         cost = rng.integers(-spread, spread + 1, (9, 9))
@@ -83,7 +95,7 @@ def test_optimum_at_every_magnitude(spread):
         assert found.bound <= found.value
 
 
-def test_floats():
+def test_floats(solver):
     rng = np.random.default_rng(8)
     for max_dp in (2, 18):
         cost = rng.normal(size=(9, 9)) * 1e-7
@@ -95,7 +107,7 @@ def test_floats():
 
 
 @pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.3])
-def test_tolerance_is_certified(tolerance):
+def test_tolerance_is_certified(tolerance, solver):
     rng = np.random.default_rng(9)
     for _ in range(40):
         cost = random_counts(rng, int(rng.integers(3, 11)), 12).T
@@ -114,7 +126,7 @@ def two_blocks(seed):
     return cost
 
 
-def test_several_large_components_share_the_limits():
+def test_several_large_components_share_the_limits(solver):
     for seed in range(5):
         cost = two_blocks(seed)
         exact = minimum_order(cost)
@@ -126,7 +138,7 @@ def test_several_large_components_share_the_limits():
         assert minimum_order(cost, max_dp=5).value == exact.value
 
 
-def test_limits_never_claim_too_much():
+def test_limits_never_claim_too_much(solver):
     rng = np.random.default_rng(10)
     stopped = 0
     for _ in range(12):
@@ -146,7 +158,7 @@ def test_limits_never_claim_too_much():
     assert stopped > 12
 
 
-def test_search_branches_to_the_optimum():
+def test_search_branches_to_the_optimum(solver):
     # dense random tournaments of unit weights have fractional programs: branching is needed
     rng = np.random.default_rng(11)
     for _ in range(6):
@@ -156,7 +168,7 @@ def test_search_branches_to_the_optimum():
         assert found.value == found.bound == best_order(cost)[1]
 
 
-def test_repeats_and_random_kicks():
+def test_repeats_and_random_kicks(solver):
     cost = uniform_counts(30, 200, 0).T
     first, second = minimum_order(cost), minimum_order(cost)
     np.testing.assert_array_equal(first.order, second.order)
@@ -164,43 +176,90 @@ def test_repeats_and_random_kicks():
     assert first.optimal and kicked.optimal and first.value == kicked.value
 
 
-def test_a_solver_that_fails_or_lies_proves_nothing_false(monkeypatch):
+def test_a_solver_that_fails_or_lies_proves_nothing_false(solver, monkeypatch):
     rng = np.random.default_rng(12)
     cost = rng.integers(0, 100, (12, 12))
     optimum = best_order(cost)[1]
-    honest = linear_ordering.linprog
 
-    def failing(*args, **kwargs):
-        result = honest(*args, **kwargs)
-        result.status = 4
-        return result
+    class Failing(solver):
+        def solve(self, low, high, work):
+            super().solve(low, high, work)
 
-    def lying(*args, **kwargs):
-        result = honest(*args, **kwargs)
-        if result.status == 0:
-            result.x = rng.random(len(result.x))
-            result.ineqlin.marginals = -rng.random(len(result.slack))
-        return result
+    class Lying(solver):
+        def solve(self, low, high, work):
+            honest = super().solve(low, high, work)
+            return honest and honest._replace(x=rng.random(len(low)), multipliers=rng.random(len(self.right)))
 
-    for solver in (failing, lying):
-        monkeypatch.setattr(linear_ordering, "linprog", solver)
+    for liar in (Failing, Lying):
+        monkeypatch.setattr(linear_ordering, "relaxation", liar)
         found = minimum_order(cost, max_dp=2, work_limit=200)
         assert found.bound <= optimum <= found.value
-    monkeypatch.setattr(linear_ordering, "linprog", failing)
+    monkeypatch.setattr(linear_ordering, "relaxation", Failing)
     assert not minimum_order(cost, max_dp=2).optimal
 
 
-def test_dual_bound_is_below_every_order():
+def with_each(cost, monkeypatch, **limits):
+    found = []
+    for solver in (Relaxation, WarmRelaxation):
+        monkeypatch.setattr(linear_ordering, "relaxation", solver)
+        found.append(minimum_order(cost, max_dp=2, **limits))
+    return found
+
+
+def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
+    pytest.importorskip("highspy", reason="needs the extra solver")
+    rng = np.random.default_rng(14)
+    for spread in (1, 2, 5):
+        for m in (8, 12, 18):
+            upper = np.triu(rng.integers(-spread, spread + 1, (m, m)), 1)
+            cold, warm = with_each(np.maximum(upper.T - upper, 0), monkeypatch)
+            assert cold.optimal and warm.optimal
+            np.testing.assert_array_equal(cold.order, warm.order)
+
+
+def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
+    """Many optima: those that a solver happens to find would differ."""
+    monkeypatch.setattr(linear_ordering, "perturbed_search", lambda cost, order, **rest: order)
+    monkeypatch.setattr(linear_ordering, "insertion_search", lambda cost, order, work: order)
+    rng = np.random.default_rng(15)
+    first = 0
+    for _ in range(25):
+        upper = np.triu(rng.integers(-2, 3, (9, 9)), 1)
+        cost = np.maximum(upper.T - upper, 0)
+        start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        found, (order, value) = LinearOrdering(cost), best_order(cost)
+        assert found.value == found.bound == value
+        met = start if total_cost(cost, start) == value else order
+        first += met is order
+        np.testing.assert_array_equal(found.order, met)
+    assert first > 10
+
+
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the matrices are")
+@pytest.mark.parametrize(("name", "most"), [("IO-be75eec", 236_464), ("IO-stabu70", 362_512), ("IO-usa79", 1_813_986)])
+def test_known_optima_of_input_output_tables(solver, name, most):
+    size, *entries = Path(DATA, "linear-ordering", f"{name}.txt").read_text().split()
+    gain = np.array(entries, dtype=np.int64).reshape(int(size), int(size))
+    np.fill_diagonal(gain, 0)
+    found = minimum_order(-gain)
+    assert found.value == found.bound == -most
+    assert total_cost(gain, found.order) == most
+
+
+def test_dual_bound_is_below_every_order(solver):
     rng = np.random.default_rng(13)
     m = 7
     i, j = np.triu_indices(m, 1)
     cost = rng.integers(0, 50, (m, m))
     search = LinearOrdering(cost, work=Work(20))
-    weights, rows, right = search._w, search._rows, search._right
-    assert len(right) > 0
+    program, weights = search._program, search._w
+    assert len(program.right) > 0
     low, high = np.zeros(len(weights), dtype=np.int64), np.ones(len(weights), dtype=np.int64)
     for size in (0.0, 1.0, 1e6, 1e30):
-        bound, reduced, shift = dual_bound(weights, rows, right, size * rng.random(len(right)), low, high)
+        bound, reduced, shift = dual_bound(program, size * rng.random(len(program.right)), low, high)
         for _ in range(50):
             position = rng.permutation(m)
             x = (position[i] < position[j]).astype(int)
@@ -209,7 +268,7 @@ def test_dual_bound_is_below_every_order():
             assert (bound + np.where((reduced > 0) == (x == 1), np.abs(reduced), 0) <= int(weights @ x) << shift).all()
 
 
-def test_uniform_profile_of_45_items_is_solved():
+def test_uniform_profile_of_45_items_is_solved(solver):
     found = minimum_order(uniform_counts(45, 5000, 0).T)
     assert found.optimal
 
@@ -221,7 +280,7 @@ def hard_margins(m, seed=0):
 
 
 @pytest.mark.parametrize("work_limit", [0, 1, 30, 300])
-def test_no_loop_overdraws_the_work(monkeypatch, work_limit):
+def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
     """Between two looks at what is left no more is spent than a row, a closure or one linear program takes."""
     kept = []
 
@@ -234,10 +293,10 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit):
     for m in (40, 90):
         found = minimum_order(np.maximum(hard_margins(m).T, 0), work_limit=work_limit)
         assert 0 < found.bound < found.value
-        assert kept[-1].left > -1e6 - 2 * m**3 - program_steps(3 * m * m, 0)
+        assert kept[-1].left > -1e6 - 2 * m**3 - COLD.steps(3 * m * m, 0)
 
 
-def test_the_default_limit_is_a_count_that_repeats():
+def test_the_default_limit_is_a_count_that_repeats(solver):
     cost = np.maximum(hard_margins(60).T, 0)
     first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
     np.testing.assert_array_equal(first.order, second.order)

@@ -1,7 +1,7 @@
 import math
 
 from sklearn_dprank.orders import work as work_module
-from sklearn_dprank.orders.work import Work, most_iterations, program_steps
+from sklearn_dprank.orders.work import COLD, WARM, Work
 
 
 def test_counts_down():
@@ -42,9 +42,12 @@ def test_time_ends_the_work_and_its_parts(monkeypatch):
 
 
 def test_iterations_that_are_paid_for():
-    for size in (100, 5000):
-        for iterations in (0, 7, 1000, 50_000):
-            steps = program_steps(size, iterations)
-            assert most_iterations(size, steps + 1) in (iterations, iterations - 1, iterations + 1)
-            assert program_steps(size, most_iterations(size, steps)) <= steps + 1
-    assert most_iterations(100, 10) == 0
+    for pace in (COLD, WARM):
+        for size in (100, 5000):
+            for iterations in (0, 7, 1000, 50_000):
+                for done in (0, 500, 20_000):
+                    steps = pace.steps(size, iterations, done)
+                    paid = pace.iterations(size, steps + 1, done)
+                    assert pace.steps(size, paid, done) <= steps + 1
+                    assert iterations / 4 - 1 <= paid <= iterations
+        assert pace.iterations(100, 10) == 0

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from sklearn_dprank.orders import alternating
+from sklearn_dprank.orders.alternating import alternating_prices, alternating_steps
+from sklearn_dprank.orders.linear_ordering import dual_bound
+from sklearn_dprank.orders.relaxation import Relaxation
+from sklearn_dprank.orders.subset_dp import best_order
+from sklearn_dprank.orders.work import Work
+
+
+def noise(m, spread, seed=0):
+    upper = np.triu(np.rint(np.random.default_rng(seed).laplace(0, spread, (m, m))).astype(np.int64), 1)
+    return upper - upper.T
+
+
+def proved(excess, circles, prices):
+    """The bound of the prices, on what an order costs beyond the cheaper order of each pair."""
+    m = len(excess)
+    i, j = np.triu_indices(m, 1)
+    pair = np.zeros((m, m), dtype=np.int64)
+    pair[i, j] = pair[j, i] = np.arange(len(i))
+    program, following = Relaxation(excess[i, j]), np.roll(circles, -1, axis=1)
+    program.add(pair[circles, following], np.where(circles < following, 1, -1))
+    low = np.zeros(len(i), dtype=np.int64)
+    bound, _, shift = dual_bound(program, prices, low, low + 1)
+    return (bound >> shift) - int(np.minimum(excess[i, j], 0).sum())
+
+
+@pytest.mark.parametrize(("m", "spread"), [(12, 3), (15, 1e6), (20, 1000)])
+def test_within_five_percent_of_the_optimum(m, spread):
+    """Where the relaxation has an integral solution, or nearly so: no bound of circles can be above it."""
+    excess = noise(m, spread)
+    optimum = best_order(np.maximum(excess, 0))[1]
+    circles, prices, least, before = alternating_prices(excess, Work())
+    assert 0.95 * optimum < proved(excess, circles, prices) <= optimum
+    assert (prices > 0).all() and least > 0
+    assert (circles[:, 0] < circles[:, 1:].min(axis=1)).all() and (circles[:, 1] != circles[:, 2]).all()
+    np.testing.assert_allclose(before + before.T, 1, atol=1e-4)
+
+
+def test_what_is_not_paid_for_is_not_done():
+    excess = noise(30, 100)
+    work = Work(limit=10 * alternating_steps(30) / 1e6 + 1e-3)
+    some = proved(excess, *alternating_prices(excess, work)[:2])
+    assert 0 <= work.left < alternating_steps(30)
+    assert len(alternating_prices(excess, Work(limit=0))[0]) == 0
+    assert some < proved(excess, *alternating_prices(excess, Work())[:2])
+
+
+def test_more_items_than_memory_allows(monkeypatch):
+    monkeypatch.setattr(alternating, "_MOST_CELLS", 100)
+    circles, prices, _, before = alternating_prices(noise(30, 100), Work())
+    assert circles.shape == (0, 3) and prices.shape == (0,) and before.shape == (30, 30)
+
+
+def test_nothing_to_decide():
+    circles, prices, _, _ = alternating_prices(np.zeros((5, 5), dtype=np.int64), Work())
+    assert len(circles) == len(prices) == 0
