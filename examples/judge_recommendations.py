@@ -86,19 +86,20 @@ def guess_of(votes):
     return min(max(round(20 * disagreement(votes)) / 20, 0.05), 0.45)
 
 
-def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, guess=None, known=None):
-    """Return the verdict on one pick; errors are looked up in `known`, by estimator, and written there."""
+def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, guess=None, known=None, others=()):
+    """Return the verdict on one pick, beside `others` too; positions are looked up in `known`, and written there."""
     advice = recommend(votes.n_items, votes.n_voters, epsilon, delta, trust, k=k, disagreement=guess)
     known, errors = {} if known is None else known, []
-    for each in (advice, *advice.alternatives):
-        if repr(each.estimator) not in known:
-            known[repr(each.estimator)] = fits(each.estimator, votes, n_trials, seed=1)
-        ranks = known[repr(each.estimator)]
+    estimators = [advice.estimator, *(each.estimator for each in advice.alternatives), *others]
+    for each in estimators:
+        if repr(each) not in known:
+            known[repr(each)] = fits(each, votes, n_trials, seed=1)
+        ranks = known[repr(each)]
         errors.append(votes.excess(ranks) if k is None else votes.missed(ranks, k))
     resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST  # less is not told apart
     means = [max(float(each.mean()), resolution) for each in errors]
     best = int(np.argmin(means))
-    names = [repr(each.estimator) for each in (advice, *advice.alternatives)]
+    names = [repr(each) for each in estimators]
     noise = math.hypot(*(errors[each].std(ddof=1) / math.sqrt(n_trials) for each in (0, best)), resolution / 2)
     return Verdict(names[0], means[0], names[best], means[best], advice.error, advice.error_range, noise)
 

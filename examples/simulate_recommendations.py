@@ -279,7 +279,7 @@ def n_trials(family, n_items, k=None):
         return 400 if n_items**k <= MOST_WAYS else 10 if n_items <= 16 else 3
     if n_items == 100:
         return 2
-    return {"prudent": 24, "pairs": 10, "swiss": 2 if n_items > 16 else 3, "two_stage": 5}[family]
+    return {"prudent": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5}[family]
 
 
 def measured(family, n_items, votes, signals, seed, trials=None):

@@ -11,8 +11,8 @@ PLAUSIBLE = (0.1, 0.2, 0.28, 0.35, 0.42, 0.45)
 JUDGED = (0.2, 0.28, 0.35, 0.42)
 #: Guesses that can be made, and how far they may be off.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
-#: Of a pure mechanism's error: where it is no more, a mechanism with delta is worth having.
-WORTH_DELTA = 0.95
+#: Of a mechanism's error: one that costs more besides, delta or a release in rounds, must have no more.
+WORTH_MORE = 0.95
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Alternative:
 
 
 class Considered(NamedTuple):
-    """An alternative, its mean error over the electorates that are thought of, and whether it is without delta."""
+    """An alternative, its mean error over the electorates that are thought of, and how much it costs besides."""
 
     alternative: Alternative
     judged: float
-    pure: bool
+    costs: int
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Outlook:
     disagreement: float | None = None
     k: int | None = None
 
-    def consider(self, estimator: Any, family: str, signal: float, pure: bool = True) -> Considered:
+    def consider(self, estimator: Any, family: str, signal: float, costs: int = 0) -> Considered:
         """Return an estimator with the errors of its family at a signal."""
         guess = self.disagreement
         judged: tuple[float, ...]
@@ -76,9 +76,9 @@ class Outlook:
             max(found[level].largest for level in plausible),
         )
         mean = sum(found[level].mean for level in judged) / len(judged)
-        return Considered(Alternative(estimator, found[middle].mean, (least, largest)), mean, pure)
+        return Considered(Alternative(estimator, found[middle].mean, (least, largest)), mean, costs)
 
 
 def preferred(considered: list[Considered]) -> Considered:
-    """Return that of the least judged error, the first of several; delta is spent only where it pays."""
-    return min(considered, key=lambda each: each.judged * (WORTH_DELTA if each.pure else 1.0))
+    """Return that of the least judged error, the first of several; delta, or rounds, only where they pay."""
+    return min(considered, key=lambda each: each.judged * WORTH_MORE**-each.costs)

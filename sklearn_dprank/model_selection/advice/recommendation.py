@@ -103,7 +103,38 @@ def recommend(
 
     Notes
     -----
-    To be written.
+    No ballot is read, so the advice costs no privacy. Considered are, with n epsilon halved under "replace":
+
+    * central: `DPBorda` with K-norm and with Laplace noise; `DPPrudentOrder` (3 to 16 items), or ``window=7`` (more);
+      where `delta` allows it `DPBorda` with Gaussian noise and `DPSwissBorda` (14 items or more); for `k`, `DPTopK`.
+    * local: `LDPPairwise`, one pair a voter, and `LDPBorda`.
+    * shuffle: `ShufflePairwise` with the number K of messages a voter that makes K tanh^2(local epsilon / 2) largest,
+      the local epsilon being that of one message; `LDPBorda`, which needs no shuffler.
+    * secure aggregation: `SecAggBorda`, and `SecAggSwissBorda` (14 items or more).
+
+    Each has curves of its error on simulated Mallows, Plackett-Luce and mixed votes, twelve electorates for each of
+    seven disagreements and up to ten numbers of items, by the ratio of its noise to n. Chosen is what errs least on
+    average over the guess, 0.05 less and 0.05 more; without a guess, over disagreements of .2, .28, .35 and .42. What
+    needs delta must err 5 % less, and what needs rounds again.
+
+    That makes drawn orders the choice from n epsilon = 6 to 7 ln m! on for 3 to 5 items, 4 to 5 ln m! for 7 to 16, and
+    about m^2 for more, if nothing is known; from a third of that for voters who disagree on 15 % of the pairs, twice to
+    three times that at 40 %, seven times at 45 %. `DPTopK` is chosen from n epsilon = 1 to 4 ln(m! / (m - k)!) on, the
+    later the larger k / m; below, the scores of all items say more, and the reason says so. `DPSwissBorda` pays on many
+    items, more so where voters agree, until drawn orders are better.
+
+    Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of
+    4 to 100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many
+    with one that is right to the next twentieth. All but one err by at most a quarter or .001 more than the best considered
+    (for `k`, a quarter or .02 of the share missed); the one, of 15 of JESTER's jokes without a guess, errs .017 where
+    .008 could be had. Every error was in its range, up to its own noise. The largest error of a range is 14 times the
+    least without a guess, 4 times with one (medians; more on few items and for `k`); with a guess the error said was
+    from .74 to 1.31 times the error found in eight cases of ten. A range is of electorates like the simulated ones and
+    no bound: of votes whose best items are all but tied, more of the best k is missed.
+
+    Not considered: `LDPAdaptivePairs`, which must ask voters in rounds; it is better than `LDPPairwise` on few items
+    or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER. The
+    published mechanisms were nowhere better than those considered.
 
     References
     ----------

@@ -104,9 +104,9 @@ def _borda(outlook, n_voters, delta, signal, common):
     if delta > 0:
         sigma = gaussian_sigma(common["epsilon"], delta, math.sqrt(sensitivity.l2_squared))
         normal = DPBorda(delta=delta, noise="gaussian", **common)
-        considered.append(outlook.consider(normal, "gaussian", wide / sigma, pure=False))
+        considered.append(outlook.consider(normal, "gaussian", wide / sigma, costs=1))
         if m >= _LEAST_SWISS_ITEMS:
-            considered.append(outlook.consider(DPSwissBorda(delta=delta, **common), "swiss", wide / sigma, pure=False))
+            considered.append(outlook.consider(DPSwissBorda(delta=delta, **common), "swiss", wide / sigma, costs=2))
     return considered
 
 
@@ -186,7 +186,9 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": crowd}
     considered = [outlook.consider(*_summed(SecAggBorda(**common), "gaussian", outlook.n_items, crowd))]
     if outlook.n_items >= _LEAST_SWISS_ITEMS:
-        considered.append(outlook.consider(*_summed(SecAggSwissBorda(**common), "swiss", outlook.n_items, crowd)))
+        considered.append(
+            outlook.consider(*_summed(SecAggSwissBorda(**common), "swiss", outlook.n_items, crowd), costs=1)
+        )
     chosen = preferred(considered)
     why = f"with {crowd} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(outlook)}"
     if chosen is not considered[0]:

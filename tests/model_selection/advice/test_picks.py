@@ -5,6 +5,18 @@ import os
 import numpy as np
 import pytest
 
+from sklearn_dprank import (
+    DPBorda,
+    DPHistogram,
+    DPKemenySampler,
+    DPKwikSort,
+    DPPairwise,
+    DPPrudentOrder,
+    LDPKwikSort,
+    LDPPairwise,
+    ShuffleHierarchical,
+    ShufflePairwise,
+)
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
@@ -68,3 +80,66 @@ def test_pick_is_right_on_other_votes(script, kind, n_items, public):
         assert verdict.right(script.TOLERANCE if k is None else script.TOLERANCE_OF_BEST), verdict
         # Of a league the best two are nearly as good as others: more of them is missed than on any simulated votes.
         assert verdict.in_range() or (k and kind is leagues), verdict
+
+
+def not_considered(votes, epsilon, delta, trust):
+    """Return mechanisms that `recommend` does not look at, as far as they take milliseconds."""
+    m, n = votes.n_items, votes.n_voters
+    if trust == "local":
+        found = [LDPKwikSort(epsilon), LDPPairwise(epsilon, rule="borda"), LDPPairwise(epsilon, n_queries=2)]
+        return found + [LDPPairwise(epsilon, randomizer="djw")] * (m <= 45)
+    if trust == "shuffle":
+        common = {"epsilon": epsilon, "delta": delta, "min_reports": n}
+        return [ShufflePairwise(pairs="assigned", **common), ShuffleHierarchical(**common)]
+    found = [DPPairwise(epsilon, rule="borda"), DPBorda(epsilon)]
+    found += [DPKwikSort(epsilon, strategy="binary_insertion")] if m <= 45 else []
+    found += [DPKemenySampler(epsilon), DPPairwise(epsilon)] if m <= 10 else []
+    found += [DPHistogram(epsilon)] if m <= 5 else []
+    return found + ([DPPrudentOrder(epsilon, window=7)] if m >= 8 else [])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:prudent orders fail")
+@pytest.mark.parametrize(
+    "public", [(0.01, 0.0, "central"), (0.05, 0.0, "central"), (1.0, 0.0, "local"), (0.3, 1e-6, "shuffle")]
+)
+@pytest.mark.parametrize(
+    "name", ["ladder", "parties", *(pytest.param(n, marks=needs_data) for n in ("dots 1", "SUSHI", "JESTER 25"))]
+)
+def test_nothing_that_is_not_considered_is_better(script, monkeypatch, name, public):
+    if name in ("ladder", "parties"):
+        votes = script.Electorate({"ladder": ladder, "parties": parties}[name](3000, 8, np.random.default_rng(3)))
+    else:
+        monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(DATA))
+        votes = script.electorate(name)
+    verdict = script.judged(votes, *public, 40, others=not_considered(votes, *public))
+    assert verdict.right(), verdict
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize(
+    "name", ["dots 1", "dots 4", "puzzles 2", "Vermont", "Dublin", "SUSHI", "JESTER 15", "JESTER 40"]
+)
+def test_picks_on_real_votes(real, name):
+    """Right, and errors in the range that was said, without a guess and with one: of 31 or 34 picks, all but one."""
+    found = real.judge((name,), n_trials=15)
+    assert len(found) >= 31
+    for place in (0, 1):
+        verdicts = [
+            (both[place], real.TOLERANCE if key[4] is None else real.TOLERANCE_OF_BEST) for key, both in found.items()
+        ]
+        assert sum(not each.right(tolerance) for each, tolerance in verdicts) <= 1
+        assert sum(not each.in_range() for each, _ in verdicts) <= 1
+
+
+def test_nothing_to_judge_by_without_votes(script, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["judge_recommendations.py"])
+    script.main()
+    assert "nothing to judge by" in capsys.readouterr().out
+
+
+def test_disagreement_counts_ties_half(script):
+    votes = script.Electorate([[0, 1, 2]] * 6 + [[0, 0, 2]] * 2 + [[2, 1, 0]] * 2)
+    assert script.disagreement(votes) == pytest.approx((2 * 3 + 2 * 0.5) / 30)
+    assert script.guess_of(votes) == 0.25
