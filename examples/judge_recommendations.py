@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from simulate_recommendations import Electorate, fits
+from _electorates import Electorate, fits
 
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.metrics import average_kendall_tau

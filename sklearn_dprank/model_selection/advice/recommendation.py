@@ -123,9 +123,9 @@ def recommend(
     later the larger k / m; below, the scores of all items say more, and the reason says so. `DPSwissBorda` pays on many
     items, more so where voters agree, until drawn orders are better.
 
-    Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of
-    4 to 100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many
-    with one that is right to the next twentieth. All but one err by at most a quarter or .001 more than the best considered
+    Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of 4 to
+    100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many with
+    one that is right to the next twentieth. All but one err by at most a quarter or .001 more than the best considered
     (for `k`, a quarter or .02 of the share missed); the one, of 15 of JESTER's jokes without a guess, errs .017 where
     .008 could be had. Every error was in its range, up to its own noise. The largest error of a range is 14 times the
     least without a guess, 4 times with one (medians; more on few items and for `k`); with a guess the error said was

@@ -27,6 +27,11 @@ def script(example):
     return example("simulate_recommendations")
 
 
+@pytest.fixture(scope="module")
+def votes_of(example):
+    return example("_electorates")
+
+
 def parsed(curve):
     """Return m and k of the name of a curve."""
     size, _, best = curve.partition(":")
@@ -111,16 +116,16 @@ def test_stored_curves_are_simulated_again(script, capsys):
 
 @pytest.mark.parametrize("kind", ["mallows", "plackett_luce", "mixture"])
 @pytest.mark.parametrize(("n_items", "level"), [(3, 0.2), (10, 0.05), (10, 0.35), (45, 0.42)])
-def test_electorates_disagree_as_they_are_said_to(script, kind, n_items, level):
+def test_electorates_disagree_as_they_are_said_to(votes_of, kind, n_items, level):
     found = [
         average_kendall_tau(votes.best, votes.profile)
-        for votes in script.electorates(n_items, level, 4, 1000, kinds=(getattr(script, kind),))
+        for votes in votes_of.electorates(n_items, level, 4, 1000, kinds=(getattr(votes_of, kind),))
     ]
     assert np.mean(found) == pytest.approx(level, abs=0.03 if kind == "mixture" else 0.01)
 
 
-def test_errors_of_rows_are_those_of_the_metrics(script):
-    (votes,) = script.electorates(6, 0.35, 1, 50, kinds=(script.mixture,))
+def test_errors_of_rows_are_those_of_the_metrics(votes_of):
+    (votes,) = votes_of.electorates(6, 0.35, 1, 50, kinds=(votes_of.mixture,))
     ranks = np.array([np.random.default_rng(i).permutation(6) for i in range(20)])
     optimum = average_kendall_tau(votes.best, votes.profile)
     np.testing.assert_allclose(
@@ -141,12 +146,12 @@ def test_errors_of_rows_are_those_of_the_metrics(script):
         ("pairs", 6, 12.0, lambda n: LDPPairwise(2 * math.atanh(math.sqrt(5 * 12.0**2 / 8 / n)))),
     ],
 )
-def test_noise_that_is_added_at_once_has_the_law_of_the_estimator(script, family, n_items, signal, estimator):
-    votes = script.electorates(n_items, 0.35, 1, 2000, kinds=(script.plackett_luce,))[0]
+def test_noise_that_is_added_at_once_has_the_law_of_the_estimator(script, votes_of, family, n_items, signal, estimator):
+    votes = votes_of.electorates(n_items, 0.35, 1, 2000, kinds=(votes_of.plackett_luce,))[0]
     k = 3 if family == "top" else None
     simulate = script.FAMILIES[family][0]
     (fast,) = simulate(votes, [signal], 400, 5, *([3] if k else []))
-    slow = script.fits(clone(estimator(votes.n_voters)), votes, 400, 9)
+    slow = votes_of.fits(clone(estimator(votes.n_voters)), votes, 400, 9)
     errors = [votes.missed(ranks, k) if k else votes.excess(ranks) for ranks in (fast, slow)]
     noise = math.hypot(*(each.std(ddof=1) / 20 for each in errors))
     assert errors[0].mean() > 0 and errors[1].mean() > 0

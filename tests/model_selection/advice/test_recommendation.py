@@ -130,7 +130,7 @@ def test_two_items_are_one_margin(example):
     """K-norm noise flips a margin w with probability exp(-epsilon w) / 2, and so does permute-and-flip."""
     for n_voters in (1, 1e3, 1e9):
         assert recommend(2, n_voters, 0.1).estimator.noise == "knorm"
-    script = example("simulate_recommendations")
+    script = example("_electorates")
     votes = script.Electorate([[0, 1]] * 60 + [[1, 0]] * 40)  # the other order has an excess error of .2
     chance = math.exp(-1) / 2
     for estimator in (DPBorda(0.05, noise="knorm"), DPPrudentOrder(0.05)):
