@@ -3,7 +3,8 @@ How many voters a private consensus takes
 =========================================
 
 The table of the README: how many voters it takes for an error below one point, that is one more pair in a hundred in
-the wrong order than in the best consensus. ``recommend`` reads public numbers only, so this takes no ballots::
+the wrong order than in the best consensus, of voters who contradict it on 35 % of the pairs. ``recommend`` reads public
+numbers only, so this takes no ballots::
 
     python examples/how_many_voters.py
 """
@@ -13,6 +14,7 @@ import bisect
 from sklearn_dprank.model_selection import recommend
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
+TRUSTS = (("central", 0.0), ("secure_aggregation", 1e-6), ("shuffle", 1e-6), ("local", 0.0))
 _STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 #: Numbers of voters that the table tries. So few as 20 have larger errors than the reference electorate.
 VOTERS = [30, 40, 50, 60, 80, *(int(step * 10**power) for power in range(2, 8) for step in _STEPS)]
@@ -30,7 +32,7 @@ def readme_table():
         "| Trust | Estimator | Items | " + " | ".join(f"epsilon = {epsilon:g}" for epsilon in EPSILONS) + " |",
         "|" + "---|" * (3 + len(EPSILONS)),
     ]
-    for trust, delta in (("central", 0.0), ("shuffle", 1e-6), ("local", 0.0)):
+    for trust, delta in TRUSTS:
         for n_items in (5, 10, 20, 45):
             cells, names = [], []
             for epsilon in EPSILONS:
@@ -40,7 +42,8 @@ def readme_table():
                 else:
                     cells.append(f"{n_voters:,}")
                     names.append(f"`{_short(recommend(n_items, n_voters, epsilon, delta, trust).estimator)}`")
-            lines.append(f"| {trust} | {', then '.join(dict.fromkeys(names))} | {n_items} | {' | '.join(cells)} |")
+            who, what = trust.replace("_", " "), ", then ".join(dict.fromkeys(names))
+            lines.append(f"| {who} | {what} | {n_items} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -67,10 +67,15 @@ print(
 # %%
 # Advice without a sweep
 # ----------------------
-# `recommend` reads public numbers only; the number of voters may be an order of magnitude.
+# `recommend` reads public numbers only; the number of voters may be an order of magnitude. Its range is over simulated
+# votes that disagree as much as real ones may; a public guess of how much narrows it.
 
 for epsilon in (0.01, 0.1, 1.0):
     advice = recommend(n_items=8, n_voters=1000, epsilon=epsilon)
-    print(f"epsilon = {epsilon:g}: {advice.estimator}, {100 * advice.error:.2f} points above the optimum")
+    least, largest = (100 * error for error in advice.error_range)
+    print(
+        f"epsilon = {epsilon:g}: {advice.estimator}, {100 * advice.error:.2f} points above the optimum "
+        f"({least:.2f} to {largest:.2f})"
+    )
 
 plt.show()

@@ -1,194 +1,282 @@
 """
-Simulating the table behind recommend
-=====================================
+Simulating the curves behind recommend
+======================================
 
-``recommend`` in ``sklearn_dprank.model_selection`` gives the error that its choice would have on a reference
-electorate. It reads that error off a small table, which this script makes::
+``recommend`` in ``sklearn_dprank.model_selection`` gives the error to expect of its choice, and a range. It reads them
+off simulated curves, which this script makes; no real votes went into them. From a shell::
 
-    python examples/simulate_recommendations.py           # a few cells again, beside the stored ones: seconds
-    python examples/simulate_recommendations.py --full    # the module that stores the whole table: 7 minutes
+    python examples/simulate_recommendations.py           # a few points again, beside the stored ones: seconds
+    python examples/simulate_recommendations.py --full    # the file that stores all curves: 20 minutes
 """
 
 import argparse
-import inspect
 import math
 import sys
-from typing import NamedTuple
 
 import numpy as np
+from _electorates import LEVELS, electorates, fits
 from scipy.optimize import brentq
-from sklearn.base import clone
 
-from sklearn_dprank import DPBorda, DPPrudentOrder
-from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
-from sklearn_dprank.model_selection.advice import table as stored
-from sklearn_dprank.profile import Profile
+from sklearn_dprank import DPPrudentOrder, DPSwissBorda, DPTopK
+from sklearn_dprank.model_selection.advice import curves as stored
+from sklearn_dprank.orders.flips import Flips
+from sklearn_dprank.orders.levels import Counts
+from sklearn_dprank.orders.permutohedron import sample_ball
+from sklearn_dprank.orders.top import MOST_WAYS, costs_of_ways
+from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.privacy.calibration import gaussian_sigma
+from sklearn_dprank.queries import NetWins, Tallies
+from sklearn_dprank.rules import BradleyTerryRule
+from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 
-N_VOTERS = 5000
-N_PROFILES = 10
-#: Numbers of items that are simulated. `DPPrudentOrder` without a window stops at 16 items.
-ITEMS = {
-    "knorm": (2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 100),
-    "gaussian": (2, 3, 4, 5, 7, 10, 15, 20, 30, 45, 100),
-    "prudent": (2, 3, 4, 5, 7, 10, 13, 16),
-    "two_stage": (17, 20, 30, 45, 100),
+DELTA = 1e-6
+
+# %%
+# Mechanisms
+# ----------
+# An error depends on the public inputs through one number, the signal:
+#
+# * "knorm", `DPBorda` with K-norm noise: n epsilon / m;
+# * "gaussian", Borda with normal noise, be it the curator's, the voters' or a sum of shares, and nearly Laplace's: m
+#   over the standard deviation of the noise on a mean rank;
+# * "swiss", `DPSwissBorda`: the same, of Borda with that budget;
+# * "pairs", one pair a voter by randomised response and the Bradley-Terry rule: the same, of Borda by those answers;
+# * "prudent", `DPPrudentOrder`: n epsilon / ln m!; "two_stage", with ``window=7``: n epsilon / m^2;
+# * "top", `DPTopK`: n epsilon / ln(m! / (m - k)!).
+#
+# Curves are stored at signals divided by 1 - 2 disagreement, to which margins are in proportion, so that those of
+# several disagreements look alike. Noise is added to exact answers at once, for many trials; only where later questions
+# depend on earlier answers, estimators are fitted.
+
+
+def knorm(votes, signals, n_trials, seed):
+    m, rng = votes.n_items, np.random.default_rng(seed)
+    balls = sample_ball(m, SeededBits(np.random.SeedSequence(seed)), n_trials)
+    noise = 2 * rng.standard_gamma(m, (n_trials, 1)) * balls
+    return [ranked(votes.profile.net_wins + noise * votes.n_voters / (m * signal)) for signal in signals]
+
+
+def gaussian(votes, signals, n_trials, seed):
+    noise = np.random.default_rng(seed).standard_normal((n_trials, votes.n_items))
+    wide = 2 * votes.n_voters * votes.n_items  # net wins are twice as wide as ranks
+    return [ranked(votes.profile.net_wins + noise * wide / signal) for signal in signals]
+
+
+def ranked(scores):
+    """Return the positions of items by scores, larger is better."""
+    return (-scores).argsort(axis=1).argsort(axis=1)
+
+
+def pairs(votes, signals, n_trials, seed):
+    return [
+        np.concatenate([ranked(_answered(votes, signal, [seed, trial])[None]) for trial in range(n_trials)])
+        for signal in signals
+    ]
+
+
+def _answered(votes, signal, seed):
+    """Return strengths by answers about random pairs, many and mostly flips of a coin."""
+    rng, m = np.random.default_rng(seed), votes.n_items
+    truthful = (m - 1) * signal**2 / 8
+    n_answers = int(max(20 * truthful, 10_000))
+    truth = math.sqrt(truthful / n_answers)
+    first, second = np.triu_indices(m, 1)
+    chance = (1 + truth * votes.profile.margins[first, second] / votes.n_voters) / 2
+    asked = rng.multinomial(n_answers, np.full(len(first), 1 / len(first)))
+    wins = np.zeros((m, m))
+    wins[first, second] = rng.binomial(asked, chance)
+    wins[second, first] = asked - wins[first, second]
+    return bradley_terry_strengths((Tallies((1 - truth) / 2, wins),), BradleyTerryRule().ridge)
+
+
+def top(votes, signals, n_trials, seed, k):
+    m, n = votes.n_items, votes.n_voters
+    sums = [signal * math.log(math.perm(m, k)) for signal in signals]  # n epsilon
+    if m**k <= MOST_WAYS:
+        return _listed(votes, k, [each / n for each in sums], n_trials, seed)
+    if k == m - 1:
+        return prudent(votes, signals, n_trials, seed)
+    return [fits(DPTopK(k, epsilon=each / n), votes, n_trials, seed) for each in sums]
+
+
+def _listed(votes, k, epsilons, n_trials, seed):
+    """Permute-and-flip over all ways to fill the first k places: of equally good ones the best draw, as one."""
+    rng, shape = np.random.default_rng(seed), (votes.n_items,) * k
+    costs, never = costs_of_ways(votes.profile.margins, k)
+    ways = np.argsort(costs)[: np.count_nonzero(costs < never)]
+    values, starts, counts = np.unique(costs[ways], return_index=True, return_counts=True)
+    with np.errstate(divide="ignore"):
+        largest = -np.log(-np.expm1(np.log(rng.random((n_trials, len(values)))) / counts))
+    share = rng.random(n_trials)
+    found = []
+    for epsilon in epsilons:
+        level = np.argmax(largest - epsilon / 2 * (values - values[0]), axis=1)
+        drawn = np.unravel_index(ways[starts[level] + (share * counts[level]).astype(int)], shape)
+        ranks = np.full((n_trials, votes.n_items), k)
+        ranks[np.arange(n_trials)[:, None], np.transpose(drawn)] = np.arange(k)
+        found.append(ranks)
+    return found
+
+
+def prudent(votes, signals, n_trials, seed):
+    m, bits = votes.n_items, SeededBits(np.random.SeedSequence(seed))
+    epsilons = [signal * math.lgamma(m + 1) / votes.n_voters for signal in signals]
+    if m ** (m - 1) <= MOST_WAYS:
+        return _listed(votes, m - 1, epsilons, n_trials, seed)
+    margins = votes.profile.margins
+    apart = ~np.eye(m, dtype=bool)
+    values = np.unique(margins[apart])
+    values = values[values >= np.minimum(margins, margins.T)[apart].max()]  # every order overrules one side of a pair
+    orders = Counts(np.where(apart, np.searchsorted(values, margins), 0), len(values))
+    levels = [Flips(values, np.diff(orders.of_all, prepend=0), epsilon / 2) for epsilon in epsilons]
+    draws = [[orders.draw(level.draw(bits), bits, first=True) for _ in range(n_trials)] for level in levels]
+    return [np.argsort(each, axis=1) for each in draws]
+
+
+def two_stage(votes, signals, n_trials, seed):
+    epsilons = (signal * votes.n_items**2 / votes.n_voters for signal in signals)
+    return [fits(DPPrudentOrder(epsilon, window=7), votes, n_trials, seed) for epsilon in epsilons]
+
+
+def swiss(votes, signals, n_trials, seed):
+    m, moved = votes.n_items, math.sqrt(NetWins().sensitivity(votes.n_items, "add_remove").l2_squared)
+    noises = (2 * votes.n_voters * m / signal for signal in signals)
+    epsilons = [brentq(lambda e, s=s: gaussian_sigma(e, DELTA, moved) / s - 1, 1e-6, 400) for s in noises]
+    return [fits(DPSwissBorda(epsilon, DELTA), votes, n_trials, seed) for epsilon in epsilons]
+
+
+# %%
+# Curves
+# ------
+# A family has a curve for each number of items; of the best k, too, for some numbers of items: the share of the best k
+# that is missed. A point is the mean over all electorates, the least and the largest of their errors.
+
+
+def grid(first, factor, size):
+    """Return signals, from much noise to little."""
+    return tuple(float(f"{first * factor**i:.3g}") for i in range(size))
+
+
+SIZES = (2, 3, 4, 5, 7, 10, 16, 30, 45, 100)
+BEST = {4: (1, 2, 3), 7: (1, 3, 6), 10: (1, 3, 5, 9), 16: (1, 2, 4, 15), 20: (1, 3, 7), 45: (1, 3, 10)}
+ALL_SIZES = tuple(sorted({*SIZES, *BEST, 13}))
+# The simulation, its signals times 1 - 2 disagreement, and the numbers of items.
+FAMILIES = {
+    "knorm": (knorm, grid(0.04, 1.6, 16), SIZES),
+    "gaussian": (gaussian, grid(0.2, 1.6, 16), SIZES),
+    "pairs": (pairs, grid(0.2, 1.9, 11), SIZES),
+    "prudent": (prudent, grid(0.12, 1.5, 14), (2, 3, 4, 5, 7, 10, 13, 16)),
+    "two_stage": (two_stage, grid(0.004, 1.8, 11), (16, 20, 30, 45, 100)),
+    "swiss": (swiss, grid(0.4, 2, 9), (16, 20, 30, 45, 100)),
+    "top": (top, grid(0.1, 1.6, 13), ()),
 }
 
-# %%
-# The reference electorate: Mallows votes around a random centre, whose voters contradict it on 35 % of the pairs on
-# average. That is what the real rankings of the literature look like, whatever their number of items (SUSHI 34 %,
-# Mechanical Turk's dots and puzzles 29 to 41 %, JESTER 37 to 42 %). A fixed phi is another electorate for every number
-# of items: at phi = 0.75 voters contradict the centre on 40 % of the pairs of 4 items, and on 12 % of those of 45.
+
+def n_trials(family, n_items, k=None):
+    """Return how many trials each electorate gets: errors on many items vary less from trial to trial."""
+    if family in ("knorm", "gaussian") or (family == "prudent" and n_items <= 7):
+        return 400 if n_items <= 10 else 150
+    if family == "top":
+        return 400 if n_items**k <= MOST_WAYS else 10 if n_items <= 16 else 3
+    if n_items == 100:
+        return 2
+    return {"prudent": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5}[family]
 
 
-def mean_disagreement(n_items, phi):
-    """Return the expected distance of a Mallows ranking from its centre, over C(n_items, 2)."""
-    chances = (phi ** np.arange(size) for size in range(2, n_items + 1))
-    return sum(np.arange(len(chance)) @ chance / chance.sum() for chance in chances) / math.comb(n_items, 2)
+def measured(family, n_items, votes, signals, seed, trials=None):
+    """Return the mean error of one electorate, and the shares missed: {name of the curve: a number a signal}."""
+    simulate, _, sizes = FAMILIES[family]
+    ks = BEST.get(n_items, ()) if family == "top" or n_items in (*sizes, 20) else ()
+    if family == "top":
+        by_k = {k: simulate(votes, signals, trials or n_trials(family, n_items, k), seed, k) for k in ks}
+        return {stored.name(n_items, k): [votes.missed(ranks, k).mean() for ranks in by_k[k]] for k in ks}
+    drawn = simulate(votes, signals, trials or n_trials(family, n_items), seed)
+    found = {stored.name(n_items): [votes.excess(ranks).mean() for ranks in drawn]} if n_items in sizes else {}
+    return found | {stored.name(n_items, k): [votes.missed(ranks, k).mean() for ranks in drawn] for k in ks}
 
 
-def dispersion(n_items):
-    """Return the phi at which voters contradict the centre as often as in the reference electorate."""
-    return float(brentq(lambda phi: mean_disagreement(n_items, phi) - stored.REFERENCE, 1e-6, 1))
+def simulated(family, n_items, level, all_votes, seed=0, trials=None):
+    """Return {name: array of shape (3, n_signals)}: the mean of all electorates, the least and the largest."""
+    signals = np.divide(FAMILIES[family][1], 1 - 2 * level)
+    each = [measured(family, n_items, votes, signals, seed + 1000 * i, trials) for i, votes in enumerate(all_votes)]
+    stacked = {name: np.array([found[name] for found in each]) for name in each[0]}
+    return {name: np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)]) for name, x in stacked.items()}
 
 
-class Electorate(NamedTuple):
-    """A counted profile, and how far its Kemeny optimum is from it."""
-
-    profile: Profile
-    optimum: float
-
-    @classmethod
-    def of(cls, ballots):
-        profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
-        return cls(profile, average_kendall_tau(kemeny_positions(profile), profile))
-
-    def excess(self, positions):
-        """Return how much farther this order is from the ballots than the optimum."""
-        return average_kendall_tau(positions, self.profile) - self.optimum
+def families_of(n_items):
+    """Return the families that are simulated on so many items."""
+    with_best = n_items in BEST
+    wide = [family for family in ("knorm", "gaussian", "pairs") if n_items in SIZES or with_best]
+    other = [family for family in ("prudent", "two_stage", "swiss") if n_items in FAMILIES[family][2]]
+    return wide + other + ["top"] * with_best
 
 
-def reference_electorates(n_items, n_profiles=N_PROFILES, n_voters=N_VOTERS, seed=0):
-    """Return profiles of the reference electorate, each around its own random centre."""
-    phi = dispersion(n_items)
-    rng = np.random.default_rng([seed, n_items])
-    return [Electorate.of(make_mallows(n_voters, n_items, phi, random_state=child)) for child in rng.spawn(n_profiles)]
+def all_curves(all_sizes=ALL_SIZES):
+    """Simulate everything; errors are made to fall with the signal."""
+    curves = {family: {} for family in FAMILIES}
+    for n_items in all_sizes:
+        for level in LEVELS:
+            all_votes = electorates(n_items, level)
+            for family in families_of(n_items):
+                for name, found in simulated(family, n_items, level, all_votes).items():
+                    falling = np.minimum.accumulate(found, axis=1)
+                    curves[family].setdefault(name, []).append(np.rint(falling / stored.UNIT).astype(int).tolist())
+            print(n_items, level, file=sys.stderr)
+    return curves
 
 
-def fits(estimator, electorate, n_trials, seed=0):
-    """Return the excess error of each of `n_trials` fits with fresh noise."""
-    seeded = (clone(estimator).set_params(random_state=number) for number in range(seed, seed + n_trials))
-    return np.array([electorate.excess(each.fit(electorate.profile).ranks_) for each in seeded])
-
-
-# %%
-# Each family of mechanisms has one curve for a number of items: its error depends on the public inputs through a
-# single number x, which the table scales so that curves of different numbers of items look alike.
-#
-# * "knorm": `DPBorda` with K-norm noise, x = n epsilon / m.
-# * "gaussian": Borda with normal noise of standard deviation x, in mean ranks over m. That is `DPBorda` with Gaussian
-#   or Laplace noise, `LDPBorda`, and nearly `LDPPairwise` and `ShufflePairwise`.
-# * "prudent": `DPPrudentOrder`, x = n epsilon / ln m!.
-# * "two_stage": ``DPPrudentOrder(window=7)``, x = n epsilon / m^2.
-
-
-def central(family, n_items, n_epsilon_over, n_voters=N_VOTERS):
-    """Return the central estimator of a family at x, for this number of voters."""
-    if family == "knorm":
-        return DPBorda(n_epsilon_over * n_items / n_voters, noise="knorm")
-    if family == "prudent":
-        return DPPrudentOrder(n_epsilon_over * math.lgamma(n_items + 1) / n_voters)
-    return DPPrudentOrder(n_epsilon_over * n_items**2 / n_voters, window=7)
-
-
-def noisy_borda(electorate, noise, n_trials, seed=0):
-    """Return the excess error of Borda with normal noise on the mean ranks, of standard deviation `noise` times m."""
-    profile, rng = electorate.profile, np.random.default_rng(seed)
-    mean_rank = -profile.net_wins / (2 * profile.n_voters)
-    noisy = mean_rank + noise * profile.n_items * rng.standard_normal((n_trials, profile.n_items))
-    return np.array([electorate.excess(ranks) for ranks in noisy.argsort(axis=1).argsort(axis=1)])
-
-
-def cell(family, x, electorates, n_trials, seed=0):
-    """Return the mean excess error of a family at x, and its standard error; trials are shared out evenly."""
-    excess = []
-    for number, electorate in enumerate(electorates):
-        each, first = -(-n_trials // len(electorates)), seed + 100_000 * number
-        if family == "gaussian":
-            excess.append(noisy_borda(electorate, x, each, first))
-        else:
-            excess.append(fits(central(family, electorate.profile.n_items, x), electorate, each, first))
-    pooled = np.concatenate(excess)
-    return float(pooled.mean()), float(pooled.std(ddof=1) / math.sqrt(len(pooled)))
-
-
-def trials_for(family, n_items):
-    """Return how many fits a cell of the full table takes: errors on many items vary less from fit to fit."""
-    if family == "gaussian":
-        return 20_000 if n_items < 10 else 5000
-    if family == "two_stage":
-        return 200 if n_items < 100 else 60
-    if family == "prudent" and n_items > 10:
-        return 150
-    return 4000 if n_items < 10 else 1000 if n_items < 45 else 300
-
-
-def full_table():
-    """Simulate every cell of the table, from much noise to little; errors are made to decrease with it."""
-    table = {}
-    for family, sizes in ITEMS.items():
-        table[family] = {}
-        for n_items in sizes:
-            electorates, trials = reference_electorates(n_items), trials_for(family, n_items)
-            cells = [cell(family, x, electorates, trials) for x in stored.GRIDS[family]]
-            means = np.minimum.accumulate([mean for mean, _ in cells])
-            table[family][n_items] = np.rint(means / stored.UNIT).astype(int).tolist()
-            print(family, n_items, *(f"{100 * mean:.3f}+-{100 * error:.3f}" for mean, error in cells), file=sys.stderr)
-    return table
-
-
-def as_module(table):
-    """Return the source of the module that stores the table: what was chosen by hand as it is, the errors anew."""
-    head, _, _ = inspect.getsource(stored).partition("ERRORS")
-    rows = ["ERRORS: dict[str, dict[int, tuple[int, ...]]] = {"]
-    for family, curves in table.items():
-        errors = (f"        {n_items}: {tuple(row)}," for n_items, row in curves.items())
-        rows += [f'    "{family}": {{', *errors, "    },"]
-    return head + "\n".join([*rows, "}", ""])
+def as_text(curves):
+    """Return the file that stores the curves: JSON, a line a level."""
+    families = []
+    for family, by_name in curves.items():
+        rows = ",\n".join(
+            f'"{name}": [\n' + ",\n".join(str(level).replace(" ", "") for level in levels) + "]"
+            for name, levels in by_name.items()
+        )
+        families.append(f'"{family}": {{"grid": {list(FAMILIES[family][1])}, "curves": {{\n{rows}}}}}')
+    return f'{{"levels": {list(LEVELS)}, "families": {{\n' + ",\n".join(families) + "}}\n"
 
 
 # %%
-# A few cells again, with other seeds and fewer trials: they must agree with what is stored.
+# A few points again, with other seeds, electorates and fewer trials: they must agree with what is stored.
 
 SPOT_CHECKS = {
-    "knorm": {4: 4.0, 10: 2.0, 30: 4.0},
-    "gaussian": {5: 0.08, 45: 0.04},
-    "prudent": {5: 3.0, 10: 3.0},
-    "two_stage": {20: 0.2},
+    "knorm": (4, 10, 30),
+    "gaussian": (5, 45),
+    "pairs": (7,),
+    "prudent": (5, 7),
+    "swiss": (30,),
+    "top": (10,),
 }
 
 
-def spot_checks(n_trials=100, n_profiles=4, seed=1):
-    """Return rows (family, n_items, x, stored error, simulated error, standard error)."""
+def spot_checks(level=0.35, place=6, seed=1):
+    """Return rows (family, curve, signal, stored mean, least and largest, simulated mean)."""
     rows = []
-    for family, points in SPOT_CHECKS.items():
-        for n_items, x in points.items():
-            electorates = reference_electorates(n_items, n_profiles, seed=seed)
-            known = stored.UNIT * stored.ERRORS[family][n_items][stored.GRIDS[family].index(x)]
-            rows.append((family, n_items, x, known, *cell(family, x, electorates, n_trials, seed=seed)))
+    for family, sizes in SPOT_CHECKS.items():
+        for n_items in sizes:
+            signals = [FAMILIES[family][1][place] / (1 - 2 * level)]
+            votes = electorates(n_items, level, 2, seed=seed)
+            trials = 6 if family == "swiss" else 40
+            found = [measured(family, n_items, each, signals, seed + 1000 * i, trials) for i, each in enumerate(votes)]
+            for name in found[0]:
+                known = stored.UNIT * stored.curves().families[family].curves[name][LEVELS.index(level)][:, place]
+                rows.append((family, name, signals[0], *known, float(np.mean([each[name] for each in found]))))
     return rows
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="simulate all and print the module that stores it")
+    parser.add_argument("--full", action="store_true", help="simulate all and print the file that stores it")
     if parser.parse_args(arguments).full:
-        print(as_module(full_table()), end="")
+        print(as_text(all_curves()), end="")
         return
-    print("family     items     x   stored  simulated (points of 100)")
-    for family, n_items, x, known, mean, error in spot_checks():
-        print(f"{family:10} {n_items:5} {x:5g} {100 * known:8.3f} {100 * mean:8.3f} +- {100 * error:.3f}")
+    print("family    curve     signal   stored   (least, largest)  simulated, in points of 100")
+    for family, name, signal, mean, least, largest, found in spot_checks():
+        print(
+            f"{family:9} {name:8} {signal:7.3g} {100 * mean:8.3f} ({100 * least:.3f}, {100 * largest:.3f})"
+            f" {100 * found:10.3f}"
+        )
 
 
 if __name__ == "__main__":

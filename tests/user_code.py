@@ -151,6 +151,8 @@ def accepted_search() -> None:
     assert_type(private.guarantee(n_items=3), PrivacyGuarantee)
     assert_type(private.fit(BALLOTS).ranks_, NDArray[np.int64])
     assert_type(recommend(10, 1e4, 1.0, trust="local"), Recommendation)
+    assert_type(recommend(10, 1e4, 1.0, k=3, disagreement=0.2).error_range, tuple[float, float])
+    recommend(10, 1e4, 1.0, 1e-6, "secure_aggregation")
     assert_type(with_seed(DPBorda(), 7), DPBorda)
 
 

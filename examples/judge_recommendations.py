@@ -1,0 +1,172 @@
+"""
+Judging recommend on real votes
+===============================
+
+``recommend`` in ``sklearn_dprank.model_selection`` picks by curves of simulated votes. This script judges its picks on
+votes that the curves were not made from: all real ones that the folder SKLEARN_DPRANK_DATA holds (PrefLib's files, and
+JESTER's ratings as a table). It prints how often the pick errs hardly more than the best of all considered, and how
+often its error is in the range that was said: without a guess of how much voters disagree, and with a guess that is
+right to the next twentieth. Minutes, from a shell::
+
+    SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py
+"""
+
+import argparse
+import math
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from _electorates import Electorate, fits
+
+from sklearn_dprank.datasets import read_preflib
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
+from sklearn_dprank.preprocessing import RatingsToRankings
+
+# Files, and how many of the first items of JESTER's; a ballot that lists only some candidates puts them first.
+FILES = {
+    **{f"dots {i}": f"00024-0000000{i}.soc" for i in (1, 2, 3, 4)},
+    **{f"puzzles {i}": f"00025-0000000{i}.soc" for i in (1, 2, 3, 4)},
+    "Vermont": "00031-00000002.toc",
+    "Dublin": "00001-00000002.soi",
+    "SUSHI": "sushi.soc",
+    **{f"JESTER {m}": m for m in (7, 12, 15, 25, 40, 70, 100)},
+}
+#: A pick is right if its error is at most this much above the best considered, relatively or absolutely.
+TOLERANCE, TOLERANCE_OF_BEST = (0.25, 0.001), (0.25, 0.02)
+
+
+class Verdict(NamedTuple):
+    """One pick on one set of votes: its error, that of the best considered, both measured; what was said."""
+
+    estimator: str
+    found: float
+    best: str
+    least: float
+    error: float
+    error_range: tuple[float, float]
+    noise: float
+
+    def right(self, tolerance=TOLERANCE):
+        relative, absolute = tolerance
+        return self.found <= max(self.least * (1 + relative), self.least + absolute) + 2 * self.noise
+
+    def in_range(self):
+        low, high = self.error_range
+        return low - 2 * self.noise <= self.found <= high + 2 * self.noise
+
+
+def folder():
+    return Path(os.environ.get("SKLEARN_DPRANK_DATA") or os.devnull)
+
+
+def electorate(name):
+    """Return the real votes called so, or None where there is no file."""
+    source = FILES[name]
+    path = folder() / (source if isinstance(source, str) else "jester100.csv.gz")
+    if not path.is_file():
+        return None
+    if isinstance(source, str):
+        return Electorate(read_preflib(path, unranked="last").profile)
+    ratings = np.loadtxt(path, delimiter=",", skiprows=1)[:, :source]
+    return Electorate(RatingsToRankings().fit_transform(ratings))
+
+
+def disagreement(votes):
+    """Return the share of the pairs on which voters contradict the Kemeny optimum; of ties, half."""
+    forwards, backwards = (average_kendall_tau(ranks, votes.profile) for ranks in (votes.best, -votes.best))
+    return (1 + forwards - backwards) / 2
+
+
+def guess_of(votes):
+    """Return a rough guess of the disagreement: to the next twentieth, within what `recommend` takes."""
+    return min(max(round(20 * disagreement(votes)) / 20, 0.05), 0.45)
+
+
+def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, guess=None, known=None, others=()):
+    """Return the verdict on one pick, beside `others` too; positions are looked up in `known`, and written there."""
+    advice = recommend(votes.n_items, votes.n_voters, epsilon, delta, trust, k=k, disagreement=guess)
+    known, errors = {} if known is None else known, []
+    estimators = [advice.estimator, *(each.estimator for each in advice.alternatives), *others]
+    for each in estimators:
+        if repr(each) not in known:
+            known[repr(each)] = fits(each, votes, n_trials, seed=1)
+        ranks = known[repr(each)]
+        errors.append(votes.excess(ranks) if k is None else votes.missed(ranks, k))
+    resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST  # less is not told apart
+    means = [max(float(each.mean()), resolution) for each in errors]
+    best = int(np.argmin(means))
+    names = [repr(each) for each in estimators]
+    noise = math.hypot(*(errors[each].std(ddof=1) / math.sqrt(n_trials) for each in (0, best)), resolution / 2)
+    return Verdict(names[0], means[0], names[best], means[best], advice.error, advice.error_range, noise)
+
+
+def settings(votes):
+    """Return what is judged: epsilon, delta, trust, k, as far as n allows."""
+    m, n = votes.n_items, votes.n_voters
+    for signal in (0.5, 1, 2, 4, 8, 16, 32):
+        for delta in (0.0, 1e-6):
+            yield signal * math.lgamma(m + 1) / n, delta, "central", None
+    for k in sorted({1, min(3, m - 1), m // 2}):
+        for signal in (1, 4, 16):
+            yield signal * math.log(math.perm(m, k)) / n, 0.0, "central", k
+    yield from ((epsilon, 0.0, "local", None) for epsilon in (0.5, 1.0, 2.0, 4.0))
+    yield from ((epsilon, 1e-6, "shuffle", None) for epsilon in (0.1, 0.3, 1.0))
+    yield from ((epsilon, 1e-6, "secure_aggregation", None) for epsilon in (0.03, 0.1, 0.3, 1.0))
+
+
+def judge(names=tuple(FILES), n_trials=30, chosen=lambda *setting: True):
+    """Return {(name, epsilon, delta, trust, k): (verdict without a guess, verdict with one)}."""
+    found = {}
+    for name in names:
+        votes = electorate(name)
+        for setting in () if votes is None else filter(lambda each: chosen(*each), settings(votes)):
+            *public, k = setting
+            known = {}
+            found[(name, *setting)] = tuple(
+                judged(votes, *public, n_trials, k=k, guess=guess, known=known) for guess in (None, guess_of(votes))
+            )
+    return found
+
+
+def report(found, title):
+    """Print how many picks were right, how many errors were in the range said, and how wide the ranges are."""
+    for place, guess in enumerate(("no guess", "a rough guess")):
+        verdicts = [(key, both[place]) for key, both in found.items()]
+        right = [each.right(TOLERANCE if key[4] is None else TOLERANCE_OF_BEST) for key, each in verdicts]
+        within = [each.in_range() for _, each in verdicts]
+        wide = np.median([each.error_range[1] / each.error_range[0] for _, each in verdicts])
+        print(
+            f"{title:28} {guess:14} {len(right):4} picks, right {100 * np.mean(right):3.0f} %, "
+            f"error in range {100 * np.mean(within):3.0f} %, largest over least {wide:.3g}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true", help="print every pick that was not right or out of range")
+    everything = parser.parse_args().all
+    if not folder().is_dir():
+        print("SKLEARN_DPRANK_DATA names no folder of votes: nothing to judge by.")
+        return
+    found = judge()
+    for title, kind in {
+        "central": lambda key: key[3] == "central" and key[4] is None,
+        "central, the best k": lambda key: key[4] is not None,
+        **{trust: lambda key, trust=trust: key[3] == trust for trust in ("local", "shuffle", "secure_aggregation")},
+    }.items():
+        if some := {key: both for key, both in found.items() if kind(key)}:
+            report(some, title)
+    for key, both in found.items() if everything else ():
+        for guess, each in zip(("no guess", "guess"), both, strict=True):
+            tolerance = TOLERANCE if key[4] is None else TOLERANCE_OF_BEST
+            words = " ".join(["wrong"] * (not each.right(tolerance)) + ["out"] * (not each.in_range()))
+            if words:
+                print(*key, guess, words, each)
+
+
+if __name__ == "__main__":
+    main()
