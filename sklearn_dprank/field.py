@@ -183,15 +183,14 @@ class Field:
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
+        return self._release(ask, names, *_for_devices(self._planned(Shape(n_items, int(n_voters)), names)))
 
 
 def _for_devices(planned):
     """Return (rule, plan), or raise where devices have no protocol for it."""
     if planned[1].protocol is None:
         raise ValueError(
-            "voters' devices cannot send what this rule asks for, which fit simulates: they know their net wins, and "
-            "their margins with release=AllMargins(), at an epsilon that leaves sums below 2^53."
+            f"voters' devices cannot send what this rule asks for, which fit simulates: {planned[1].unsent}."
         )
     return planned
 

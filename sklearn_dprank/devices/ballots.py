@@ -41,6 +41,34 @@ def read_ballot(ballot, n_items):
     return positions, ballot_key(positions)
 
 
+def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return which places each ballot gives to its items; tied items share them, and silent ones are tied last.
+
+    Parameters
+    ----------
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions; those without an opinion have the largest.
+
+    Returns
+    -------
+    order : ndarray of int, shape (n_voters, n_items)
+        The items of each ballot, first ones first.
+    first, last : ndarray of int, shape (n_voters, n_items)
+        Of the items in that order, the first and the last place that each shares.
+    ordered : ndarray, shape (n_voters, n_items)
+        Their positions.
+    """
+    ballots = np.ascontiguousarray(table.T)
+    order = np.argsort(ballots, axis=1, kind="stable")
+    ordered = np.take_along_axis(ballots, order, axis=1)
+    place, n_items = np.arange(len(table)), len(table)
+    differs = ordered[:, 1:] != ordered[:, :-1]
+    first, last = np.zeros(ballots.shape, dtype=np.int64), np.full(ballots.shape, n_items - 1)
+    np.maximum.accumulate(np.where(differs, place[1:], 0), axis=1, out=first[:, 1:])
+    np.minimum.accumulate(np.where(differs, place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
+    return order, first, last, ordered
+
+
 def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     """Return each voter's net wins: items placed behind minus items placed before.
 
@@ -56,14 +84,8 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     ndarray of int64, shape (n_voters, n_items)
         Ties and missing opinions count 0.
     """
-    ballots = np.ascontiguousarray(table.T)
-    order = np.argsort(ballots, axis=1, kind="stable")
-    ordered = np.take_along_axis(ballots, order, axis=1)
-    place, n_items = np.arange(len(table)), len(table)
-    differs = ordered[:, 1:] != ordered[:, :-1]
-    first, last = np.zeros(ballots.shape, dtype=np.int64), np.full(ballots.shape, n_items - 1)
-    np.maximum.accumulate(np.where(differs, place[1:], 0), axis=1, out=first[:, 1:])
-    np.minimum.accumulate(np.where(differs, place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
+    order, first, last, ordered = places(table)
+    n_items = len(table)
     silent = ordered == sentinel
     n_ranked = n_items - np.count_nonzero(silent, axis=1, keepdims=True)
     wins = np.where(silent, 0, n_ranked - 1 - last - first)

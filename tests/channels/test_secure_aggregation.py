@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from extensions.footrule import Footrule
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPSwissBorda, SecAggBorda, SecAggSwissBorda
@@ -18,7 +19,7 @@ from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin
-from sklearn_dprank.rules import KwikSortRule, SwissRule
+from sklearn_dprank.rules import Choose, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan
@@ -273,20 +274,35 @@ def test_sums_of_another_protocol(parameters):
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "m", "reason"),
     [
-        SecAggSwissBorda(min_reports=10),
-        Aggregator(SecureAggregation(min_reports=10), "kwiksort"),
-        Aggregator(SecureAggregation(min_reports=10), "plurality"),
-        SecAggBorda(epsilon=1e-6, delta=1e-100, min_reports=1),
+        (SecAggBorda(epsilon=1e-6, delta=1e-150, min_reports=1), 3, "NetWins with so much noise leave the range"),
+        (Aggregator(SecureAggregation(min_reports=10**9), "plurality"), 3, "so much noise leave the range of 53 bits"),
+        (
+            Aggregator(SecureAggregation(min_reports=10), InstantRunoffRule()),
+            9,
+            "362,880 numbers, and devices send 200,",
+        ),
+        (Aggregator(SecureAggregation(min_reports=10, release=AllMargins())), 700, "244,650 numbers"),
+        (Aggregator(SecureAggregation(min_reports=10), Choose(Footrule())), 3, "devices have no form for Footrule"),
     ],
     ids=str,
 )
-def test_what_devices_cannot_send(estimator):
-    for run in (lambda: estimator.protocol(3), lambda: estimator.client(3), lambda: estimator.fit_sums([], items=3)):
-        with pytest.raises(ValueError, match="voters' devices cannot send what this rule asks for"):
+def test_what_devices_cannot_send(estimator, m, reason):
+    """One clear error, before anybody says anything."""
+
+    def asked(question):
+        raise AssertionError("voters were asked")
+
+    for run in (
+        lambda: estimator.protocol(m),
+        lambda: estimator.client(m),
+        lambda: estimator.fit_sums([], items=m),
+        lambda: estimator.fit_interactive(asked, items=m, n_voters=10**9),
+    ):
+        with pytest.raises(ValueError, match=f"voters' devices cannot send what this rule asks for.*{reason}"):
             run()
-    assert not hasattr(estimator, "fit_reports") and not hasattr(estimator, "fit_interactive")
+    assert not hasattr(estimator, "fit_reports")
 
 
 # --- how good it is
