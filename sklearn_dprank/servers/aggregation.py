@@ -226,7 +226,7 @@ class AggregationServer:
             found = self._kept.execute(asked, block).fetchall()
             missing -= len(found)
             shares = np.frombuffer(b"".join(share for (share,) in found), dtype="<i8")
-            total = (total + shares.reshape(len(found), -1).sum(axis=0)) % of.modulus
+            total = (total + shares.reshape(len(found), len(total)).sum(axis=0)) % of.modulus
         if missing:
             raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
         about = {"protocol": self._name, **question, "server": self._number, "voters": name, "n_reports": len(chosen)}
