@@ -161,7 +161,8 @@ class Field:
         ----------
         ask : callable
             ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
-            - 1) and returns an iterable of their reports, in any order.
+            - 1) and returns an iterable of their reports, in any order. Where servers add up answers, the question is
+            for all voters and for the servers, and one message of each server is returned, or none if there is no sum.
         items : sequence of str or of int, or int
             Names of the items in the order that devices use, or how many there are.
         n_voters : int
@@ -176,6 +177,13 @@ class Field:
         ------
         ValueError
             If n_voters is no positive integer, or no answer can be used.
+        BudgetExhausted
+            If servers said no sum that the rule cannot do without.
+
+        Warns
+        -----
+        UserWarning
+            If servers said no sum in answer to a question, and the rule goes on without it.
         """
         self._validate_params()
         check_whole(n_voters, "n_voters")

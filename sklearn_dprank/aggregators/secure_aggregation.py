@@ -1,10 +1,13 @@
 """Aggregators that trust that not all of several servers collude."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Amount, RandomState
 from ..base import RankAggregator
+from ..certainty import PublishedNoise
 from ..channels import SecureAggregation
 from ..constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from ..rules import SortByScore, SwissRule
@@ -70,10 +73,15 @@ class SecAggBorda(_Summed):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
+    scores_ : ndarray of int, shape (n_items,)
+        The noisy net wins that the consensus sorts by, summed over voters: larger is better.
+    noise_ : PublishedNoise
+        The law of the noise on ``scores_``: that of all voters in the sum, if all of them follow the protocol. If fewer
+        do, there is less of it, and `rank_intervals` are wider than need be.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        How many voters are in the sum.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        How many messages of servers were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
     n_features_in_ : int
@@ -109,6 +117,9 @@ class SecAggBorda(_Summed):
     array([0, 1, 2])
     """
 
+    scores_: NDArray[Any]
+    noise_: PublishedNoise
+
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
         return channel, SortByScore()
@@ -119,7 +130,7 @@ class SecAggSwissBorda(_Summed):
 
     The rounds of `DPSwissBorda` without a trusted curator: in each, voters add noise to their net wins within groups of
     neighbours. **A voter who sends nonsense can move the result by any amount**, as in `SecAggBorda`. `fit` simulates
-    the rounds; voters' devices do not answer in rounds yet.
+    the rounds; in the field, devices (`client`) answer them one by one, and `fit_interactive` asks.
 
     Parameters
     ----------
@@ -148,9 +159,9 @@ class SecAggSwissBorda(_Summed):
         The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
         about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        How many voters are in the sum; where rounds differ, in the smallest.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        How many messages of servers were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
     n_features_in_ : int
@@ -165,7 +176,11 @@ class SecAggSwissBorda(_Summed):
     Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours replace a
     ballot; the number of voters is public. Renyi divergences of the rounds add up, also where a question depends on
     earlier answers; each round's noise is its share of them. Who is in a group follows from earlier answers, and how
-    large groups are is public.
+    large groups are is public. The protocol states all rounds and what they cost together before the first: a device
+    computes it, refuses more than its owner allows (`max_epsilon`, where all servers collude), answers each round once
+    and in order, and only about groups as large as was stated. `min_reports` voters must answer a round, not the same
+    ones in each. Of a round with fewer nothing is released, and it is not repeated: a warning says so, the rounds that
+    were answered decide, and the guarantee stays that of all. Without the first there is no consensus.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
