@@ -73,15 +73,15 @@ class SecAggBorda(_Summed):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
-    scores_ : ndarray of int, shape (n_items,)
-        The noisy net wins that the consensus sorts by, summed over voters: larger is better.
+    scores_ : ndarray, shape (n_items,)
+        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
+        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
     noise_ : PublishedNoise
-        The law of the noise on ``scores_``: that of all voters in the sum, if all of them follow the protocol. If fewer
-        do, there is less of it, and `rank_intervals` are wider than need be.
+        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     reports_accepted_ : int
-        How many voters are in the sum.
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
-        How many messages of servers were left out, by reason; empty after `fit`.
+        How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
     n_features_in_ : int
@@ -102,6 +102,9 @@ class SecAggBorda(_Summed):
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
+
+    ``noise_`` is that of all voters in the sum, ``reports_accepted_`` of them, if all follow the protocol. Where fewer
+    do, there is less noise, and the intervals are wider than need be; numbers that are no ballot's are not covered.
 
     New here. The noise of all voters together is Skellam noise, some 7 to 10 % wider than the Gaussian noise that a
     trusted curator needs for the same guarantee.
@@ -159,9 +162,9 @@ class SecAggSwissBorda(_Summed):
         The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
         about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.
     reports_accepted_ : int
-        How many voters are in the sum; where rounds differ, in the smallest.
+        How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
-        How many messages of servers were left out, by reason; empty after `fit`.
+        How many reports were left out, by reason; empty after `fit`.
     local_epsilon_ : float
         Local epsilon of one voter's messages together.
     n_features_in_ : int
@@ -181,6 +184,7 @@ class SecAggSwissBorda(_Summed):
     and in order, and only about groups as large as was stated. `min_reports` voters must answer a round, not the same
     ones in each. Of a round with fewer nothing is released, and it is not repeated: a warning says so, the rounds that
     were answered decide, and the guarantee stays that of all. Without the first there is no consensus.
+    ``reports_accepted_`` is the number of voters in the smallest sum, ``reports_refused_`` counts messages of servers.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
