@@ -116,6 +116,17 @@ def test_much_skellam_noise_is_nearly_normal():
     assert tails[1] == pytest.approx(tails[0], rel=3e-4)
 
 
+@pytest.mark.parametrize("honest", [0.5, 0.9, 0.99])
+def test_fewer_honest_voters_leave_intervals_right(honest):
+    """Less noise than the law says: its range is no wider, at any level, and neither is a tail."""
+    every, some = SkellamLaw(Fraction(900)), SkellamLaw(Fraction(900) * Fraction(honest))
+    for level in (0.5, 0.8, 0.95, 0.999):
+        for m in (2, 5, 20):
+            assert some.range_quantile(m, level) <= every.range_quantile(m, level)
+    x = np.arange(1, 200)
+    assert (some.tail(x) <= every.tail(x)).all()
+
+
 def test_the_histogram_s_noise():
     profile = Profile.from_rankings(make_mallows(500, 4, 0.8, random_state=0))
     exact = DPHistogram(1e6, random_state=0).fit(profile).histogram_
