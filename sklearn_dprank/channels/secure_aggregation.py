@@ -200,11 +200,14 @@ class SecureAggregation(BaseEstimator):
             "min_reports": least,
             "max_reports": most,
         }
-        named = n_items if items is None else items
+        name, fields = "skellam-rounds", {"rounds": rounds, **crowd}
         if len(prices) == 1 and _reported_once(rounds, n_items):
             fields = {**rounds[0], **crowd}
-            return drafted("skellam-shares", named, self.epsilon, {name: fields[name] for name in shares.FIELDS})
-        return drafted("skellam-rounds", named, self.epsilon, {"rounds": rounds, **crowd})
+            name, fields = "skellam-shares", {name: fields[name] for name in shares.FIELDS}
+        try:
+            return drafted(name, n_items if items is None else items, self.epsilon, fields)
+        except RefusedProtocol as error:  # some kinds of questions devices price as if they were about all items
+            raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 
     def _sum(self, price, n_items, most):
         """Return what devices must know of one kind of sums, or raise where they cannot send it."""

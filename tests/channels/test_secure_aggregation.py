@@ -18,8 +18,8 @@ from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sig
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.profile import Profile, Shape
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin
-from sklearn_dprank.rules import Choose, InstantRunoffRule, KwikSortRule, SwissRule
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies
+from sklearn_dprank.rules import BradleyTerryRule, Choose, Consensus, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan
@@ -273,6 +273,20 @@ def test_sums_of_another_protocol(parameters):
         fit_sums(SUMS, items=4)
 
 
+class Few(BradleyTerryRule):
+    """Asks about two pairs only, which a curator prices as such, and devices as all."""
+
+    def asks(self, n_items):
+        return [Ask(PairTallies(((0, 1), (2, 3))))]
+
+    def aggregate(self, session):
+        return Consensus(np.argsort(-session.answer(self.asks(4)[0].query)[0].wins.sum(axis=1)))
+
+
+def test_fit_goes_further_than_devices():
+    assert sorted(Aggregator(SecureAggregation(), Few()).fit([[0, 1, 2, 3]] * 20).consensus_) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("estimator", "m", "reason"),
     [
@@ -284,6 +298,7 @@ def test_sums_of_another_protocol(parameters):
             "362,880 numbers, and devices send 200,",
         ),
         (Aggregator(SecureAggregation(min_reports=10, release=AllMargins())), 700, "244,650 numbers"),
+        (Aggregator(SecureAggregation(min_reports=10), Few()), 4, "epsilon must be what min_reports give, as devices"),
         (Aggregator(SecureAggregation(min_reports=10), Choose(Footrule())), 3, "devices have no form for Footrule"),
     ],
     ids=str,
