@@ -259,6 +259,69 @@ def test_protocols_that_devices_refuse(protocol):
         Device(protocol)
 
 
+def divergence(alpha, kinds, n_voters):
+    """The bound of Agarwal, Kairouz and Liu for one order, of net wins within groups, summed over all questions."""
+    total = 0.0
+    for kind in kinds:
+        l1 = sum(2 * (k * k // 2) for k in kind["statistic"]["sizes"])
+        l2_squared = sum(4 * k * (k * k - 1) / 3 for k in kind["statistic"]["sizes"])
+        v = 2 * kind["rate"][0] / kind["rate"][1] * n_voters
+        lattice = min(((2 * alpha - 1) * l2_squared + 6 * l1) / (4 * v * v), 3 * l1 / (2 * v))
+        total += kind["times"] * (alpha * l2_squared / (2 * v) + lattice)
+    return total
+
+
+def least_epsilon(protocol, n_voters):
+    """By the conversion of Canonne, Kamath and Steinke, over many orders."""
+    orders = sorted({2, *np.rint(np.geomspace(2, 1e6, 400)).astype(int).tolist()})
+    delta = float(protocol["delta"])
+    return min(
+        divergence(a, protocol["rounds"], n_voters)
+        + (math.log(1 / delta) + (a - 1) * math.log(1 - 1 / a) - math.log(a)) / (a - 1)
+        for a in orders
+    )
+
+
+def spoiled(rng):
+    """The protocol, with up to three changes that may make it dearer, or cheaper, or no protocol at all."""
+    protocol = json.loads(json.dumps(SWISS))
+    rounds = protocol["rounds"]
+    for _ in range(rng.integers(1, 4)):
+        kind, what = rounds[rng.integers(len(rounds))], rng.integers(8)
+        if what == 0:
+            kind["rate"] = [int(kind["rate"][0] * rng.uniform(0.7, 1.5)), 2**20]
+        elif what == 1:
+            kind["times"] = int(rng.integers(1, 4))
+        elif what == 2:
+            kind["statistic"]["sizes"] = (rng.multinomial(16, [1 / 4] * 4) + 1).tolist()
+        elif what == 3:
+            protocol["min_reports"] = int(rng.integers(200, 500))
+        elif what == 4:
+            protocol.update(epsilon=f"{rng.uniform(0.7, 2):.6f}", local_epsilon="200")
+        elif what == 5:
+            protocol["delta"] = f"{rng.uniform(0.5, 3) * 1e-6:.9f}"
+        elif what == 6:
+            rounds.append(json.loads(json.dumps(rounds[0])))
+        elif len(rounds) > 1:
+            rounds.pop()
+    return protocol
+
+
+def test_no_protocol_gets_more_out_of_a_device_than_it_states():
+    """Changed at random, a protocol is refused, or costs what it states at most: worked out once more."""
+    rng, taken = np.random.default_rng(0), 0
+    for _ in range(150):
+        protocol = spoiled(rng)
+        try:
+            device = Device(protocol)
+        except RefusedProtocol:
+            continue
+        taken += 1
+        assert least_epsilon(protocol, protocol["min_reports"]) <= float(protocol["epsilon"]) * (1 + 1e-3)
+        assert least_epsilon(protocol, 1) <= device.epsilon * (1 + 1e-3)
+    assert 20 < taken < 130
+
+
 def test_less_than_was_paid_for_does_no_harm():
     assert Device(changed(2, statistic={"name": "group_net_wins", "sizes": [4] * 5}))
     assert Device(changed(2, statistic="margins"))  # of all pairs, they move less than net wins of eight items
