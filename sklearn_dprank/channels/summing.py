@@ -73,7 +73,7 @@ class SecureAggregationPoll:
 class _RoundsSession(Session):
     """Questions to voters in the field, each answered by one sum of every server, or by nothing.
 
-    A sum of fewer than all voters is scaled up to all of them, and its noise with it. Where too few answer, nothing is
+    A sum of fewer than all voters (or of more than were expected) is scaled to all of them, and its noise with it. Where too few answer, nothing is
     released, and the rule goes on as where its budget is exhausted.
     """
 
@@ -138,6 +138,6 @@ class _RoundsSession(Session):
         finally:
             self._refused += inbox.refused
         self._heard[query] = heard
-        if heard < self._n_voters:
+        if heard != self._n_voters:
             total = total * (self._n_voters / heard)
         return query.read(total, self.n_items)

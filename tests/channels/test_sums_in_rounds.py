@@ -167,12 +167,19 @@ def test_voters_may_miss_rounds():
     assert average_kendall_tau(fitted.ranks_, np.array(ballots)) < 0.2
 
 
+def test_more_voters_than_were_expected():
+    plan = SecureAggregation(2.0, min_reports=15).plan(SwissRule().asks(3), 3, 20)
+    session = plan.open(Field(plan.protocol, [[0, 1, 2]] * 40).ask)(Bits.from_random_state(0))
+    query = GroupNetWins(round=0)
+    answer = session.answer(query)
+    assert session.deviation(query) == pytest.approx(math.sqrt(2 * plan.prices[query.kind].mechanism.rate * 40) / 2)
+    assert np.abs(answer - np.array([40, 0, -40])).max() < 5 * session.deviation(query)
+
+
 def test_sums_of_some_are_scaled_up_to_all():
-    """Half of 4,000 voters answer, all alike: net wins of all of them, and twice the noise of the half."""
-    channel = SecureAggregation(2.0, min_reports=15)
-    plan = channel.plan(SwissRule().asks(3), 3, 40)
+    """Half of 40 voters answer, all alike: net wins of all of them, and twice the noise of the half."""
+    plan = SecureAggregation(2.0, min_reports=15).plan(SwissRule().asks(3), 3, 40)
     field = Field(plan.protocol, [[0, 1, 2]] * 40, away=lambda voter, number: voter % 2)
-    plan = channel.plan(SwissRule().asks(3), 3, 40)
     session = plan.open(field.ask)(Bits.from_random_state(0))
     assert session.answer(NumberOfVoters()) == 40
     query = GroupNetWins(round=0)
