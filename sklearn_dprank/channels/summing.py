@@ -73,8 +73,8 @@ class SecureAggregationPoll:
 class _RoundsSession(Session):
     """Questions to voters in the field, each answered by one sum of every server, or by nothing.
 
-    A sum of fewer than all voters (or of more than were expected) is scaled to all of them, and its noise with it. Where too few answer, nothing is
-    released, and the rule goes on as where its budget is exhausted.
+    A sum of fewer than all voters (or of more than were expected) is scaled to all of them, and its noise with it.
+    Where too few answer, nothing is released, and the rule goes on as where its budget is exhausted.
     """
 
     def __init__(self, messenger, n_voters, prices, protocol, published, coins):
