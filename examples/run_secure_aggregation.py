@@ -10,6 +10,10 @@ reports that both have, and each says one sum; the curator adds the two and publ
 
     python examples/run_secure_aggregation.py
     python examples/run_secure_aggregation.py --voters 5000 --epsilon 0.3 --processes 4
+    python examples/run_secure_aggregation.py --swiss
+
+With ``--swiss`` voters answer in rounds, about 16 dishes: net wins of all, then within groups of dishes that stand near
+each other after what was heard so far. The protocol states all rounds beforehand, and what they cost together.
 
 What this does not do: a device that sends nonsense in place of a ballot moves the sum as it likes, and nobody can see
 that it does. Proofs that numbers are in range, as in Prio3, prevent that.
@@ -25,13 +29,14 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_dprank import SecAggBorda
+from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.servers import AggregationServer, agreed
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
 ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # what voters scatter around
+MORE = ["bibimbap", "ceviche", "falafel", "goulash", "jollof", "moussaka", "okonomiyaki", "poutine"]
 MISSING = 0.04  # the share of voters who never answer
 DYING = 0.03  # the share of devices that die after the first of their two messages
 
@@ -70,6 +75,8 @@ def run_server():
         if "inbox" in command:
             with open(command["inbox"], "rb") as messages:
                 answer = server.receive(messages)
+        elif "question" in command:
+            answer = server.ask(command["question"])
         elif "release" in command:
             answer = server.release(command["release"])
         else:
@@ -131,16 +138,87 @@ def collected(protocol, answering, dying, processes, folder):
     return heard, sums
 
 
+# %%
+# In rounds
+# ---------
+# A device that answers in rounds lives on between them. It is kept as text (``to_json``) after each answer and before
+# the answer leaves, so that whatever dies, no question is ever answered twice. ``fit_interactive`` calls ``ask`` with
+# one question after another; here it wakes the devices, carries their messages and returns what the servers say. Voters
+# who miss a round may be there in the next. If a round has too few of them, its servers say nothing, and the others
+# decide.
+
+
+def run_round(question, home, missing, outboxes):
+    """Let the devices of one process answer a question; keep each before its messages are sent."""
+    awake = [json.loads(line) for line in home.read_text().splitlines()]
+    messages = []
+    for voter, missed in zip(awake, missing, strict=True):
+        device = Device.from_json(voter["device"])
+        if not missed:
+            messages.append(device.answer(question, voter["ballot"]))
+        voter["device"] = device.to_json()
+    home.write_text("".join(json.dumps(voter) + "\n" for voter in awake))
+    for number, outbox in enumerate(outboxes):
+        outbox.write_text("".join(json.dumps(split[number]) + "\n" for split in messages))
+
+
+def in_rounds(curator, items, ballots, processes, folder):
+    """Fit the curator on devices that answer in rounds; return how many voters each round's servers agreed on."""
+    protocol, parts, counted = curator.protocol(items), range(2 * processes), []
+    homes = [Path(folder, f"devices-{part}.jsonl") for part in parts]
+    for part, home in enumerate(homes):
+        made = [{"device": Device(protocol).to_json(), "ballot": ballot} for ballot in ballots[part :: len(parts)]]
+        home.write_text("".join(json.dumps(voter) + "\n" for voter in made))
+    servers = [Remote(protocol=protocol, number=k, path=str(Path(folder, f"server-{k}.db"))) for k in range(2)]
+
+    def ask(question):
+        away = np.random.default_rng(question["question"]).random(len(ballots)) < MISSING
+        outboxes = [[Path(folder, f"for-{server}-{part}.jsonl") for server in range(2)] for part in parts]
+        Parallel(n_jobs=processes)(
+            delayed(run_round)(question, homes[k], away[k :: len(parts)], outboxes[k]) for k in parts
+        )
+        if question["question"] == 2:
+            servers[1] = servers[1].killed_and_restarted()
+        for number, server in enumerate(servers):
+            server.ask(question=question)
+            for outbox in outboxes:
+                server.ask(inbox=str(outbox[number]))
+        chosen = agreed(server.ask(what="reports") for server in servers)
+        counted.append(len(chosen))
+        return [server.ask(release=chosen) for server in servers]
+
+    curator.fit_interactive(ask, items=items, n_voters=len(ballots))
+    for server in servers:
+        server.close()
+    return counted
+
+
+def swiss(voters, epsilon, processes):
+    """Ask in rounds, aggregate, print."""
+    items = sorted(DISHES + MORE)
+    center = np.argsort([items.index(dish) for dish in ORDER + MORE])
+    ballots = make_mallows(voters, len(items), 0.6, center=center, random_state=0).tolist()
+    curator = SecAggSwissBorda(epsilon=epsilon, delta=1e-6, min_reports=round(0.9 * voters))
+    with tempfile.TemporaryDirectory() as folder:
+        counted = in_rounds(curator, items, ballots, processes, folder)
+    print(f"Protocol:  {json.dumps(curator.protocol(items))}\n")
+    print(f"Voters:    {len(ballots)}, of whom {', '.join(map(str, counted))} are in the sums of the rounds")
+    print_result(curator)
+
+
 def main(argv=None):
     """Split, add up, aggregate, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--voters", type=int, default=600)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--swiss", action="store_true", help="ask voters in rounds")
     parser.add_argument("--server", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.server:
         return run_server()
+    if arguments.swiss:
+        return swiss(arguments.voters, arguments.epsilon, arguments.processes)
 
     center = np.argsort([DISHES.index(dish) for dish in ORDER])
     ballots = make_mallows(arguments.voters, len(DISHES), 0.6, center=center, random_state=0).tolist()
@@ -156,13 +234,18 @@ def main(argv=None):
 
     print(f"Voters:    {len(ballots)}, of whom {' and '.join(str(len(ids)) for ids in heard)} reached the two servers")
     print(f"A share:   {sums[0]['sum']}")
+    print_result(curator)
+    return None
+
+
+def print_result(curator):
+    """Print what may be published."""
     print(f"Consensus: {' > '.join(curator.consensus_)}")
     print(f"Guarantee: {curator.privacy_}")
     print(f"           {curator.privacy_.how}")
     print(f"Trusted:   {', '.join(curator.privacy_.parties)}")
     print(f"           {curator.privacy_.caveats[0]}")
     print(f"In it:     {curator.reports_accepted_} voters")
-    return None
 
 
 if __name__ == "__main__":

@@ -161,7 +161,8 @@ class Field:
         ----------
         ask : callable
             ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
-            - 1) and returns an iterable of their reports, in any order.
+            - 1) and returns an iterable of their reports, in any order. Where servers add up answers, the question is
+            for all voters and for the servers, and one message of each server is returned, or none if there is no sum.
         items : sequence of str or of int, or int
             Names of the items in the order that devices use, or how many there are.
         n_voters : int
@@ -176,6 +177,13 @@ class Field:
         ------
         ValueError
             If n_voters is no positive integer, or no answer can be used.
+        BudgetExhausted
+            If servers said no sum that the rule cannot do without.
+
+        Warns
+        -----
+        UserWarning
+            If servers said no sum in answer to a question, and the rule goes on without it.
         """
         self._validate_params()
         check_whole(n_voters, "n_voters")
@@ -183,15 +191,14 @@ class Field:
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
         self._set_items(names, n_items)
-        return self._release(ask, names, *self._planned(Shape(n_items, int(n_voters)), names))
+        return self._release(ask, names, *_for_devices(self._planned(Shape(n_items, int(n_voters)), names)))
 
 
 def _for_devices(planned):
     """Return (rule, plan), or raise where devices have no protocol for it."""
     if planned[1].protocol is None:
         raise ValueError(
-            "voters' devices cannot send what this rule asks for, which fit simulates: they know their net wins, and "
-            "their margins with release=AllMargins(), at an epsilon that leaves sums below 2^53."
+            f"voters' devices cannot send what this rule asks for, which fit simulates: {planned[1].unsent}."
         )
     return planned
 

@@ -317,13 +317,59 @@ def poisson(rate, words):
                 return mode + j
 
 
-def skellam_shares(protocol, ballot, noise, coins, assignment):
-    every = pairs_of(len(ballot))
-    said = net_wins(ballot)
-    if protocol["statistic"] == "margins":
-        opinions = [opinion(ballot, i, j) for i, j in every]
-        said = [0 if mine is None else 2 * mine - 1 for mine in opinions]
-    rate, modulus = Fraction(*protocol["rate"]), 2 ** protocol["modulus_bits"]
+def margin(ballot, i, j):
+    mine = opinion(ballot, i, j)
+    return 0 if mine is None else 2 * mine - 1
+
+
+def scores_of_places(ballot, scores):
+    """Tied items share the scores of their places, rounded with halves up; items without a place are tied last."""
+    keys = [math.inf if place is None else place for place in ballot]
+    said = []
+    for key in keys:
+        first, size = sum(other < key for other in keys), keys.count(key)
+        said.append(math.floor(Fraction(sum(scores[first : first + size]), size) + Fraction(1, 2)))
+    return said
+
+
+def histogram(ballot, coins, unseen_last):
+    if unseen_last:
+        chance = permutation(len(ballot), coins)
+        keys = [(math.inf if place is None else place, chance[item]) for item, place in enumerate(ballot)]
+        places = [sorted(keys).index(key) for key in keys]
+    else:
+        places = completed(ballot, coins)
+    cell, m = 0, len(places)
+    for i, place in enumerate(places):
+        cell += math.factorial(m - 1 - i) * sum(later < place for later in places[i + 1 :])
+    return [int(k == cell) for k in range(math.factorial(m))]
+
+
+def counted(statistic, ballot, about, coins):
+    """What the ballot adds to a sum."""
+    m, name = len(ballot), statistic if isinstance(statistic, str) else statistic["name"]
+    if name == "net_wins":
+        return net_wins(ballot)
+    if name == "margins":
+        return [margin(ballot, i, j) for i, j in pairs_of(m)]
+    if name == "pair_margin":
+        return [margin(ballot, *about)]
+    if name == "pair_counts":
+        named = [*about, *(pair[::-1] for pair in about)]
+        return [int([i, j] in named and opinion(ballot, i, j) == 1) for i in range(m) for j in range(m)]
+    if name == "group_net_wins":
+        group_of = {item: group for group in about for item in group}
+        return [sum(margin(ballot, i, j) for j in group_of[i] if j != i) for i in range(m)]
+    if name == "positional_scores":
+        return scores_of_places(ballot, statistic["scores"])
+    return histogram(ballot, coins, name == "histogram_unseen_last")
+
+
+def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, about=None):
+    """`stated` has the statistic, its rate and modulus: the protocol, or one of its rounds."""
+    stated = stated or protocol
+    said = counted(stated["statistic"], ballot, about, coins)
+    rate, modulus = Fraction(*stated["rate"]), 2 ** stated["modulus_bits"]
     noisy = []
     for number in said:
         more = poisson(rate, noise)
@@ -349,8 +395,18 @@ def report(protocol, ballot, words, pairs=None):
     return {**name, **HALVES[protocol["randomizer"]](protocol, ballot, **words)}
 
 
+def answer_by_shares(protocol, ballot, question, words):
+    """What a device sends to each server in answer to one question."""
+    kinds = [kind for kind in protocol["rounds"] for _ in range(kind["times"])]
+    about = [value for name, value in question.items() if name not in ("protocol", "question")]
+    said = skellam_shares(protocol, ballot, **words, stated=kinds[question["question"] - 1], about=(about or [None])[0])
+    return [{"protocol": digest(protocol), "question": digest(question), **message} for message in said]
+
+
 def answer(protocol, ballot, question, words):
     """What a device answers to one question."""
+    if protocol["randomizer"] == "skellam-rounds":
+        return answer_by_shares(protocol, ballot, question, words)
     (number,) = words["assignment"].integers(len(question["pairs"]))
     pair = question["pairs"][number]
     flip = protocol["flips"][question["kind"]]

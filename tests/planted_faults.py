@@ -743,10 +743,10 @@ FIELD = [
         '"each": randomizer.flip(reserve, 1) if reserve else each, "last"',
         "tests/audit/test_flips_of_groups.py::test_the_two_prices",
     ),
-    faults("devices/device.py")(
+    faults("devices/interactive.py")(
         "devices that answer on and on",
-        "if given >= interactive.allowance(self._protocol)[kind]:",
-        "if given < 0:",
+        ">= allowance(protocol)[kind]:",
+        "< 0:",
         "tests/channels/test_interactive.py::test_a_device_answers_as_often_as_agreed",
     ),
     faults("devices/device.py")(
@@ -1446,11 +1446,16 @@ CERTAINTY = [
 SUM_AUDIT = "tests/audit/test_secure_aggregation_audit.py"
 _SERVERS = "tests/servers/test_aggregation.py"
 _SHARES = "tests/devices/test_shares.py"
+_ROUNDS = "tests/devices/test_rounds.py"
+_SUMMANDS = "tests/devices/test_summands.py"
+_FIELD = "tests/channels/test_sums_in_rounds.py"
 skellam = faults("privacy/skellam.py", "tests/privacy/test_skellam.py::test_the_bound_holds_and_is_near")
 poisson = faults("privacy/poisson.py", "tests/privacy/test_poisson.py::test_every_number_has_its_probability")
 sums = faults("channels/secure_aggregation.py", f"{SUM_AUDIT}::test_one_sum_keeps_epsilon_and_delta")
 combined = faults("channels/sums.py")
 shares = faults("devices/shares.py")
+rounds = faults("devices/rounds.py")
+summands = faults("devices/summands.py", f"{_SUMMANDS}::test_no_ballot_moves_a_sum_further_than_devices_believe")
 server = faults("servers/aggregation.py")
 SUMS = [
     skellam("half the divergence of Skellam noise", "(l2_squared / (2 * variance))", "(l2_squared / (4 * variance))"),
@@ -1497,8 +1502,8 @@ SUMS = [
         "True",
         "tests/privacy/test_poisson.py::test_close_decisions_are_exact",
     ),
-    sums("each voter adds half of its noise", "unit / (2 * least) * RATE_GRID", "unit / (4 * least) * RATE_GRID"),
-    sums("the noise of ever more voters", "unit / (2 * least) * RATE_GRID", "unit / (2 * least + 9) * RATE_GRID"),
+    sums("each voter adds half of its noise", "* unit / (2 * least))", "* unit / (4 * least))"),
+    sums("the noise of ever more voters", "* unit / (2 * least))", "* unit / (2 * least + 9))"),
     sums(
         "sums are priced as if a ballot came or went",
         'moved = ask.query.sensitivity(n_items, "replace")\n            if any(moved):',
@@ -1518,8 +1523,8 @@ SUMS = [
     ),
     shares(
         "shares from half of the range",
-        "bits.noise.integers(modulus, others",
-        "bits.noise.integers(modulus // 2, others",
+        "bits.noise.integers(of.modulus, others",
+        "bits.noise.integers(of.modulus // 2, others",
         f"{_SHARES}::test_all_shares_but_one_are_uniform_and_independent",
     ),
     shares(
@@ -1537,15 +1542,108 @@ SUMS = [
     ),
     shares(
         "devices believe that the noise is enough",
-        'refuse_unless(epsilon_among(protocol, least) <= Decimal(protocol["epsilon"]),',
-        'refuse_unless(epsilon_among(protocol, least) <= 2 * Decimal(protocol["epsilon"]),',
+        '<= Decimal(protocol["epsilon"])',
+        '<= 2 * Decimal(protocol["epsilon"])',
         f"{_SHARES}::test_what_devices_refuse",
+        f"{_ROUNDS}::test_protocols_that_devices_refuse",
     ),
-    shares(
+    summands(
         "devices know half of what a ballot moves",
-        "return 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3)",
-        "return m * m // 2, Fraction(m * (m * m - 1), 3)",
-        f"{_SHARES}::test_devices_know_what_queries_know",
+        "return m, 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3)",
+        "return m, m * m // 2, Fraction(m * (m * m - 1), 3)",
+    ),
+    summands(
+        "groups move as if a ballot came or went", "l2_squared = Fraction(4 * sum(k", "l2_squared = Fraction(sum(k"
+    ),
+    summands(
+        "half of the l1 of groups, on devices", "2 * sum(k * k // 2 for k in sizes)", "sum(k * k // 2 for k in sizes)"
+    ),
+    summands("scores are not moved by their reverse", "[high - low for low, high in", "[high for low, high in"),
+    summands("shared scores are rounded for nothing", "sum(map(abs, moved)) + self.n_items,", "sum(map(abs, moved)),"),
+    summands(
+        "devices answer about groups of any size",
+        "return whole and [len(group) for group in about] == self._groups",
+        "return whole",
+        f"{_SUMMANDS}::test_what_questions_may_be_about",
+        f"{_ROUNDS}::test_what_devices_do_not_answer",
+        f"{SUM_AUDIT}::test_whatever_devices_answer_costs_no_more_than_stated",
+    ),
+    summands(
+        "an item is in two groups",
+        "len(set(items)) == self.n_items",
+        "len(items) == self.n_items",
+        f"{_SUMMANDS}::test_what_questions_may_be_about",
+        f"{_ROUNDS}::test_what_devices_do_not_answer",
+    ),
+    rounds(
+        "a device answers a second question of one number",
+        "if asked.number in numbers:",
+        "if asked.number in ():",
+        f"{_ROUNDS}::test_a_second_question_of_one_number_is_refused",
+        f"{SUM_AUDIT}::test_no_order_of_questions_gets_a_second_answer",
+    ),
+    rounds(
+        "a device goes back to an earlier question",
+        "if asked.number < max(numbers, default=0):",
+        "if False:",
+        f"{_ROUNDS}::test_no_question_comes_back",
+    ),
+    rounds(
+        "one round is priced, and all are answered",
+        'return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"]]',
+        'return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"][:1]]',
+        f"{_ROUNDS}::test_protocols_that_devices_refuse",
+    ),
+    rounds(
+        "a question asked often is priced once",
+        'return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"]]',
+        'return [sum_of(kind, protocol) for kind in protocol["rounds"]]',
+        f"{_ROUNDS}::test_protocols_that_devices_refuse",
+    ),
+    server(
+        "a server goes back to an earlier question",
+        "if asked.number <= number:",
+        "if False:",
+        f"{_SERVERS}::test_rounds_go_on_and_never_back",
+        f"{_SERVERS}::test_rounds_outlive_a_restart",
+    ),
+    server(
+        "shares of one round are summed in the next",
+        'said = NULL", (asked.number, asked.name))\n            self._kept.execute("DELETE FROM shares")',
+        'said = NULL", (asked.number, asked.name))',
+        f"{_SERVERS}::test_a_round_that_was_left_is_over",
+        f"{_SERVERS}::test_one_sum_a_round",
+    ),
+    faults("servers/messages.py")(
+        "a server adds up answers to other questions",
+        'if said.get("question") != head.get("question"):',
+        "if False:",
+        f"{_SERVERS}::test_answers_to_another_question_are_not_added",
+        f"{_SERVERS}::test_a_round_that_was_left_is_over",
+    ),
+    combined(
+        "the curator takes sums of another question",
+        "if about and about != [question]:",
+        "if False:",
+        f"{_FIELD}::test_sums_of_another_question_are_refused",
+    ),
+    faults("channels/summing.py")(
+        "sums of some voters pass for sums of all",
+        "total = total * (self._n_voters / heard)",
+        "total = total * 1",
+        f"{_FIELD}::test_sums_of_some_are_scaled_up_to_all",
+    ),
+    faults("channels/summing.py")(
+        "the noise of the voters who answered is not scaled up",
+        "deviation * self._n_voters / heard",
+        "deviation",
+        f"{_FIELD}::test_sums_of_some_are_scaled_up_to_all",
+    ),
+    faults("certainty/laws.py")(
+        "Skellam noise of half the variance",
+        "ive(np.arange(far), 2 * float(rate))",
+        "ive(np.arange(far), float(rate))",
+        "tests/certainty/test_laws.py::test_the_tail_of_skellam_noise",
     ),
     server(
         "a server says a second sum",
@@ -1561,8 +1659,8 @@ SUMS = [
     ),
     server(
         "one voter counts many times",
-        "chosen = sorted(set(voters)) if",
-        "chosen = sorted(voters) if",
+        "chosen = checked_voters(voters)",
+        "chosen = sorted(voters)",
         f"{_SERVERS}::test_below_min_reports_nothing_is_said",
     ),
     server(
@@ -1574,8 +1672,8 @@ SUMS = [
     ),
     server(
         "shares stay in the file",
-        'self._kept.execute("DELETE FROM shares")',
-        "pass",
+        '(said,))\n                self._kept.execute("DELETE FROM shares")',
+        "(said,))",
         f"{_SERVERS}::test_shares_are_gone_from_the_file",
     ),
 ]

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
+from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
@@ -474,7 +474,7 @@ def parts(value, path="estimator"):
         yield from parts(child, path + step)
 
 
-KNOWN = (PublishedNoise, LaplaceLaw, NormalLaw, AnswersLaw, Fraction)
+KNOWN = (PublishedNoise, LaplaceLaw, NormalLaw, SkellamLaw, AnswersLaw, Fraction)
 PLAIN = (str, bytes, bool, int, float, np.integer, np.floating, type(None))
 
 

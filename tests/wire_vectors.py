@@ -5,17 +5,26 @@
 
 import hashlib
 import json
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from sklearn_dprank import Aggregator, SecAggBorda
+from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits, BitSource
-from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    GroupNetWins,
+    Histogram,
+    NetWins,
+    PairMargin,
+    PairTallies,
+)
 from sklearn_dprank.randomizers import (
     HypercubeSampling,
     MallowsRandomizer,
@@ -134,6 +143,12 @@ def shares():
     yield "skellam-shares, three servers", protocol, {"ballot": [1, None, 0]}, {}
     many = SecAggBorda(epsilon=1.0, min_reports=100_000).protocol(3)
     yield "skellam-shares, little noise", many, {}, {}
+    for what, ballot in BALLOTS.items():
+        scores = {"name": "positional_scores", "scores": [4, 2, 0, -1, -2]}  # they move less than net wins
+        yield f"skellam-shares, scores of places, {what}", {**borda, "statistic": scores}, {"ballot": ballot}, {}
+        histogram = Histogram(unseen_last="opinion" in what)
+        counts = SecureAggregation(epsilon=1.0, min_reports=4000).plan([Ask(histogram)], 3).protocol
+        yield f"skellam-shares, a histogram, {what}", counts, {"ballot": ballot[2:]}, {}
 
 
 def corners():
@@ -171,9 +186,34 @@ def conversations():
         yield f"rr-interactive, {what}", two_kinds, ballot, asked, {}
     between = {"noise": [3 * 2**49] * 3}  # turns an answer of the one kind round, and not one of the other
     yield "rr-interactive, two flips", two_kinds, BALLOTS["a ranking"], asked, between
+    yield from rounds()
     asks = KwikSortRule(on_exhausted="coin").asks(3)
     groups = Interactive(1.0, Groups()).plan(asks, 3, n_voters=90).protocol
     yield "rr-interactive, as KwikSort asks", groups, [1, None, 0], [("each", 1, [[0, 1], [0, 2]])], {}
+
+
+def rounds():
+    """(name, protocol, ballot, what each question is about, words) of sums in rounds."""
+    asks = [
+        Ask(GroupNetWins(((0, 1, 2), (3, 4)), 1), share=Fraction(1, 2)),
+        Ask(PairMargin(), times=3, share=Fraction(1, 4)),
+        Ask(NetWins(), share=Fraction(1, 4)),
+    ]
+    several = {**in_rounds(asks, 5), "items": NAMES}
+    about = [(1, {"groups": [[4, 0, 1], [2, 3]]}), (2, {"pair": [0, 3]}), (4, {"pair": [4, 1]}), (5, {})]
+    for what, ballot in BALLOTS.items():
+        yield f"skellam-rounds, {what}", several, ballot, about, {}
+    asks = [Ask(PairTallies(), times=2, share=Fraction(1, 2)), Ask(AllMargins(), share=Fraction(1, 2))]
+    about = [(1, {"pairs": [[0, 1], [1, 2]]}), (3, {})]
+    yield "skellam-rounds, counts of pairs", in_rounds(asks, 3), [1, None, 0], about, {}
+    swiss = SecAggSwissBorda(epsilon=1.0, n_servers=3, min_reports=2000).protocol(14)
+    groups = [[[*range(14)]], [[*range(13, -1, -2), 0], [*range(2, 14, 2)]]]
+    asked = [(number, {"groups": made}) for number, made in enumerate(groups, 1)]
+    yield "skellam-rounds, as Swiss rounds ask", swiss, [item % 5 for item in range(14)], asked, {}
+
+
+def in_rounds(asks, n_items):
+    return SecureAggregation(epsilon=2.0, min_reports=60).plan(asks, n_items).protocol
 
 
 def refused_protocols():
@@ -207,6 +247,24 @@ def refused_protocols():
     yield "a modulus that is too small", {**sums, "modulus_bits": sums["modulus_bits"] - 1}
     yield "an unknown statistic", {**sums, "statistic": "ballot"}
     yield "dearer alone than stated", {**sums, "local_epsilon": "1.0"}
+    yield "a statistic that needs a question", {**sums, "statistic": "pair_margin"}
+    yield "a name in an object", {**sums, "statistic": {"name": "net_wins"}}
+
+    swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
+    first, *others = swiss["rounds"]
+    yield "rounds for too few voters", {**swiss, "min_reports": 999}
+    yield "a round more than is paid for", {**swiss, "rounds": [first, first, *others]}
+    yield "a round asked twice", {**swiss, "rounds": [{**first, "times": 2}, *others]}
+    yield "a round with less noise", {**swiss, "rounds": [{**first, "rate": [1, 2**20]}, *others]}
+    yield "larger groups than are paid for", {**swiss, "rounds": [first, *([{**others[0], **of_all(20)}] * 3)]}
+    yield "groups that leave an item out", {**swiss, "rounds": [{**first, **of_all(19)}, *others]}
+    yield "no rounds", {**swiss, "rounds": []}
+    yield "a round with a field more", {**swiss, "rounds": [{**first, "note": ""}, *others]}
+    yield "rounds dearer alone than stated", {**swiss, "local_epsilon": "1.0"}
+
+
+def of_all(n_items):
+    return {"statistic": {"name": "group_net_wins", "sizes": [n_items]}}
 
 
 def refused_reports():
@@ -243,10 +301,7 @@ def vectors():
         out["reports"].append({**entry, "report": said})
     for name, protocol, ballot, asked, first in conversations():
         made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
-        questions = [
-            {"protocol": digest(protocol), "question": number, "kind": kind, "pairs": pairs}
-            for kind, number, pairs in asked
-        ]
+        questions = [{"protocol": digest(protocol), **question} for question in map(in_full, asked)]
         said = [made.answer(question, ballot) for question in questions]
         entry = {"name": name, "protocol": protocol, "digest": digest(protocol), "ballot": ballot}
         out["answers"].append({**entry, "words": dealt(made), "questions": questions, "answers": said})
@@ -254,6 +309,15 @@ def vectors():
     for protocol, text in refused_reports():
         out["refused_reports"].append({"protocol": protocol, "text": text, "reason": reason_for(protocol, text)})
     return out
+
+
+def in_full(asked):
+    """A question without its protocol: (kind, number, pairs) of one voter, or (number, about) of a sum."""
+    if len(asked) == 3:
+        kind, number, pairs = asked
+        return {"question": number, "kind": kind, "pairs": pairs}
+    number, about = asked
+    return {"question": number, **about}
 
 
 def reason_for(protocol, text):

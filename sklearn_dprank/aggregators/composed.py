@@ -53,10 +53,10 @@ class Aggregator(RankAggregator):
         Local epsilon of one voter's messages together.
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a trusted curator, their
-        mean over the voters elsewhere. With the Swiss rule: the strength of each item, larger is better.
+        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
+        their mean over the voters elsewhere. With the Swiss rule: the strength of each item, larger is better.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
         positions. Not there beyond 10 items, where no histogram is drawn.

@@ -56,7 +56,7 @@ class LDPPairwise(RankAggregator):
         margins, relative to the overruled ones; computed from the release alone.
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
     noise_ : PublishedNoise
         The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int
@@ -165,7 +165,7 @@ class LDPKwikSort(RankAggregator):
         How many reports were left out, by reason; empty after `fit`.
     margins_ : ndarray, shape (n_items, n_items)
         How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a trusted curator, an estimated share of those asked elsewhere.
+        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
     noise_ : PublishedNoise
         The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int

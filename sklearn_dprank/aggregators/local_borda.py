@@ -36,8 +36,8 @@ class LDPBorda(RankAggregator):
     reports_refused_ : dict of {str: int}
         How many reports were left out, by reason; empty after `fit`.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a trusted curator, their
-        mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
+        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
     noise_ : PublishedNoise
         The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     n_features_in_ : int

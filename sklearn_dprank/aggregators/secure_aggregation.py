@@ -1,10 +1,13 @@
 """Aggregators that trust that not all of several servers collude."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Amount, RandomState
 from ..base import RankAggregator
+from ..certainty import PublishedNoise
 from ..channels import SecureAggregation
 from ..constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from ..rules import SortByScore, SwissRule
@@ -70,6 +73,11 @@ class SecAggBorda(_Summed):
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
         What this fit promises each voter: a ceiling, whatever the ballots say.
+    scores_ : ndarray, shape (n_items,)
+        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
+        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+    noise_ : PublishedNoise
+        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -95,6 +103,9 @@ class SecAggBorda(_Summed):
 
     .. rubric:: Remarks
 
+    ``noise_`` is that of all voters in the sum, ``reports_accepted_`` of them, if all follow the protocol. Where fewer
+    do, there is less noise, and the intervals are wider than need be; numbers that are no ballot's are not covered.
+
     New here. The noise of all voters together is Skellam noise, some 7 to 10 % wider than the Gaussian noise that a
     trusted curator needs for the same guarantee.
 
@@ -109,6 +120,9 @@ class SecAggBorda(_Summed):
     array([0, 1, 2])
     """
 
+    scores_: NDArray[Any]
+    noise_: PublishedNoise
+
     def _compose(self):
         channel = SecureAggregation(self.epsilon, self.delta, self.n_servers, self.min_reports, self.max_reports)
         return channel, SortByScore()
@@ -119,7 +133,7 @@ class SecAggSwissBorda(_Summed):
 
     The rounds of `DPSwissBorda` without a trusted curator: in each, voters add noise to their net wins within groups of
     neighbours. **A voter who sends nonsense can move the result by any amount**, as in `SecAggBorda`. `fit` simulates
-    the rounds; voters' devices do not answer in rounds yet.
+    the rounds; in the field, devices (`client`) answer them one by one, and `fit_interactive` asks.
 
     Parameters
     ----------
@@ -165,7 +179,12 @@ class SecAggSwissBorda(_Summed):
     Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours replace a
     ballot; the number of voters is public. Renyi divergences of the rounds add up, also where a question depends on
     earlier answers; each round's noise is its share of them. Who is in a group follows from earlier answers, and how
-    large groups are is public.
+    large groups are is public. The protocol states all rounds and what they cost together before the first: a device
+    computes it, refuses more than its owner allows (`max_epsilon`, where all servers collude), answers each round once
+    and in order, and only about groups as large as was stated. `min_reports` voters must answer a round, not the same
+    ones in each. Of a round with fewer nothing is released, and it is not repeated: a warning says so, the rounds that
+    were answered decide, and the guarantee stays that of all. Without the first there is no consensus.
+    ``reports_accepted_`` is the number of voters in the smallest sum, ``reports_refused_`` counts messages of servers.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .laws import AnswersLaw, LaplaceLaw, NormalLaw
+from .laws import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class PublishedNoise:
     ----------
     on : str
         What carries it: "scores" for ``scores_``, "margins", or "histogram".
-    law : LaplaceLaw, NormalLaw or AnswersLaw
+    law : LaplaceLaw, NormalLaw, SkellamLaw or AnswersLaw
         By what law, with its scale.
 
     Examples
@@ -31,7 +31,7 @@ class PublishedNoise:
     """
 
     on: str
-    law: LaplaceLaw | NormalLaw | AnswersLaw
+    law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
 
     @property
     def orders(self) -> bool:

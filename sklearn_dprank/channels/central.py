@@ -280,7 +280,7 @@ class _CentralSession(Session):
             law = getattr(mechanism, "law", None)
             if query.published_as is not None and law is not None and len(self._poll.prices) == 1:
                 name = query.published_as
-                self.published = {name: np.array(answer), "noise": PublishedNoise(name, law)}
+                self.published |= {name: np.array(answer), "noise": PublishedNoise(name, law)}
         return answer
 
     def deviation(self, query):

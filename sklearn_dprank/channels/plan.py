@@ -136,6 +136,8 @@ class Plan:
         The voter's half that devices of the protocol need besides it, where the package has none.
     n_items : int or None
         Number of items that it was made for; a Profile of another number is refused.
+    unsent : str
+        Why there is no protocol, where voters' devices cannot send what is asked.
     """
 
     guarantee: PrivacyGuarantee
@@ -145,6 +147,7 @@ class Plan:
     prices: dict[Any, Any] = field(default_factory=dict)
     half: Any = None
     n_items: int | None = None
+    unsent: str = ""
 
     def open(self, voters: Any) -> Poll:
         """Open the poll of a Profile, or of voters in the field.

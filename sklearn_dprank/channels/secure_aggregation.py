@@ -10,22 +10,24 @@ from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import Check, check_parameters, check_whole
 from ..constraints import COUNT_OR_NONE, DELTA, EPSILON
-from ..devices.shares import MOST_BITS, MOST_SERVERS, RATE_GRID, modulus_bits
+from ..devices import shares
+from ..devices.protocol import RefusedProtocol
+from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
+from ..devices.summands import summand
 from ..mechanisms import NoNoise, SkellamNoise
 from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.poisson import LARGEST_RATE
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..profile import Profile
-from ..queries import Ask, Publication, Query
+from ..queries import Ask, Query
 from ..randomizers.base import drafted
-from ..randomizers.budgets import as_text, cost_as_text
-from ..randomizers.inbox import Inbox, as_reports
-from .central import CuratorPoll, Price, check_release, covering, paid
-from .plan import Plan, PublishedSession, check_asks, refuse
-from .sums import ONE_EACH, combined
+from ..randomizers.budgets import cost_as_text
+from .central import Price, check_release, covering, paid
+from .plan import Plan, check_asks, refuse
+from .summing import SecureAggregationPoll
 
+_LARGE = 2**32  # rates beyond it are whole numbers
 _SPARE = 100  # times min_reports: so many may take part where nothing else is said
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; repeated fits ask for the same few
 
@@ -57,8 +59,7 @@ class SecureAggregation(BaseEstimator):
         `min_reports`.
     release : Query or None, default=None
         None answers each question as the rule asks it, by a sum of its own. A query is summed once for the whole
-        budget, and the rule's questions are derived from it, which costs nothing. Voters' devices know `NetWins`
-        and `AllMargins`.
+        budget, and the rule's questions are derived from it, which costs nothing.
 
     References
     ----------
@@ -69,6 +70,11 @@ class SecureAggregation(BaseEstimator):
     Each of n voters adds a Skellam number to each of its numbers, modulo a power of two; the noise of all together is
     Skellam noise again. More voters than `min_reports` only add noise. The modulus is so large that the sum of
     `max_reports` honest voters leaves its range with a chance of less than 1e-12; privacy does not depend on it.
+
+    In the field, voters' devices report once where one sum is all that the rule needs (`fit_sums`), and answer a
+    question a sum otherwise (`fit_interactive`); what all of them cost together is stated before the first. They count
+    what the queries of this package count; devices cannot send histograms of more than eight items, nor what a query of
+    your own counts. Each sum needs `min_reports` voters, not always the same ones.
 
     Examples
     --------
@@ -88,6 +94,7 @@ class SecureAggregation(BaseEstimator):
         "release": check_release,
     }
     collects_sums = True
+    asks_questions = True
 
     def __init__(
         self,
@@ -120,11 +127,14 @@ class SecureAggregation(BaseEstimator):
         self._refuse(asks, n_items)
         prices = self._prices(asks, n_items, least)
         alone = _epsilon(prices, self.delta, 1)
-        named = n_items if items is None else items
-        protocol = self._protocol(asks[0], prices, named, least, most, alone) if len(asks) == 1 else None
-        opening = partial(_SecureAggregationPoll, prices, release, protocol, {"local_epsilon": alone}, least)
+        try:
+            protocol, unsent = self._protocol(prices, n_items, least, most, alone, items), ""
+        except _Unsent as error:
+            protocol, unsent = None, str(error)
+        opening = partial(SecureAggregationPoll, prices, release, protocol, {"local_epsilon": alone}, least, n_voters)
         needs = frozenset(price.query.needs for price in prices.values())
-        return Plan(self._guarantee(prices, least), opening, protocol, needs=needs, prices=prices, n_items=n_items)
+        guarantee = self._guarantee(prices, least)
+        return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
     def _crowd(self, n_voters):
         """Return how many voters take part, at least and at most."""
@@ -137,10 +147,13 @@ class SecureAggregation(BaseEstimator):
         if n_voters is not None and n_voters < least:
             raise ValueError(f"min_reports={least} is above the {n_voters} voters; nothing is released.")
         there = least if n_voters is None else n_voters
-        most = max(_SPARE * least, there) if self.max_reports is None else int(self.max_reports)
-        if most < there:
-            raise ValueError(f"max_reports={most} is below the number of voters, {there}; raise it, or leave it out.")
-        return least, most
+        if self.max_reports is None:
+            return least, _SPARE * least
+        if self.max_reports < there:
+            raise ValueError(
+                f"max_reports={self.max_reports} is below the number of voters, {there}; raise it, or leave it out."
+            )
+        return least, int(self.max_reports)
 
     def _refuse(self, asks, n_items):
         """Raise where a sum of noisy numbers does not answer."""
@@ -166,33 +179,52 @@ class SecureAggregation(BaseEstimator):
             if kind not in releases:
                 prices[kind] = Price(ask.query, moved, NoNoise(), ask.times, Fraction(0))
                 continue
-            rate = Fraction(math.ceil(releases[kind].variance * unit / (2 * least) * RATE_GRID), RATE_GRID)
+            rate = _on_grid(releases[kind].variance * unit / (2 * least))
             if rate * least > LARGEST_RATE:
                 raise ValueError(f"epsilon={float(self.epsilon):g} is too small for {ask.query}; use a larger one.")
             cost = Fraction(ask.share) * exact(self.epsilon) / ask.times
             prices[kind] = Price(ask.query, moved, SkellamNoise(rate), ask.times, cost)
         return prices
 
-    def _protocol(self, ask, prices, items, least, most, alone):
-        """Return what devices follow; None where they do not know what is asked, or the numbers are too large."""
-        statistic = ask.query.summed_as
-        if statistic is None or ask.times > 1:
-            return None
-        rate = prices[ask.query.kind].mechanism.rate
-        bits = modulus_bits(statistic, items if isinstance(items, int) else len(items), most, float(rate))
-        if bits > MOST_BITS or rate * RATE_GRID >= 2**53:
-            return None
-        fields = {
-            "statistic": statistic,
+    def _protocol(self, prices, n_items, least, most, alone, items):
+        """Return what devices follow, or raise where they cannot send what is asked."""
+        rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
+        if not rounds:
+            raise _Unsent("no ballot can change what it asks for")
+        if len(_noisy(prices)) + sum(price.query.counts_voters for price in prices.values()) < len(prices):
+            raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
+        crowd = {
             "servers": int(self.n_servers),
-            "modulus_bits": bits,
-            "rate": [rate.numerator * (RATE_GRID // rate.denominator), RATE_GRID],
-            "delta": as_text(self.delta),
+            "delta": repr(float(self.delta)),
             "local_epsilon": cost_as_text(Decimal(alone)),
             "min_reports": least,
             "max_reports": most,
         }
-        return drafted("skellam-shares", items, self.epsilon, fields)
+        name, fields = "skellam-rounds", {"rounds": rounds, **crowd}
+        if len(prices) == 1 and _reported_once(rounds, n_items):
+            fields = {**rounds[0], **crowd}
+            name, fields = "skellam-shares", {name: fields[name] for name in shares.FIELDS}
+        try:
+            return drafted(name, n_items if items is None else items, self.epsilon, fields)
+        except RefusedProtocol as error:  # some kinds of questions devices price as if they were about all items
+            raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
+
+    def _sum(self, price, n_items, most):
+        """Return what devices must know of one kind of sums, or raise where they cannot send it."""
+        query, rate = price.query, price.mechanism.rate
+        statistic = query.summed_as(n_items)
+        if statistic is None:
+            raise _Unsent(f"devices have no form for {query}")
+        try:
+            what = summand(statistic, n_items)
+        except RefusedProtocol:
+            raise _Unsent(f"{query} has numbers beyond what devices send") from None
+        if what.numbers > MOST_NUMBERS:
+            raise _Unsent(f"{query} has {what.numbers:,} numbers, and devices send {MOST_NUMBERS:,} at most")
+        bits, grid = modulus_bits(what, most, float(rate)), RATE_GRID if rate < _LARGE else 1
+        if bits > MOST_BITS or rate * grid >= 2**53:
+            raise _Unsent(f"sums of {query} with so much noise leave the range of 53 bits; use a larger epsilon")
+        return {"statistic": statistic, "modulus_bits": bits, "rate": [int(rate * grid), grid], "times": price.times}
 
     def _guarantee(self, prices, least):
         answers: Counter[str] = Counter()
@@ -211,6 +243,22 @@ class SecureAggregation(BaseEstimator):
         )
 
 
+class _Unsent(ValueError):
+    """Why devices cannot send what a rule asks for."""
+
+
+def _on_grid(rate):
+    """Return a rate rounded up: to a multiple of 2^-20, or to a whole number where it is large."""
+    grid = RATE_GRID if rate < _LARGE - 1 else 1
+    return Fraction(math.ceil(rate * grid), grid)
+
+
+def _reported_once(rounds, n_items):
+    """Tell whether all that is asked is one sum that needs no question."""
+    (first, *others) = rounds
+    return not others and first["times"] == 1 and summand(first["statistic"], n_items).asked_about is None
+
+
 def _noisy(prices):
     """Return the prices of what a ballot moves."""
     return [price for price in prices.values() if price.epsilon]
@@ -225,34 +273,3 @@ def _epsilon(prices, delta, n_voters):
         for price in _noisy(prices)
     ]
     return skellam_epsilon(float(delta), releases)
-
-
-class _SecureAggregationPoll:
-    """Sums with the noise of all voters: those of the servers, or drawn here, one Skellam number for each number."""
-
-    def __init__(self, prices, release, protocol, published, least, voters):
-        self._inbox, self._more = Inbox(), published
-        self._protocol, self._curator = protocol, None
-        if isinstance(voters, Profile):
-            if voters.n_voters < least:
-                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
-            self._inbox.accepted = voters.n_voters
-            together = {
-                price.query.kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
-                for price in _noisy(prices)
-            }
-            self._curator = CuratorPoll({**prices, **together}, release, "replace", voters)
-        else:
-            (price,) = prices.values()
-            self._query = price.query
-            self._sum = combined(protocol, self._inbox, as_reports(voters, "sums", ONE_EACH))
-
-    def __call__(self, bits):
-        published = {**self._inbox.published, **self._more}
-        if self._curator is not None:
-            session = self._curator(bits)
-            session.published.update(published)
-            return session
-        n_items = len(self._protocol["items"])
-        publication = Publication(self._query.meaning, self._query.read(self._sum, n_items))
-        return PublishedSession(n_items, bits.coins, publication, published)

@@ -43,6 +43,32 @@ def read_ballot(ballot, n_items):
     return positions, ballot_key(positions)
 
 
+def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return which places each ballot gives to its items; tied items share them, and silent ones are tied last.
+
+    Parameters
+    ----------
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions; those without an opinion have the largest.
+
+    Returns
+    -------
+    order : ndarray of int, shape (n_voters, n_items)
+        The items of each ballot, first ones first, as `sorted_rows` counts them.
+    first, last : ndarray of int, shape (n_voters, n_items)
+        Of the items in that order, the first and the last place that each shares.
+    ordered : ndarray, shape (n_voters, n_items)
+        Their positions.
+    """
+    ballots = np.ascontiguousarray(table.T)
+    order, changes = sorted_rows(ballots)
+    place, n_items = np.arange(len(table)), len(table)
+    first = np.maximum.accumulate(changes * place, axis=1)
+    last = np.full(ballots.shape, n_items - 1)
+    np.minimum.accumulate(np.where(changes[:, 1:], place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
+    return order, first, last, ballots.ravel()[order]
+
+
 def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     """Return each voter's net wins: items placed behind minus items placed before.
 
@@ -58,16 +84,12 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
     ndarray of int64, shape (n_voters, n_items)
         Ties and missing opinions count 0.
     """
-    ballots = np.ascontiguousarray(table.T)
     # Of many voters, who are simulated: what a device of one does takes as long whatever the ballot says.
-    if len(ballots) > 1 and all_strict(table):
-        return len(table) - 1 - 2 * ballots.astype(np.int64)
-    order, changes = sorted_rows(ballots)
-    place, n_items = np.arange(len(table)), len(table)
-    first = np.maximum.accumulate(changes * place, axis=1)
-    last = np.full(ballots.shape, n_items - 1)
-    np.minimum.accumulate(np.where(changes[:, 1:], place[:-1], n_items - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
-    silent = ballots.ravel()[order] == sentinel
+    if table.shape[1] > 1 and all_strict(table):
+        return len(table) - 1 - 2 * np.ascontiguousarray(table.T).astype(np.int64)
+    order, first, last, ordered = places(table)
+    n_items = len(table)
+    silent = ordered == sentinel
     n_ranked = n_items - np.count_nonzero(silent, axis=1, keepdims=True)
     return placed(np.where(silent, 0, n_ranked - 1 - last - first), order)
 

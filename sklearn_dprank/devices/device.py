@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
-from . import interactive, shares, shuffled
+from . import shares, shuffled
 from .ballots import read_ballot
-from .halves import HALVES, ReportHalf, checked, voter_half
+from .halves import HALVES, Asking, ReportHalf, checked, voter_half
 from .protocol import RefusedProtocol, digest, is_whole
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
@@ -131,7 +131,7 @@ class Device:
         ValueError
             If the ballot does not have one number an item, or pairs do not fit the protocol.
         """
-        if self._half is interactive:
+        if isinstance(self._half, Asking):
             raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
         if self._half is shuffled:
             design = shuffled.assigned(pairs, self._protocol)
@@ -140,40 +140,42 @@ class Device:
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
         return self._say("report", ballot, self._reported)
 
-    def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> Any:
         """Answer one question about this voter's ballot.
 
         Parameters
         ----------
         question : dict
-            As the curator asked it: "protocol", "question" (its number), "kind" and "pairs".
+            As the curator asked it: "protocol", "question" (its number), and what it is about: "kind" and "pairs",
+            or "groups", "pair", "pairs" or nothing, where servers add up the answers.
         ballot : array-like of shape (n_items,)
             Where this voter puts each item; the same for every question.
 
         Returns
         -------
-        dict
-            JSON-able. The same question again gets the same answer.
+        dict, or list of dict
+            JSON-able: one answer, or one message a server, each to be sent to its own and to nobody else. The same
+            question again gets the same answer.
 
         Raises
         ------
         BudgetExhausted
-            If this voter has answered as often as was agreed, or reports another ballot, or this is a copy.
+            If this voter has answered as often as was agreed, or another question of this number or a later one, or
+            reports another ballot, or this is a copy.
         ValueError
             If the question does not follow the protocol.
         """
-        if self._half is not interactive:
+        if not isinstance(self._half, Asking):
             raise ValueError("this protocol asks no questions: use device.report(ballot).")
-        number, kind, asked = interactive.asked(question, self._protocol)
+        half, asked = self._half, self._half.asked(question, self._protocol)
 
         def draw(positions, bits):
-            given = sum(key.startswith(kind) for key in self._said)
-            if given >= interactive.allowance(self._protocol)[kind]:
-                raise BudgetExhausted("this device has given every answer that its budget pays for.")
-            drawn = interactive.draw(self._protocol, positions, bits, kind, asked)
-            return {"protocol": digest(self._protocol), **interactive.message(drawn, number)}
+            if reason := half.refusal(self._said, asked, self._protocol):
+                raise BudgetExhausted(f"this device {reason}.")
+            said = half.answered(self._protocol, positions, bits, asked)
+            return self._signed(said) if isinstance(said, list) else self._signed([said])[0]
 
-        return self._say(f"{kind} {number}", ballot, draw)
+        return self._say(half.named(asked), ballot, draw)
 
     def _reported(self, positions, bits):
         drawn = self._half.draw(self._protocol, positions, bits)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from . import hypercube, interactive, mallows, pairs, privunit, shares, shuffled
+from . import hypercube, interactive, mallows, pairs, privunit, rounds, shares, shuffled
 from .protocol import check_form, refuse_unless
 
 
@@ -53,6 +53,23 @@ class ReportHalf(Half, Protocol):
         """Return what the first voter sends, as JSON-able data; its keys and length do not depend on the ballot."""
 
 
+@runtime_checkable
+class Asking(Half, Protocol):
+    """The voter's half of a randomizer whose devices answer questions."""
+
+    def asked(self, question: Any, protocol: Any) -> Any:
+        """Return what a question asks, or raise a `ValueError` if it does not follow the protocol."""
+
+    def named(self, asked: Any) -> str:
+        """Return the name under which a device keeps its answer: what is kept is said again, and nothing else."""
+
+    def refusal(self, said: Any, asked: Any, protocol: Any) -> str | None:
+        """Return why a device that has said all this, by name, gives no new answer, or None."""
+
+    def answered(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        """Draw the first voter's answer, as JSON-able data: one message, or one a server."""
+
+
 #: The voter's half of each randomizer, by the name that protocols give it. A protocol chooses from these and no others.
 HALVES: Mapping[str, Half] = MappingProxyType(
     {
@@ -65,6 +82,7 @@ HALVES: Mapping[str, Half] = MappingProxyType(
         "rr-interactive": interactive,
         "rr-shuffled": shuffled,
         "skellam-shares": shares,
+        "skellam-rounds": rounds,
     }
 )
 

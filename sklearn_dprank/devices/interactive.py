@@ -53,6 +53,26 @@ def asked(question, protocol):
     raise ValueError("question does not follow the protocol.")
 
 
+def named(asked):
+    """Return the name under which a device keeps its answer."""
+    number, kind, _ = asked
+    return f"{kind} {number}"
+
+
+def refusal(said, asked, protocol):
+    """Return why a device that has said all this under such names does not answer, or None."""
+    _, kind, _ = asked
+    if sum(name.startswith(kind) for name in said) >= allowance(protocol)[kind]:
+        return "has given every answer that its budget pays for"
+    return None
+
+
+def answered(protocol, ballots, bits, asked):
+    """Return what the first voter answers, as JSON-able data."""
+    number, kind, pairs = asked
+    return message(draw(protocol, ballots, bits, kind, pairs), number)
+
+
 def draw(protocol, ballots, bits, kind, pairs):
     """Draw one of the pairs and answer it for every ballot.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certainty import LaplaceLaw, NormalLaw
+from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.composition import Losses
@@ -129,6 +129,11 @@ class SkellamNoise(_Noise):
     rate: Fraction
     arithmetic = "exact"
     how = "Skellam noise"
+
+    @property
+    def law(self) -> SkellamLaw:  # type: ignore[override]
+        """Of the noise on each number."""
+        return SkellamLaw(self.rate)
 
     @property
     def deviation(self) -> float:

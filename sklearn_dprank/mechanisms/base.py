@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
-from ..certainty import LaplaceLaw, NormalLaw
+from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
@@ -31,7 +31,7 @@ class Calibrated(Protocol):
         In a few words, for the guarantee.
     arithmetic : str
         "exact", or what rounding may cost, for the guarantee.
-    law : LaplaceLaw, NormalLaw or None
+    law : LaplaceLaw, NormalLaw, SkellamLaw or None
         Of the independent noise on each number of an answer; None where it is not known, or where the numbers are not
         what is released: nothing but what rules make of them is published then.
     deviation : float
@@ -45,7 +45,7 @@ class Calibrated(Protocol):
     def arithmetic(self) -> str: ...
 
     @property
-    def law(self) -> LaplaceLaw | NormalLaw | None: ...
+    def law(self) -> LaplaceLaw | NormalLaw | SkellamLaw | None: ...
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
         """Return what draws answers to a query from its exact vector."""
@@ -57,7 +57,7 @@ class Calibrated(Protocol):
 class OfBudget:
     """Base of calibrated mechanisms of which nothing is known but the budget that they keep."""
 
-    law: LaplaceLaw | NormalLaw | None = None
+    law: LaplaceLaw | NormalLaw | SkellamLaw | None = None
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
         """Return None."""

@@ -64,9 +64,8 @@ class Query:
         Whether several asks of this kind are several surveys, each among voters of its own.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
-    summed_as : str or None
-        What protocols call it where each voter's device computes its own part of the sum; None is for answers that
-        need the ballots.
+    counts_voters : bool
+        Whether the answer is the number of voters and nothing of what they say.
     weighed : bool
         Whether rules weigh the answer by its noise; a mechanism that answers must then know its `deviation`.
     published_as : str or None
@@ -78,7 +77,7 @@ class Query:
     decides: ClassVar[bool] = False
     asks_anew: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
-    summed_as: ClassVar[str | None] = None
+    counts_voters: ClassVar[bool] = False
     weighed: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
@@ -184,6 +183,32 @@ class Query:
     def counted(self, tallies: Any) -> Any:
         """Return the answer from a tuple of `Tallies` of voters who were asked what this query is `about`."""
         raise NotImplementedError
+
+    def summed_as(self, n_items: int) -> str | dict[str, Any] | None:
+        """Return what protocols call it where each voter's device computes its own part of the sum.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+
+        Returns
+        -------
+        str, dict or None
+            A name, or an object with "name" and public numbers, of `sklearn_dprank.devices.summands`; None for what
+            devices do not compute.
+        """
+        return None
+
+    def summed_about(self, n_items: int) -> Any:
+        """Return what a question to such devices is about, as JSON-able data; None where there is nothing to say.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+        """
+        return None
 
     def follows_from(self, released: "Query") -> bool:
         """Tell whether the answer follows from the answer to `released` (public; types only)."""

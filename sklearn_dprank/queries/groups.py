@@ -65,6 +65,14 @@ class GroupNetWins(Query):
         if self.groups is not None and max((max(group, default=0) for group in self.groups), default=0) >= n_items:
             raise ValueError(f"groups must hold some of the {n_items} items, 0 to {n_items - 1}.")
 
+    def summed_as(self, n_items: int) -> dict[str, Any]:
+        return {"name": "group_net_wins", "sizes": list(map(len, self.summed_about(n_items)))}
+
+    def summed_about(self, n_items: int) -> list[list[int]]:
+        groups = (range(n_items),) if self.groups is None else self.groups
+        alone = sorted(set(range(n_items)).difference(*groups))  # an item of no group is a group of its own
+        return [list(map(int, group)) for group in (*groups, *([item] for item in alone)) if group]
+
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         if self.groups is None:
             return profile.net_wins

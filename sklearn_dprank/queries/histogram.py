@@ -46,6 +46,9 @@ class Histogram(Query):
                 "noise='gaussian' with the Borda or a positional rule (an equivalent shortcut), or DPBorda."
             )
 
+    def summed_as(self, n_items: int) -> str:
+        return "histogram_unseen_last" if self.unseen_last else "histogram"
+
     @property
     def steps(self) -> tuple[Query, ...]:
         return (Histogram(),) if self.unseen_last else ()

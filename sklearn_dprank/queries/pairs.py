@@ -84,6 +84,12 @@ class PairTallies(Query):
     def counted(self, tallies: Any) -> Any:
         return tallies
 
+    def summed_as(self, n_items: int) -> str:
+        return "pair_counts"
+
+    def summed_about(self, n_items: int) -> list[list[int]]:
+        return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.about(n_items)})]
+
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
 
@@ -111,11 +117,14 @@ class PairTallies(Query):
 class AllMargins(Query):
     """All pairwise margins: an antisymmetric matrix, positive where the row beats the column."""
 
-    summed_as = published_as = "margins"
+    published_as = "margins"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
+
+    def summed_as(self, n_items: int) -> str:
+        return "margins"
 
     @property
     def steps(self) -> tuple[Query, ...]:
@@ -176,6 +185,12 @@ class PairMargin(Query):
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)
+
+    def summed_as(self, n_items: int) -> str:
+        return "pair_margin"
+
+    def summed_about(self, n_items: int) -> list[int]:
+        return [int(self.i), int(self.j)]
 
     def counted(self, tallies: Any) -> Any:
         return sum(int(tally.wins[self.i, self.j] - tally.wins[self.j, self.i]) for tally in tallies)

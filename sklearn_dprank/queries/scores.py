@@ -30,11 +30,13 @@ class NetWins(Query):
     """
 
     published_as = "scores"
-    summed_as = "net_wins"
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
+
+    def summed_as(self, n_items: int) -> str:
+        return "net_wins"
 
     @property
     def steps(self) -> tuple[Query, ...]:
@@ -94,6 +96,9 @@ class PositionalScores(Query):
 
     def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         return _by_histogram(self, released, noise, n_items)
+
+    def summed_as(self, n_items: int) -> dict[str, Any]:
+        return {"name": "positional_scores", "scores": self._grid[0].tolist()}
 
     @cached_property
     def _grid(self):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import Check, check_number, check_parameters
+from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters
 from .base import Consensus, Rule, descending
 from .strengths import Round, group_strengths
@@ -38,6 +39,8 @@ class SwissRule(Rule):
     voters agree on items that are far apart, groups of h among m items need noise that is smaller by a factor of
     about h / m to tell neighbours apart.
 
+    A later round that gets no answer (too few voters of secure aggregation took part in it) is left out.
+
     Examples
     --------
     >>> from sklearn_dprank.rules import SwissRule
@@ -67,8 +70,13 @@ class SwissRule(Rule):
         heard: list[Round] = []
         for number in range(len(_SHARES)):
             query = _round(number, order)
-            deviation = max(session.deviation(query), _EXACT)
-            heard.append(Round(query.groups, session.answer(query), deviation))
+            try:
+                wins = session.answer(query)
+            except BudgetExhausted:  # a round without an answer: the others decide
+                if not number:
+                    raise
+                continue
+            heard.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
             strengths = group_strengths(heard, n_voters, self.ridge, strengths)
             scores = _rounded(strengths)
             order = descending(scores, session)

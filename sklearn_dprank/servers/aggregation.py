@@ -1,4 +1,4 @@
-"""One server of secure aggregation: it keeps its shares, agrees on whom to count, and says one sum, once."""
+"""One server of secure aggregation: it keeps its shares, agrees on whom to count, and says one sum a question."""
 
 import hashlib
 import json
@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import rounds
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
-from ..devices.shares import numbers
+from ..devices.shares import summed
 from ..privacy.ledger import BudgetExhausted
+from .messages import checked_voters, read
 
 _TOGETHER = 1024  # reports kept, or added up, at a time
-_DIGITS = frozenset("0123456789abcdef")
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS server (protocol TEXT, number INTEGER, said TEXT)",
+    "CREATE TABLE IF NOT EXISTS server (protocol TEXT, number INTEGER, question INTEGER, name TEXT, said TEXT)",
     "CREATE TABLE IF NOT EXISTS shares (report BLOB PRIMARY KEY, share BLOB) WITHOUT ROWID",
 )
 
@@ -29,8 +30,9 @@ class AggregationServer:
 
     It sees uniform random numbers, and says their sum: once, over the voters on whom all servers agree, and over no
     fewer than the protocol's ``min_reports``. Two sums over different voters would differ by few ballots, so after one
-    it says no other, in this process or after a restart. Run servers where they do not share what they keep: one that
-    is honest is enough.
+    it says no other, in this process or after a restart. Where a protocol has several questions, it says one sum for
+    each, and never goes back to an earlier one. Run servers where they do not share what they keep: one that is honest
+    is enough.
 
     Parameters
     ----------
@@ -79,7 +81,9 @@ class AggregationServer:
 
     def __init__(self, protocol: dict[str, Any], number: int, path: Any = ":memory:") -> None:
         self._protocol = checked(protocol)
-        refuse_unless(self._protocol["randomizer"] == "skellam-shares", "randomizer", "skellam-shares")
+        self._asks = self._protocol["randomizer"] == "skellam-rounds"
+        known = self._asks or self._protocol["randomizer"] == "skellam-shares"
+        refuse_unless(known, "randomizer", "skellam-shares or skellam-rounds")
         if not is_whole(number, 0, self._protocol["servers"] - 1):
             raise ValueError(f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {number!r}.")
         self._name, self._number = digest(self._protocol), number
@@ -96,11 +100,40 @@ class AggregationServer:
             self._kept.execute(table)
         rows = self._kept.execute("SELECT protocol, number FROM server").fetchall()
         if not rows:
-            self._kept.execute("INSERT INTO server VALUES (?, ?, NULL)", (self._name, self._number))
+            self._kept.execute("INSERT INTO server VALUES (?, ?, 0, NULL, NULL)", (self._name, self._number))
         self._kept.execute("COMMIT")
         if rows and rows != [(self._name, self._number)]:
             self.close()
             raise ValueError(f"path={str(path)!r} is the file of another server, or of another protocol.")
+
+    def ask(self, question: Mapping[str, Any]) -> None:
+        """Turn to a question; where the protocol has none, there is nothing to turn to.
+
+        Shares of the question before are dropped: if its sum was not said, it never is.
+
+        Parameters
+        ----------
+        question : dict
+            As devices get it; checked as they check it. The one at hand again changes nothing.
+
+        Raises
+        ------
+        BudgetExhausted
+            If this server has turned to a later question, or to another of this number.
+        ValueError
+            If the question does not follow the protocol.
+        """
+        if not self._asks:
+            raise ValueError("this protocol asks no questions: voters report once.")
+        asked = rounds.asked(question, self._protocol)
+        with self._lock, self._transaction():
+            number, name = self._question()
+            if (number, name) == (asked.number, asked.name):
+                return
+            if asked.number <= number:
+                raise BudgetExhausted(f"this server has turned to question {number}, and to no earlier or second one.")
+            self._kept.execute("UPDATE server SET question = ?, name = ?, said = NULL", (asked.number, asked.name))
+            self._kept.execute("DELETE FROM shares")
 
     @property
     def refused(self) -> dict[str, int]:
@@ -127,8 +160,8 @@ class AggregationServer:
         """
         new, stream = 0, iter(messages)
         while block := list(islice(stream, _TOGETHER)):
-            rows = [row for message in block if (row := self._read(message)) is not None]
             with self._lock, self._transaction():
+                rows = list(self._read(block, *self._about()))
                 if self._said() is not None:
                     raise BudgetExhausted("this server has said its sum; whoever comes now is not in it.")
                 before = self._kept.total_changes
@@ -165,7 +198,7 @@ class AggregationServer:
             If there are fewer voters than ``min_reports``, more than ``max_reports``, or some whom this server does
             not have.
         """
-        chosen = _checked_voters(voters)
+        chosen = checked_voters(voters)
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
         with self._lock, self._transaction():
             said = self._said()
@@ -185,18 +218,18 @@ class AggregationServer:
             raise ValueError(
                 f"{len(chosen)} voters are agreed on, where {least} to {most} were promised; no sum is said."
             )
-        modulus, missing = 1 << self._protocol["modulus_bits"], len(chosen)
-        total = np.zeros(numbers(self._protocol), dtype=np.int64)
+        (question, of), missing = self._about(), len(chosen)
+        total = np.zeros(of.summand.numbers, dtype=np.int64)
         stream = iter(chosen)
         while block := [bytes.fromhex(report) for report in islice(stream, 512)]:
             asked = f"SELECT share FROM shares WHERE report IN ({', '.join('?' * len(block))})"
             found = self._kept.execute(asked, block).fetchall()
             missing -= len(found)
             shares = np.frombuffer(b"".join(share for (share,) in found), dtype="<i8")
-            total = (total + shares.reshape(len(found), -1).sum(axis=0)) % modulus
+            total = (total + shares.reshape(len(found), len(total)).sum(axis=0)) % of.modulus
         if missing:
             raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
-        about = {"protocol": self._name, "server": self._number, "voters": name, "n_reports": len(chosen)}
+        about = {"protocol": self._name, **question, "server": self._number, "voters": name, "n_reports": len(chosen)}
         return {**about, "sum": total.tolist()}
 
     def close(self) -> None:
@@ -206,39 +239,30 @@ class AggregationServer:
     def _said(self):
         return self._kept.execute("SELECT said FROM server").fetchone()[0]
 
+    def _question(self):
+        return self._kept.execute("SELECT question, name FROM server").fetchone()
+
+    def _about(self):
+        """Return what messages say of the question at hand, and what it sums."""
+        if not self._asks:
+            return {}, summed(self._protocol)
+        number, name = self._question()
+        if not number:
+            raise ValueError("this server has not been asked anything yet: server.ask(question).")
+        return {"question": name}, rounds.sum_about(self._protocol, number)
+
     def _transaction(self):
         return _Transaction(self._kept)
 
-    def _read(self, message):
-        """Return (report, share) as bytes, or None and count the reason."""
-        try:
-            said = json.loads(message) if isinstance(message, (str, bytes)) else message
-        except (ValueError, RecursionError):
-            said, reason = None, "not JSON"
-        else:
-            reason = self._fault(said)
-        if reason is None:
-            return bytes.fromhex(said["report"]), np.array(said["share"], dtype="<i8").tobytes()
-        self._refused[reason] += 1
-        return None
-
-    def _fault(self, said):
-        """Return why a message is left out, or None."""
-        if not isinstance(said, dict):
-            return "not a JSON object"
-        if said.get("protocol") != self._name:
-            return "another protocol"
-        if set(said) != {"protocol", "report", "server", "share"}:
-            return "wrong keys"
-        if not is_whole(said["server"], self._number, self._number):
-            return "another server"
-        if not _is_report(said["report"]):
-            return "no report number"
-        share, modulus = said["share"], 1 << self._protocol["modulus_bits"]
-        if type(share) is not list or len(share) != numbers(self._protocol):
-            return "not the right number of numbers"
-        whole = set(map(type, share)) == {int}  # all together: there may be thousands
-        return None if whole and min(share) >= 0 and max(share) < modulus else "number out of range"
+    def _read(self, messages, question, of):
+        """Yield (report, share) as bytes of messages that follow the protocol, and count why others do not."""
+        head = {"protocol": self._name, "server": self._number, **question}
+        for message in messages:
+            said, reason = read(message, head, of)
+            if reason is None:
+                yield bytes.fromhex(said["report"]), np.array(said["share"], dtype="<i8").tobytes()
+            else:
+                self._refused[reason] += 1
 
 
 class _Transaction:
@@ -252,32 +276,3 @@ class _Transaction:
 
     def __exit__(self, failure, *more):
         self._kept.execute("COMMIT" if failure is None else "ROLLBACK")
-
-
-def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
-    """Return the reports that all servers have, in order.
-
-    Parameters
-    ----------
-    reports : iterable of list of str
-        What `AggregationServer.reports` of each server returned.
-
-    Examples
-    --------
-    >>> agreed([["0a", "0b", "0d"], ["0b", "0c", "0d"]])
-    ['0b', '0d']
-    """
-    first, *others = [set(each) for each in reports] or [set()]
-    return sorted(first.intersection(*others))
-
-
-def _is_report(text):
-    return type(text) is str and len(text) == 32 and set(text) <= _DIGITS
-
-
-def _checked_voters(voters):
-    """Return the reports in order, each once."""
-    chosen = sorted(set(voters)) if not isinstance(voters, str) else [""]
-    if not all(map(_is_report, chosen)):
-        raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
-    return chosen

@@ -1,8 +1,11 @@
 """Secure aggregation, exactly: the law of what is released on all neighbouring profiles of three items."""
 
+import json
 import math
 from collections import Counter
-from itertools import combinations, product
+from contextlib import suppress
+from fractions import Fraction
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -10,12 +13,16 @@ from audited import SUMS
 from oracles import distinct_ballots, naive_counts
 from scipy import stats
 
-from sklearn_dprank.devices import shares
+from sklearn_dprank.channels import SecureAggregation
+from sklearn_dprank.devices import Device, rounds, shares
+from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.profile import Profile
-from sklearn_dprank.queries import AllMargins, GroupNetWins, NetWins, PairMargin
+from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin
 from sklearn_dprank.rankings import compact_positions
 
 BALLOTS = distinct_ballots(3)
+GRID = 1e-3  # of losses that are convolved
 
 
 def added_noise(rate, n_voters):
@@ -73,6 +80,17 @@ def test_one_sum_keeps_epsilon_and_delta(name):
     assert 0.005 * promise.delta < worst <= promise.delta
 
 
+def delta_of(losses, epsilon):
+    """The delta of independent losses together, each (law on the grid, what is infinite)."""
+    total, beyond, low = np.ones(1), 0.0, 0
+    for found, lost in losses:
+        beyond += lost
+        spread = np.zeros(max(found) - min(found) + 1)
+        spread[np.array(list(found)) - min(found)] = list(found.values())
+        total, low = np.convolve(total, spread), low + min(found)
+    return (total * np.maximum(-np.expm1(epsilon - GRID * (low + np.arange(len(total)))), 0)).sum() + beyond
+
+
 def loss_law(law, shift, grid):
     """The law of ln P(x - shift) / P(x), on a grid, under the shifted law; what only one of them gives is infinite."""
     first, second = moved_law(law, shift)
@@ -89,23 +107,82 @@ def _summed(keys, weights):
 @pytest.mark.parametrize("name", ["Borda", "Swiss", "question by question"])
 def test_all_answers_together_keep_epsilon_and_delta(name):
     """Losses of independent noise add up, whatever is asked next: convolved over all answers, for the worst ballots."""
-    grid = 1e-3
     prices, least = priced(SUMS[name])
     promise, worst = SUMS[name].fit([[0, 1, 2]] * 9).privacy_, 0.0
     for ballots in {tuple(sorted(shift)) for shift in shifts(prices[0].query)}:
-        total, beyond = np.ones(1), 0.0
-        low = 0
+        losses = []
         for price, by in product(prices, ballots):
-            for _ in range(price.times if by else 0):
-                found, lost = loss_law(added_noise(float(price.mechanism.rate), least), by, grid)
-                beyond += lost
-                spread = np.zeros(max(found) - min(found) + 1)
-                spread[np.array(list(found)) - min(found)] = list(found.values())
-                total, low = np.convolve(total, spread), low + min(found)
-        losses = grid * (low + np.arange(len(total)))
-        delta = (total * np.maximum(-np.expm1(promise.epsilon - losses), 0)).sum() + beyond
-        worst = max(worst, delta)
+            once = loss_law(added_noise(float(price.mechanism.rate), least), by, GRID) if by else None
+            losses += [once] * (price.times if by else 0)
+        worst = max(worst, delta_of(losses, promise.epsilon))
     assert 0.001 * promise.delta < worst <= promise.delta
+
+
+# --- in the field, where the curator may ask what it likes
+
+ASKS = [Ask(GroupNetWins(round=0), share=Fraction(1, 2)), Ask(GroupNetWins(((0, 1), (2, 3)), 1), share=Fraction(1, 2))]
+IN_ROUNDS = SecureAggregation(2.0, 1e-2, min_reports=5).plan(ASKS, 4).protocol
+
+
+def every_question():
+    """All that a curator may ask these devices: of groups of any sizes, in any order, whatever was promised."""
+    about = [[list(order)[:k], list(order)[k:]] for order in permutations(range(4)) for k in range(1, 4)]
+    about += [[list(order)] for order in permutations(range(4))]
+    return [
+        {"protocol": digest(IN_ROUNDS), "question": number, "groups": groups}
+        for number in (1, 2, 3)
+        for groups in about
+    ]
+
+
+def accepted(question):
+    try:
+        return rounds.asked(question, IN_ROUNDS)
+    except ValueError:
+        return None
+
+
+def test_whatever_devices_answer_costs_no_more_than_stated():
+    """Exactly: the worst two ballots, and the worst two questions that a device answers, losses convolved."""
+    asked = [one for question in every_question() if (one := accepted(question)) is not None]
+    margins = [(c := naive_counts([ballot])) - c.T for ballot in permutations(range(4))]
+
+    def moved(question):
+        """How far each ballot lies from the first, whoever is in the groups: the first is any."""
+        group_of = {item: group for group in question.about for item in group}
+        wins = np.array([[sum(m[i, group_of[i]]) for i in range(4)] for m in margins])
+        return [tuple(np.sort(np.abs(row - wins[0])).tolist()) for row in wins]
+
+    worst = 0.0
+    numbers = {one.number for one in asked}
+    assert numbers == {1, 2}
+    laws = {n: added_noise(float(rounds.sum_about(IN_ROUNDS, n).rate), 5) for n in numbers}
+    pairs = {
+        pair
+        for first in (one for one in asked if one.number == 1)
+        for second in (one for one in asked if one.number == 2)
+        for pair in zip(moved(first), moved(second), strict=True)
+    }
+    for pair in pairs:
+        losses = [loss_law(laws[n], by, GRID) for n, shift in zip((1, 2), pair, strict=True) for by in shift if by]
+        worst = max(worst, delta_of(losses, 2.0))
+    assert 0.05 * 1e-2 < worst <= 1e-2
+
+
+def test_no_order_of_questions_gets_a_second_answer():
+    """A curator who tries everything, again and again, also after restarts: one answer a number, in order."""
+    questions, rng = every_question(), np.random.default_rng(0)
+    for _ in range(30):
+        device, heard = Device(IN_ROUNDS), {}
+        for pick in rng.integers(len(questions), size=60):
+            question = questions[pick]
+            with suppress(ValueError, BudgetExhausted):
+                said = json.dumps(device.answer(question, [0, 1, 2, 3]))
+                assert heard.setdefault(question["question"], said) == said
+                assert not heard or list(heard) == sorted(heard)
+            if rng.random() < 0.2:
+                device = Device.from_json(device.to_json())
+        assert set(heard) <= {1, 2} and len(device._said) == len(heard)
 
 
 def test_fewer_voters_would_not_do():
@@ -141,7 +218,7 @@ def test_all_servers_but_one_see_the_same_whatever_the_ballot(n_servers, monkeyp
     for ballot in ([0, 1], [1, 0], [0, 0]):
         table = Counter()
         for dealt in product(range(8), repeat=n_servers - 1):
-            bits = type("Bits", (), {"noise": Dealt(dealt), "assignment": Dealt([])})
+            bits = type("Bits", (), {"noise": Dealt(dealt), "assignment": Dealt([]), "coins": None})
             _, drawn = shares.draw(protocol, compact_positions(np.array([ballot], dtype=float)), bits)
             said = drawn[0, :, 0]
             exact = AllMargins().vector(Profile.from_rankings([ballot]), None)[0]

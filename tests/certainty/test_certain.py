@@ -16,14 +16,16 @@ from sklearn_dprank import (
     LDPAdaptivePairs,
     LDPBorda,
     LDPPairwise,
+    SecAggBorda,
     ShufflePairwise,
 )
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
 from sklearn_dprank.certainty.noise import _holm
-from sklearn_dprank.channels import Central
+from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import AllMargins
 
 BALLOTS = make_mallows(1500, 6, 0.8, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
@@ -36,6 +38,8 @@ SPEAKING = [
     LDPPairwise(2.0, randomizer="djw"),
     LDPBorda(1.0),
     ShufflePairwise(0.5),
+    SecAggBorda(0.2),
+    Aggregator(SecureAggregation(0.3, release=AllMargins()), "kemeny"),
 ]
 # Of these voters: nobody is above anybody.
 EVEN = Profile.from_rankings(np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 300))

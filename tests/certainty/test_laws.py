@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, multivariate_hypergeom
+from scipy.stats import kstest, multivariate_hypergeom, skellam
 from sklearn.base import clone
 
 from sklearn_dprank import (
@@ -17,11 +17,12 @@ from sklearn_dprank import (
     LDPBorda,
     LDPKwikSort,
     LDPPairwise,
+    SecAggBorda,
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
-from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
+from sklearn_dprank.channels import Central, Local, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.profile import Profile
@@ -40,7 +41,9 @@ def noise_of(estimator, profile, times):
         published, exact = (
             (fitted.scores_, profile.net_wins) if fitted.noise_.on == "scores" else (fitted.margins_, profile.margins)
         )
-        drawn.append(published - exact / (1 if fitted.privacy_.trust == "central" else profile.n_voters))
+        drawn.append(
+            published - exact / (1 if fitted.privacy_.trust in ("central", "secure_aggregation") else profile.n_voters)
+        )
     return np.array(drawn), fitted.noise_.law
 
 
@@ -74,6 +77,9 @@ def test_tails_of_rounded_normal_noise():
         (DPPairwise(4.0, 1e-3, "gaussian", neighboring="replace"), "margins"),
         (Aggregator(Central(1.0, release=AllMargins()), "borda"), "margins"),
         (Aggregator(Central(1.0, 1e-6, "gaussian"), "kemeny"), "margins"),
+        (SecAggBorda(1.0), "scores"),
+        (SecAggBorda(3.0, min_reports=300), "scores"),
+        (Aggregator(SecureAggregation(2.0, release=AllMargins()), "kemeny"), "margins"),
     ],
     ids=repr,
 )
@@ -86,6 +92,39 @@ def test_a_curator_s_noise_has_the_published_law(estimator, on):
     uniform = law.tail(noise) - jitter * (law.tail(noise) - law.tail(noise + 1))
     assert kstest(uniform, "uniform").pvalue > 1e-3
     assert noise.std() == pytest.approx(law.std, rel=0.12)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1), Fraction(50), Fraction(12345, 2)])
+def test_the_tail_of_skellam_noise(rate):
+    law, mu = SkellamLaw(rate), float(rate)
+    far = int(8 * law.std) + 3
+    for k in range(-far, far + 1, max(1, far // 20)):
+        assert law.tail(k) == pytest.approx(skellam.sf(k - 1, mu, mu), rel=1e-6, abs=1e-14)
+        assert law.tail(k - 0.5) == law.tail(k)
+    assert law.tail(1e9) == 0 and law.tail(-1e9) == 1 and law.tail(1) + law.tail(0) == pytest.approx(1)
+    assert law.std == pytest.approx(skellam.std(mu, mu)) and law.excess == pytest.approx(
+        skellam.stats(mu, mu, moments="k")
+    )
+
+
+def test_much_skellam_noise_is_nearly_normal():
+    """Where the law changes its form, the second form is a bit wider, and hardly any wider."""
+    x = np.linspace(0, 9, 40)
+    exact, wide = SkellamLaw(Fraction(10**7)), SkellamLaw(Fraction(10**7) + Fraction(1, 2**20))
+    tails = [law.tail(np.rint(x * exact.std)) for law in (exact, wide)]
+    assert (tails[0] <= tails[1] * (1 + 1e-9)).all()
+    assert tails[1] == pytest.approx(tails[0], rel=3e-4)
+
+
+@pytest.mark.parametrize("honest", [0.5, 0.9, 0.99])
+def test_fewer_honest_voters_leave_intervals_right(honest):
+    """Less noise than the law says: its range is no wider, at any level, and neither is a tail."""
+    every, some = SkellamLaw(Fraction(900)), SkellamLaw(Fraction(900) * Fraction(honest))
+    for level in (0.5, 0.8, 0.95, 0.999):
+        for m in (2, 5, 20):
+            assert some.range_quantile(m, level) <= every.range_quantile(m, level)
+    x = np.arange(1, 200)
+    assert (some.tail(x) <= every.tail(x)).all()
 
 
 def test_the_histogram_s_noise():

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from extensions.footrule import Footrule
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPSwissBorda, SecAggBorda, SecAggSwissBorda
@@ -17,8 +18,8 @@ from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sig
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.profile import Profile, Shape
-from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin
-from sklearn_dprank.rules import KwikSortRule, SwissRule
+from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies
+from sklearn_dprank.rules import BradleyTerryRule, Choose, Consensus, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan
@@ -272,21 +273,51 @@ def test_sums_of_another_protocol(parameters):
         fit_sums(SUMS, items=4)
 
 
+class Few(BradleyTerryRule):
+    """Asks about two pairs only, which a curator prices as such, and devices as all."""
+
+    def asks(self, n_items):
+        return [Ask(PairTallies(((0, 1), (2, 3))))]
+
+    def aggregate(self, session):
+        return Consensus(np.argsort(-session.answer(self.asks(4)[0].query)[0].wins.sum(axis=1)))
+
+
+def test_fit_goes_further_than_devices():
+    assert sorted(Aggregator(SecureAggregation(), Few()).fit([[0, 1, 2, 3]] * 20).consensus_) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "m", "reason"),
     [
-        SecAggSwissBorda(min_reports=10),
-        Aggregator(SecureAggregation(min_reports=10), "kwiksort"),
-        Aggregator(SecureAggregation(min_reports=10), "plurality"),
-        SecAggBorda(epsilon=1e-6, delta=1e-100, min_reports=1),
+        (SecAggBorda(epsilon=1e-6, delta=1e-150, min_reports=1), 3, "NetWins with so much noise leave the range"),
+        (Aggregator(SecureAggregation(min_reports=10**9), "plurality"), 3, "so much noise leave the range of 53 bits"),
+        (
+            Aggregator(SecureAggregation(min_reports=10), InstantRunoffRule()),
+            9,
+            "362,880 numbers, and devices send 200,",
+        ),
+        (Aggregator(SecureAggregation(min_reports=10, release=AllMargins())), 700, "244,650 numbers"),
+        (Aggregator(SecureAggregation(min_reports=10), Few()), 4, "epsilon must be what min_reports give, as devices"),
+        (Aggregator(SecureAggregation(min_reports=10), Choose(Footrule())), 3, "devices have no form for Footrule"),
     ],
     ids=str,
 )
-def test_what_devices_cannot_send(estimator):
-    for run in (lambda: estimator.protocol(3), lambda: estimator.client(3), lambda: estimator.fit_sums([], items=3)):
-        with pytest.raises(ValueError, match="voters' devices cannot send what this rule asks for"):
+def test_what_devices_cannot_send(estimator, m, reason):
+    """One clear error, before anybody says anything."""
+
+    def asked(question):
+        raise AssertionError("voters were asked")
+
+    for run in (
+        lambda: estimator.protocol(m),
+        lambda: estimator.client(m),
+        lambda: estimator.fit_sums([], items=m),
+        lambda: estimator.fit_interactive(asked, items=m, n_voters=10**9),
+    ):
+        with pytest.raises(ValueError, match=f"voters' devices cannot send what this rule asks for.*{reason}"):
             run()
-    assert not hasattr(estimator, "fit_reports") and not hasattr(estimator, "fit_interactive")
+    assert not hasattr(estimator, "fit_reports")
 
 
 # --- how good it is

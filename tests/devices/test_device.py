@@ -49,11 +49,17 @@ def protocol_of(kind):
     return ASKED if kind == "rr-interactive" else {**FIRST[kind], "items": BALLOT}
 
 
+def about_groups(protocol, groups=([0, 1, 2], [3, 4])):
+    return {"protocol": digest(protocol), "question": 1, "groups": list(groups)}
+
+
 def say(device, ballot=BALLOT):
     """What a device of any kind says first."""
     kind = device.protocol["randomizer"]
     if kind == "rr-interactive":
         return device.answer(question(1), ballot)
+    if kind == "skellam-rounds":
+        return device.answer(about_groups(device.protocol), ballot)
     if device.protocol.get("pairs") == "assigned":
         return device.report(ballot, pairs=[[0, 1], [1, 4]])
     return device.report(ballot)
@@ -131,6 +137,8 @@ def test_a_protocol_is_all_that_another_process_needs(kind):
     given = {"protocol": protocol, "ballot": [0, None, 1, 1, 2], "question": None, "pairs": None}
     if kind == "rr-interactive":
         given["question"] = question(1)
+    if kind == "skellam-rounds":
+        given["question"] = about_groups(protocol)
     if protocol.get("pairs") == "assigned":
         given["pairs"] = [[0, 1], [2, 3]]
     said = json.loads(python(code, json.dumps(given)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dprank import LDPPairwise, SecAggBorda
+from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.devices import RefusedProtocol
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -204,6 +204,143 @@ def test_shares_are_gone_from_the_file(tmp_path):
     assert secret not in path.read_bytes()
 
 
+# --- rounds
+
+ROUNDS = SecAggSwissBorda(epsilon=1.0, min_reports=20, max_reports=60).protocol(20)
+GROUPS = {1: [[*range(20)]], 2: [[*range(8)], [*range(8, 16)], [*range(16, 20)]]}
+GROUPS |= {3: [[*range(4)], [*range(4, 12)], [*range(12, 20)]], 4: GROUPS[2]}
+
+
+def asked(number, backwards=False):
+    groups = [[19 - item for item in group] for group in GROUPS[number]] if backwards else GROUPS[number]
+    return {"protocol": digest(ROUNDS), "question": number, "groups": groups}
+
+
+def answers(voters, question, server=0):
+    head = {"protocol": digest(ROUNDS), "question": digest(question), "server": server}
+    return [{**head, "report": f"{voter:032x}", "share": [voter, server, 7] + [0] * 17} for voter in voters]
+
+
+def in_round(number, voters=(), server=0, path=":memory:"):
+    made = AggregationServer(ROUNDS, server, path)
+    made.ask(asked(number))
+    assert made.receive(answers(voters, asked(number), server)) == len(voters)
+    return made
+
+
+def test_one_sum_a_round():
+    server = in_round(1, range(25))
+    first = server.release(names(range(25)))
+    assert first["sum"][:3] == [300, 0, 175] and first["question"] == digest(asked(1))
+    server.ask(asked(2))
+    assert server.reports() == []
+    server.receive(answers(range(5, 40), asked(2)))
+    second = server.release(names(range(5, 40)))
+    assert second["sum"][0] == sum(range(5, 40)) and second["question"] == digest(asked(2))
+    assert server.release(names(range(5, 40))) == second
+    for voters in (range(6, 40), range(25)):
+        with pytest.raises(BudgetExhausted, match="has said its sum, over other voters"):
+            server.release(names(voters))
+
+
+def test_rounds_go_on_and_never_back():
+    server = in_round(2, range(25))
+    server.ask(asked(2))  # nothing new
+    assert len(server.reports()) == 25
+    for question in (asked(1), asked(2, backwards=True)):
+        with pytest.raises(BudgetExhausted, match="has turned to question 2, and to no earlier or second one"):
+            server.ask(question)
+    assert len(server.reports()) == 25  # a refusal changes nothing
+    server.ask(asked(4))
+    for question in (asked(1), asked(2), asked(3), asked(4, backwards=True)):
+        with pytest.raises(BudgetExhausted, match="has turned to question 4"):
+            server.ask(question)
+    with pytest.raises(ValueError, match="0 voters are agreed on"):
+        server.release([])
+
+
+def test_a_round_that_was_left_is_over():
+    """Its shares are gone with it: late reports are refused, and no sum of theirs is ever said."""
+    server = in_round(1, range(25))
+    server.ask(asked(2))
+    assert server.receive(answers(range(25), asked(1))) == 0
+    assert server.refused == {"another question": 25}
+    with pytest.raises(ValueError, match="25 of the voters agreed on are not here"):
+        server.release(names(range(25)))
+
+
+def test_answers_to_another_question_are_not_added():
+    """A curator who asks some voters one thing and others another gets a sum of those who were asked what it says."""
+    server = in_round(2, range(25))
+    assert server.receive(answers(range(30, 50), asked(2, backwards=True))) == 0
+    assert server.refused == {"another question": 20}
+    assert server.receive([{**made(3, 0), "protocol": digest(ROUNDS)}]) == 0
+    assert server.refused == {"another question": 20, "wrong keys": 1}
+
+
+def test_too_few_in_a_round():
+    server = in_round(1, range(19))
+    with pytest.raises(ValueError, match="19 voters are agreed on, where 20 to 60 were promised; no sum is said"):
+        server.release(names(range(19)))
+    server.receive(answers([30], asked(1)))
+    assert server.release(names([*range(19), 30]))["n_reports"] == 20
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_rounds_outlive_a_restart(said, tmp_path):
+    path = tmp_path / "server.db"
+    server = in_round(2, range(25), path=path)
+    sum_of_all = server.release(names(range(25))) if said else None
+    server.close()
+    again = AggregationServer(ROUNDS, 0, path)
+    with pytest.raises(BudgetExhausted, match="has turned to question 2"):
+        again.ask(asked(1))
+    with pytest.raises(BudgetExhausted, match="has turned to question 2"):
+        again.ask(asked(2, backwards=True))
+    again.ask(asked(2))
+    released = again.release(names(range(25)))
+    assert released["sum"][0] == 300 and sum_of_all in (None, released)
+    with pytest.raises(BudgetExhausted):
+        again.release(names(range(24)))
+    again.close()
+
+
+@pytest.mark.parametrize("run", ["receive", "release"])
+def test_nothing_is_added_before_a_question(run):
+    server = AggregationServer(ROUNDS, 0)
+    given = answers(range(25), asked(1)) if run == "receive" else names(range(25))
+    with pytest.raises(ValueError, match="has not been asked anything yet"):
+        getattr(server, run)(given)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        None,
+        {},
+        {**asked(1), "protocol": digest(PROTOCOL)},
+        {**asked(1), "question": 5},
+        {**asked(1), "groups": GROUPS[2]},
+        {**asked(2), "groups": GROUPS[3]},
+        {**asked(2), "groups": [[*range(8)], [*range(8)], [*range(16, 20)]]},
+        {**asked(2), "voters": [1, 2]},
+    ],
+)
+def test_servers_check_questions_as_devices_do(question):
+    server = AggregationServer(ROUNDS, 0)
+    with pytest.raises(ValueError, match="question does not follow the protocol"):
+        server.ask(question)
+    with pytest.raises(ValueError, match="has not been asked anything yet"):
+        server.receive(answers(range(25), asked(1)))
+
+
+def test_where_nothing_is_asked():
+    with pytest.raises(ValueError, match="this protocol asks no questions: voters report once"):
+        AggregationServer(PROTOCOL, 0).ask(asked(1))
+    with pytest.raises(RefusedProtocol):
+        AggregationServer({**ROUNDS, "min_reports": 19}, 0)
+
+
 # --- messages
 
 
@@ -260,7 +397,7 @@ def test_who_may_be_a_server():
             AggregationServer(PROTOCOL, number)
     with pytest.raises(RefusedProtocol):
         AggregationServer({**PROTOCOL, "min_reports": 19}, 0)
-    with pytest.raises(RefusedProtocol, match="randomizer must be skellam-shares"):
+    with pytest.raises(RefusedProtocol, match="randomizer must be skellam-shares or skellam-rounds"):
         AggregationServer(LDPPairwise().protocol(3), 0)
 
 

@@ -1,0 +1,143 @@
+"""The curator's side of secure aggregation: sums that servers say, of voters who report once or who are asked again."""
+
+from collections import Counter
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from ..certainty import PublishedNoise
+from ..devices import rounds
+from ..devices.protocol import digest
+from ..devices.shares import summed
+from ..mechanisms import SkellamNoise
+from ..privacy.ledger import BudgetExhausted, Ledger
+from ..profile import Profile, Shape
+from ..queries import Publication
+from ..randomizers.inbox import Inbox, as_reports
+from .central import CuratorPoll
+from .plan import PublishedSession, Session
+from .sums import ONE_EACH, combined
+
+_ASKED = "return a list of what the servers said, or an empty one where a server said nothing."
+
+
+class SecureAggregationPoll:
+    """Sums with the noise of all voters: those of the servers, or drawn here, one Skellam number for each number."""
+
+    def __init__(self, prices, release, protocol, published, least, n_voters, voters):
+        self._prices, self._protocol, self._more = prices, protocol, published
+        self._n_voters, self._voters, self._curator = n_voters, voters, None
+        if isinstance(voters, Profile):
+            if voters.n_voters < least:
+                raise ValueError(f"the plan is for {least} voters or more, got {voters.n_voters}.")
+            self._voters = None
+            self._counted = {"reports_accepted": voters.n_voters, "reports_refused": {}}
+            together = {
+                kind: price._replace(mechanism=SkellamNoise(price.mechanism.rate * voters.n_voters))
+                for kind, price in prices.items()
+                if price.epsilon
+            }
+            self._curator = CuratorPoll({**prices, **together}, release, "replace", voters)
+        elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
+            raise ValueError(
+                "one sum answers this rule: use fit_sums(sums, items=items)."
+                if callable(voters)
+                else "this rule asks in rounds: use fit_interactive(ask, items=items, n_voters=n_voters)."
+            )
+        elif not callable(voters):
+            inbox = Inbox()
+            self._sum, accepted = combined(protocol, summed(protocol), as_reports(voters, "sums", ONE_EACH), inbox)
+            self._counted = {**inbox.published, "reports_accepted": accepted}
+        elif n_voters > protocol["max_reports"]:
+            raise ValueError(f"n_voters={n_voters} is above max_reports={protocol['max_reports']}; raise max_reports.")
+
+    def __call__(self, bits):
+        if self._curator is not None:
+            session = self._curator(bits)
+            session.published |= {**self._counted, **self._more}
+            return session
+        if callable(self._voters):
+            return _RoundsSession(self._voters, self._n_voters, self._prices, self._protocol, self._more, bits.coins)
+        (price,) = self._prices.values()
+        n_items, query = len(self._protocol["items"]), price.query
+        answer = query.read(self._sum, n_items)
+        session = PublishedSession(n_items, bits.coins, Publication(query.meaning, answer), {})
+        session.published = {**self._counted, **self._more}
+        if query.published_as is not None:
+            noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
+            session.published |= {query.published_as: answer, "noise": PublishedNoise(query.published_as, noise.law)}
+        return session
+
+
+class _RoundsSession(Session):
+    """Questions to voters in the field, each answered by one sum of every server, or by nothing.
+
+    A sum of fewer than all voters (or of more than were expected) is scaled to all of them, and its noise with it.
+    Where too few answer, nothing is released, and the rule goes on as where its budget is exhausted.
+    """
+
+    def __init__(self, messenger, n_voters, prices, protocol, published, coins):
+        super().__init__(len(protocol["items"]), coins)
+        self._messenger, self._n_voters, self._prices, self._protocol = messenger, n_voters, prices, protocol
+        self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
+        noisy = [kind for kind, price in prices.items() if price.epsilon]
+        before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
+        self._next = dict(zip(noisy, before, strict=False))  # the number of the last question of each kind
+        self._answers: dict[Any, Any] = {}
+        self._heard: dict[Any, int] = {}  # voters in each answer
+        self._refused: Counter[str] = Counter()
+        self.published = dict(published)
+
+    def answer(self, query):
+        if query not in self._answers:
+            self._ledger.charge(query.kind)
+            price = self._prices[query.kind]
+            if price.epsilon:
+                self._answers[query] = self._summed(query, price)
+            else:  # the number of voters, which is public
+                voters = Shape(self.n_items, self._n_voters)
+                self._answers[query] = query.read(query.vector(voters, None), self.n_items)
+        return self._answers[query]
+
+    def deviation(self, query):
+        """Return the deviation of the noise of all who answered, scaled as the answer is; of all voters before that."""
+        heard = self._heard.get(query, self._n_voters)
+        each = self._prices[query.kind].mechanism
+        return SkellamNoise(each.rate * heard).deviation * self._n_voters / heard
+
+    def close(self):
+        """Raise unless a question was answered."""
+        if not self._heard:
+            reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self._refused.items()))
+            raise ValueError(
+                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers said nothing'}); "
+                "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
+                "bring the devices' messages to the servers and return what these release."
+            )
+        self.published["reports_accepted"] = min(self._heard.values())
+        self.published["reports_refused"] = dict(self._refused)
+
+    def _summed(self, query, price):
+        """Ask all voters, and return the answer of those who took part."""
+        if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
+            raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
+        self._next[query.kind] += 1
+        number = self._next[query.kind]
+        of = rounds.sum_about(self._protocol, number)
+        question = {"protocol": digest(self._protocol), "question": number}
+        if of.summand.asked_about is not None:
+            question[of.summand.asked_about] = query.summed_about(self.n_items)
+        name, inbox = digest(question), Inbox()
+        said = as_reports(self._messenger(question), "what ask returns", _ASKED)
+        try:
+            total, heard = combined(self._protocol, of, said, inbox, name)
+        except ValueError as error:
+            warn(f"question {number} has no answer: {error}", stacklevel=2)
+            raise BudgetExhausted(f"nothing was released in answer to question {number}.") from error
+        finally:
+            self._refused += inbox.refused
+        self._heard[query] = heard
+        if heard != self._n_voters:
+            total = total * (self._n_voters / heard)
+        return query.read(total, self.n_items)

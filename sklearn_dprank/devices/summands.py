@@ -1,0 +1,246 @@
+"""What a ballot adds to a sum: the counts that protocols of secure aggregation name, and how far a ballot moves them.
+
+A statistic is a name, or an object with a name and public numbers that go with it. Some are asked about something: a
+pair, or groups of items; what a question may say, and so what its answer costs, is fixed by the protocol.
+"""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rankings import completed
+from ..sorting import placed
+from .ballots import net_wins, places
+from .protocol import is_pair, is_whole, refuse_unless
+
+_LARGEST_SCORES = 2**58  # of all places together, in size: shared scores stay 64-bit integers
+
+
+class Summand:
+    """A statistic of the voters' ballots that is a sum over voters.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    stated : dict
+        What the protocol says of it besides its name.
+
+    Attributes
+    ----------
+    numbers : int
+        How many integers a voter adds.
+    largest : int
+        How large each of them may be, in size.
+    l1, l2_squared : int
+        How far one ballot in place of another moves the sum, at most.
+    """
+
+    states: tuple[str, ...] = ()  #: What the protocol says of it besides its name.
+    asked_about: str | None = None  #: The field of a question that says what it is about.
+    largest = 1
+
+    def __init__(self, n_items: int, stated: Mapping[str, Any]) -> None:
+        self.n_items = n_items
+        self.numbers, self.l1, self.l2_squared = self._sizes(stated)
+
+    def _sizes(self, stated: Mapping[str, Any]) -> tuple[int, int, int | Fraction]:
+        """Return (numbers, l1, l2 squared), or raise `RefusedProtocol` where what is stated is not of its form."""
+        raise NotImplementedError
+
+    def accepts(self, about: Any) -> bool:
+        """Tell whether a question may be about this; the curator is not trusted."""
+        return about is None
+
+    def of(self, ballots: Any, about: Any, coins: Any) -> NDArray[np.int64]:
+        """Return what each ballot adds, int64, shape (n_voters, numbers)."""
+        raise NotImplementedError
+
+
+class _NetWins(Summand):
+    def _sizes(self, stated):
+        m = self.n_items
+        self.largest = m - 1
+        return m, 2 * (m * m // 2), Fraction(4 * m * (m * m - 1), 3)
+
+    def of(self, ballots, about, coins):
+        return net_wins(ballots.table, ballots.sentinel)
+
+
+class _Margins(Summand):
+    def _sizes(self, stated):
+        pairs = math.comb(self.n_items, 2)
+        return pairs, 2 * pairs, 4 * pairs
+
+    def of(self, ballots, about, coins):
+        return _margins(ballots, *np.triu_indices(self.n_items, 1))
+
+
+class _PairMargin(Summand):
+    """The margin of one item over another, which each question names, in either order."""
+
+    asked_about = "pair"
+
+    def _sizes(self, stated):
+        return 1, 2, 4
+
+    def accepts(self, about):
+        return type(about) is list and (is_pair(about, self.n_items) or is_pair(about[::-1], self.n_items))
+
+    def of(self, ballots, about, coins):
+        return _margins(ballots, *np.array(about)[:, None])
+
+
+class _PairCounts(Summand):
+    """For each two items, 1 where the first goes before the second; 0 for pairs that a question does not name."""
+
+    asked_about = "pairs"
+
+    def _sizes(self, stated):
+        pairs = math.comb(self.n_items, 2)
+        return self.n_items**2, 2 * pairs, 2 * pairs
+
+    def accepts(self, about):
+        form = type(about) is list and len(about) <= math.comb(self.n_items, 2)
+        form = form and all(is_pair(pair, self.n_items) for pair in about)
+        return form and len(set(map(tuple, about))) == len(about)
+
+    def of(self, ballots, about, coins):
+        m, (first, second) = self.n_items, np.array(about, dtype=np.int64).reshape(-1, 2).T
+        margins = _margins(ballots, first, second)
+        counts = np.zeros((len(margins), m, m), dtype=np.int64)
+        counts[:, first, second], counts[:, second, first] = margins > 0, margins < 0
+        return counts.reshape(len(margins), -1)
+
+
+class _GroupNetWins(Summand):
+    """Net wins within groups: the protocol fixes how large they are, each question who is in them."""
+
+    states = ("sizes",)
+    asked_about = "groups"
+
+    def _sizes(self, stated):
+        sizes = stated["sizes"]
+        form = type(sizes) is list and all(is_whole(size, 1, self.n_items) for size in sizes)
+        refuse_unless(form and sum(sizes) == self.n_items, "sizes", "those of groups that hold each item once")
+        self.largest, self._groups = max(sizes) - 1, sizes
+        l2_squared = Fraction(4 * sum(k * (k * k - 1) for k in sizes), 3)
+        return self.n_items, 2 * sum(k * k // 2 for k in sizes), l2_squared
+
+    def accepts(self, about):
+        if type(about) is not list or not all(type(group) is list for group in about):
+            return False
+        items = [item for group in about for item in group]
+        whole = all(is_whole(item, 0, self.n_items - 1) for item in items) and len(set(items)) == self.n_items
+        return whole and [len(group) for group in about] == self._groups
+
+    def of(self, ballots, about, coins):
+        wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
+        for group in about:
+            wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
+        return wins
+
+
+class _PositionalScores(Summand):
+    """The scores of the places where a ballot puts the items, shared where it ties them; items without one are last."""
+
+    states = ("scores",)
+
+    def _sizes(self, stated):
+        scores = stated["scores"]
+        form = type(scores) is list and len(scores) == self.n_items and all(is_whole(s, 1 - 2**53) for s in scores)
+        refuse_unless(form and sum(map(abs, scores)) < _LARGEST_SCORES, "scores", "an integer for each place")
+        self.largest, self._sums = max(map(abs, scores)), np.cumsum([0, *scores])
+        ordered = sorted(scores)
+        moved = [high - low for low, high in zip(ordered, ordered[::-1], strict=True)]  # an order against its reverse
+        squares = sum(x * x for x in moved)
+        # Shared scores are rounded, which adds at most 1 an item: m in l1, sqrt(m) in l2.
+        l2_squared = squares + 2 * (math.isqrt(squares * self.n_items) + 1) + self.n_items
+        return self.n_items, sum(map(abs, moved)) + self.n_items, l2_squared
+
+    def of(self, ballots, about, coins):
+        order, first, last, _ = places(ballots.table)
+        size = last - first + 1
+        share = (2 * (self._sums[last + 1] - self._sums[first]) + size) // (2 * size)
+        return placed(share, order)
+
+
+class _Histogram(Summand):
+    """1 in the cell of the ballot's ranking: ties and missing opinions are completed by the voter's own coins."""
+
+    unseen_last = False
+
+    def _sizes(self, stated):
+        refuse_unless(self.n_items <= 10, "items", "at most 10 for a histogram of all rankings")
+        return math.factorial(self.n_items), 2, 2
+
+    def of(self, ballots, about, coins):
+        complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
+        cells = np.zeros((complete.shape[1], self.numbers), dtype=np.int64)
+        cell = np.zeros(len(cells), dtype=np.int64)
+        for item in range(self.n_items):  # how many of the items behind it by number are before it by place
+            cell = cell * (self.n_items - item) + np.count_nonzero(complete[item + 1 :] < complete[item], axis=0)
+        cells[np.arange(len(cells)), cell] = 1
+        return cells
+
+
+class _HistogramUnseenLast(_Histogram):
+    unseen_last = True
+
+
+#: By the name that protocols give them.
+SUMMANDS: Mapping[str, type[Summand]] = MappingProxyType(
+    {
+        "net_wins": _NetWins,
+        "margins": _Margins,
+        "pair_margin": _PairMargin,
+        "pair_counts": _PairCounts,
+        "group_net_wins": _GroupNetWins,
+        "positional_scores": _PositionalScores,
+        "histogram": _Histogram,
+        "histogram_unseen_last": _HistogramUnseenLast,
+    }
+)
+
+
+def summand(statistic: Any, n_items: int) -> Summand:
+    """Return what a protocol names.
+
+    Parameters
+    ----------
+    statistic : str or dict
+        A name, or an object with "name" and what belongs to it.
+    n_items : int
+        Number of items.
+
+    Raises
+    ------
+    RefusedProtocol
+        If there is none of that name, or it is not of its form.
+
+    Examples
+    --------
+    >>> groups = summand({"name": "group_net_wins", "sizes": [2, 2]}, 4)
+    >>> groups.numbers, groups.l1, groups.accepts([[0, 3], [1, 2]]), groups.accepts([[0, 3], [0, 2]])
+    (4, 8, True, False)
+    """
+    whole = statistic if type(statistic) is dict else {"name": statistic}
+    name = whole.get("name")
+    kind = SUMMANDS.get(name) if type(name) is str else None
+    bare = type(statistic) is dict and len(whole) == 1  # a name alone is text: one form for each
+    known = kind is not None and set(whole) == {"name", *kind.states} and not bare
+    refuse_unless(known, "statistic", f"one of {list(SUMMANDS)}, with what belongs to it and nothing else")
+    stated = {key: value for key, value in whole.items() if key != "name"}
+    return SUMMANDS[str(name)](n_items, stated)
+
+
+def _margins(ballots, rows, columns):
+    """Return each voter's margins of pairs, int64, shape (n_voters, n_pairs): 0 where the ballot does not say."""
+    first, second = ballots.table[rows], ballots.table[columns]
+    silent = (first == ballots.sentinel) | (second == ballots.sentinel)
+    return np.where(silent, 0, (first < second).astype(np.int64) - (first > second)).T
