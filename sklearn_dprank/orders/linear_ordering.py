@@ -29,16 +29,16 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from .circles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, perturbed_search, total_cost
+from .local_search import insertion_search, total_cost
+from .memetic import memetic_search
 from .work import Work, most_iterations, program_steps
 
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
 _PROGRESS = 0.05  # the part of the gap that a round should close
-_KICKS = 300  # of the local search, once the first linear program leaves a gap
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
-_ROOT = 0.75  # of the work: the linear programs before the search is kicked again
+_ROOT = 0.75  # of the work: the linear programs before the memetic search
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
 
 
@@ -88,7 +88,7 @@ class LinearOrdering:
     work : Work or None, default=None
         What may be spent, looked at inside every loop and by the solver; None is no limit.
     bits : BitSource or None
-        For the kicks of the local search.
+        For the memetic search.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        self._offer(perturbed_search(cost, start, bits=bits, work=self._work))
+        self._offer(insertion_search(cost, start, self._work))
         bound = self._search()
         if bound < self._best and self._stopped:
             overruled = packed_circles(cost - cost.T, work)
@@ -155,7 +155,7 @@ class LinearOrdering:
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            self._offer(perturbed_search(self._cost, self.order, kicks=_KICKS, bits=self._bits, work=self._work))
+            self._offer(memetic_search(self._cost, self.order, self._bits, self._work))
             heap = [(root[0], 0, root[1], root[2])]
         while heap and not self._stopped:
             bound, _, order, x = heapq.heappop(heap)

@@ -60,10 +60,12 @@ class Work:
             self._whole.spend(steps)
 
     def part(self, share):
-        """Return a part of what is left, in [0, 1]; what it spends is spent here."""
+        """Return a part of the steps and the seconds that are left, in [0, 1]; what it spends is spent here."""
         part = Work.__new__(Work)
         part.left = max(self.left, 0) * share
-        part._deadline, part._whole = self._deadline, self
+        seconds = self.seconds
+        part._deadline = self._deadline - (1 - share) * max(seconds, 0) if seconds < math.inf else math.inf
+        part._whole = self
         return part
 
 
