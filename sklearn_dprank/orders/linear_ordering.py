@@ -36,6 +36,8 @@ from .work import Work, most_iterations, program_steps
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
 _PROGRESS = 0.05  # the part of the gap that a round should close
+_LARGE = 100  # items from which on linear programs may take all of the time, and good orders are looked for first
+_FIRST = 0.5  # of the work, at most: to look for them
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
 _ROOT = 0.75  # of the work: the linear programs before the memetic search
@@ -100,8 +102,7 @@ class LinearOrdering:
 
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, bits=None):
         m, work = len(cost), work or Work()
-        kept = min(packing_steps(m) / work.left, _PACKING) if work.left > 0 else 0
-        self._work = work.part(1 - kept)
+        self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
         self._cost, self._bits = cost, bits
         self._i, self._j = np.triu_indices(m, 1)
         self._pair = np.zeros((m, m), dtype=np.int64)
@@ -116,6 +117,8 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        if m >= _LARGE:
+            start = memetic_search(cost, start, bits, self._work.part(_FIRST))
         self._offer(insertion_search(cost, start, self._work))
         bound = self._search()
         if bound < self._best and self._stopped:

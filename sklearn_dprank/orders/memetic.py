@@ -5,7 +5,7 @@ import numpy as np
 from .local_search import insertion_search, rounding, total_cost
 from .work import Work
 
-_MEMBERS = 64  # orders that are kept, and children a generation
+_MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # orders that are kept, and children a generation: see `_count`
 _PATIENCE = 5  # generations in a row that leave the members as they are
 _STEP, _ENTRY = 16_000, 2  # steps an item takes in all orders at once, and each of their entries
 
@@ -51,17 +51,17 @@ def memetic_search(cost, order, bits=None, work=None):
     excess = cost - cost.T
     words = np.random.PCG64(0).random_raw if bits is None else bits.words
     members, totals = order[None], np.array([total_cost(excess, order)], dtype=excess.dtype)
-    children = np.concatenate([members, _shuffled(words, _MEMBERS - 1, m)])
-    patience = _PATIENCE
+    count, patience = _count(m), _PATIENCE
+    children = np.concatenate([members, _shuffled(words, count - 1, m)])
     while patience and not work.over:
         children, new = descended(excess, children, work)
         before = totals
-        members, totals = _best(np.concatenate([members, children]), np.concatenate([totals, new]))
+        members, totals = _best(np.concatenate([members, children]), np.concatenate([totals, new]), count)
         patience = patience - 1 if np.array_equal(totals, before) else _PATIENCE
         if len(members) == 1:
             break
-        first, second = _couples(words, members)
-        children = _crossed(first, second, _shuffled(words, _MEMBERS, m))
+        first, second = _couples(words, members, count)
+        children = _crossed(first, second, _shuffled(words, count, m))
     return members[0]
 
 
@@ -131,12 +131,17 @@ def _move(orders, places, rows, item, gap):
     orders[rows[:, None], now] = np.arange(now.shape[1])
 
 
-def _best(orders, totals):
+def _count(m):
+    """Return how many orders of m items descend together: fewer of many, where a generation takes long."""
+    return min(max(_ENTRIES // max(m, 1), _FEWEST), _MOST)
+
+
+def _best(orders, totals, count):
     """Return those of least total, one of each, and their totals; the first come first among equals."""
     kept: dict[bytes, int] = {}
     for row in np.argsort(totals, kind="stable").tolist():
         kept.setdefault(orders[row].tobytes(), row)
-        if len(kept) == _MEMBERS:
+        if len(kept) == count:
             break
     rows = list(kept.values())
     return orders[rows], totals[rows]
@@ -147,12 +152,12 @@ def _shuffled(words, count, m):
     return np.argsort(words(count * m).reshape(count, m), axis=1, kind="stable")
 
 
-def _couples(words, members):
-    """Draw two different members for each child; return the first ones and the second ones."""
-    count = np.uint64(len(members))
-    first, step = words(2 * _MEMBERS).reshape(2, _MEMBERS)
-    first, step = first % count, np.uint64(1) + step % (count - np.uint64(1))
-    return members[first.astype(np.int64)], members[((first + step) % count).astype(np.int64)]
+def _couples(words, members, count):
+    """Draw two different members for each of `count` children; return the first ones and the second ones."""
+    size = np.uint64(len(members))
+    first, step = words(2 * count).reshape(2, count)
+    first, step = first % size, np.uint64(1) + step % (size - np.uint64(1))
+    return members[first.astype(np.int64)], members[((first + step) % size).astype(np.int64)]
 
 
 def _crossed(first, second, shuffled):

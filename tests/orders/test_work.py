@@ -57,3 +57,13 @@ def test_iterations_that_are_paid_for():
             assert most_iterations(size, steps + 1) in (iterations, iterations - 1, iterations + 1)
             assert program_steps(size, most_iterations(size, steps)) <= steps + 1
     assert most_iterations(100, 10) == 0
+
+
+def test_the_share_that_steps_take(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
+    assert Work().share(10**9) == 0
+    assert Work(limit=4).share(10**6) == 0.25
+    assert Work(limit=4, seconds=0.002).share(10**6) == pytest.approx(0.5)
+    assert Work(seconds=0.002).share(10**6) == pytest.approx(0.5)
+    assert Work(limit=0).share(1) == Work(seconds=0).share(1) == math.inf
