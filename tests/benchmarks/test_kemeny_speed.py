@@ -160,7 +160,7 @@ def kicked(cost, order, limit):
     return best
 
 
-@pytest.mark.parametrize("m", [45, 100, 216])
+@pytest.mark.parametrize("m", [45, 100])
 def test_memetic_search(benchmark, m):
     """Against kicks for as long: noise alone, where good orders are hard to find."""
     upper = np.triu(np.random.default_rng(m).integers(-(10**6), 10**6, (m, m)), 1)

@@ -12,7 +12,8 @@ from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
 from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
-from sklearn_dprank.orders.local_search import total_cost
+from sklearn_dprank.orders.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.memetic import memetic_search
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import WORK_LIMIT, Work, program_steps
 from sklearn_dprank.privacy.bits import SeededBits
@@ -235,6 +236,17 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit):
         found = minimum_order(np.maximum(hard_margins(m).T, 0), work_limit=work_limit)
         assert 0 < found.bound < found.value
         assert kept[-1].left > -1e6 - 2 * m**3 - program_steps(3 * m * m, 0)
+
+
+def test_good_orders_are_found_where_nothing_is_proved():
+    """Of many items before the linear programs, which end nothing here; of fewer after them."""
+    for m, work_limit, searching in ((110, 200, 60), (40, 300, 50)):
+        cost = np.maximum(hard_margins(m).T, 0)
+        found = minimum_order(cost, work_limit=work_limit)
+        start = np.argsort((cost - cost.T).sum(axis=1))
+        assert not found.optimal
+        assert found.value < total_cost(cost, insertion_search(cost, start))
+        assert found.value <= total_cost(cost, memetic_search(cost, start, work=Work(searching)))
 
 
 def test_the_default_limit_is_a_count_that_repeats():
