@@ -132,6 +132,10 @@ QUERIES = [
 additive = faults("mechanisms/additive.py")
 exponential = faults("mechanisms/exponential.py")
 flipping = faults("mechanisms/permute_and_flip.py")
+memetic = faults("orders/memetic.py", "tests/orders/test_memetic.py::test_orders_go_down_side_by_side_as_they_do_alone")
+ordering = faults(
+    "orders/linear_ordering.py", "tests/orders/test_kemeny.py::test_good_orders_are_found_where_nothing_is_proved"
+)
 MECHANISMS = [
     additive(
         "many Laplace answers for the price of one",
@@ -294,6 +298,32 @@ MECHANISMS = [
         "kept = bits.log_uniform(len(orders)) < log_mass - log_bound",
         "kept = bits.log_uniform(len(orders)) < 0",
         "tests/orders/test_insertion.py::test_law_matches_enumeration",
+    ),
+    memetic(
+        "half of the places take their items as they are",
+        "items = np.take_along_axis(first, places, axis=1)\n    sequence = np.argsort(",
+        "items = np.take_along_axis(first, places, axis=1)\n    sequence = np.argsort(0 * ",
+        "tests/orders/test_memetic.py::test_a_child_has_the_places_of_one_parent_and_the_sequence_of_the_other",
+    ),
+    memetic("totals of the opposite orders", "totals.append(-ahead[~moved])", "totals.append(ahead[~moved])"),
+    memetic("an order is settled once an item stays", "moved[better] = True", "moved[better] = item > 0"),
+    memetic(
+        "generations without end",
+        "if work.over:\n                return",
+        "if False:\n                return",
+        "tests/orders/test_memetic.py::test_work_is_looked_at_before_each_item",
+    ),
+    ordering("many items are ordered after all else", "if m >= _LARGE:", "if False:"),
+    ordering(
+        "no search once the root is solved",
+        "self._offer(memetic_search(self._cost, self.order, self._bits, self._work))",
+        "pass",
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_time_ends_the_work_and_its_parts")(
+        "a part may take all of the time", "self._deadline - (1 - share) * max(seconds, 0)", "self._deadline"
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_the_share_that_steps_take")(
+        "a share of the work whatever the time", "min(self.left, self.seconds * 1000 * _UNIT)", "self.left"
     ),
     faults("orders/partition.py")(
         "orders from a table of twice the rate",
@@ -994,7 +1024,7 @@ BOUNDARIES = [
     ),
     faults("devices/ballots.py")(
         "voters among many are taken for strict",
-        "if len(ballots) > 1 and all_strict(table):",
+        "if table.shape[1] > 1 and all_strict(table):",
         "if len(ballots) > 1:",
         "tests/devices/test_device_ballots.py::test_net_wins_of_each_voter",
     ),

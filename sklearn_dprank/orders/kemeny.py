@@ -70,7 +70,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     max_dp : int, default=18
         Size of the largest component solved by dynamic programming: 8 * 2**max_dp bytes.
     bits : BitSource or None, default=None
-        For the kicks of the local search; None takes a fixed sequence.
+        For the draws of the memetic search; None takes a fixed sequence.
 
     Returns
     -------

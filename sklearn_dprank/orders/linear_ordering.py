@@ -27,7 +27,8 @@ import numpy as np
 
 from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, perturbed_search, total_cost
+from .local_search import insertion_search, total_cost
+from .memetic import memetic_search
 from .relaxation import Relaxation, relaxation
 from .ties import first_optimum
 from .work import Work
@@ -35,10 +36,11 @@ from .work import Work
 _CUTS = 3000  # rows added a round
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
 _PROGRESS = 0.05  # the part of the gap that a round should close
-_KICKS = 300  # of the local search, once the first linear program leaves a gap
+_LARGE = 100  # items from which on linear programs may take all of the time, and good orders are looked for first
+_FIRST = 0.5  # of the work, at most: to look for them
 _SLACK = 1e-7
 _FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
-_ROOT = 0.75  # of the work: the linear programs before the search is kicked again
+_ROOT = 0.75  # of the work: the linear programs before the memetic search
 _TRY = 3 * 10**8  # steps for linear programs from circles of majorities, before alternating directions find the rows
 _ALTERNATING = 0.5  # of the work at the root, at most
 _PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
@@ -89,7 +91,7 @@ class LinearOrdering:
     work : Work or None, default=None
         What may be spent, looked at inside every loop and by the solver; None is no limit.
     bits : BitSource or None
-        For the kicks of the local search.
+        For the memetic search.
 
     Attributes
     ----------
@@ -101,8 +103,7 @@ class LinearOrdering:
 
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, bits=None):
         m, work = len(cost), work or Work()
-        kept = min(packing_steps(m) / work.left, _PACKING) if work.left > 0 else 0
-        self._work = work.part(1 - kept)
+        self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
         self._cost, self._bits = cost, bits
         self._i, self._j = np.triu_indices(m, 1)
         self._pair = np.zeros((m, m), dtype=np.int64)
@@ -115,6 +116,8 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
+        if m >= _LARGE:
+            start = memetic_search(cost, start, bits, self._work.part(_FIRST))
         self._offer(insertion_search(cost, start, self._work))
         self._settled, first = False, self.order
         bound = self._search()
@@ -155,8 +158,8 @@ class LinearOrdering:
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            kicks = {"kicks": _KICKS, "bits": self._bits, "work": self._work, "enough": root_bound + self._constant}
-            self._offer(perturbed_search(self._cost, self.order, **kicks))
+            enough = root_bound + self._constant
+            self._offer(memetic_search(self._cost, self.order, self._bits, self._work, enough))
             heap = [(root[0], 0, root[1], root[2], self._program.basis())]
         while heap and not self._stopped:
             bound, _, order, x, basis = heapq.heappop(heap)
@@ -188,7 +191,8 @@ class LinearOrdering:
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
-        self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
+        if len(self._cost) < _LARGE:
+            self._offer(memetic_search(self._cost, self.order, self._bits, work))
         bound, order = self._approach(*root[:2], work)
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
@@ -207,7 +211,7 @@ class LinearOrdering:
 
     def _settle(self, order):
         """Take the optimum that the search meets from an order, or the first of all: the same whatever the solver."""
-        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        met = memetic_search(self._cost, order, work=self._work, enough=self._best + self._constant)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
             return

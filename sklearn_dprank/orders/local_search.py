@@ -69,6 +69,11 @@ def insertion_search(cost, order, work=None):
     return found.order
 
 
+def rounding(excess):
+    """Return what a sum of entries may be off by: a move must save more. It is 0 for integers."""
+    return 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
+
+
 class _Descent:
     """An order that goes down.
 
@@ -93,7 +98,7 @@ class _Descent:
         self._place = np.argsort(order)
         # before[g]: what the item would cost more ahead of all items than in gap g (0: first; m: last)
         self._before = np.zeros(len(order) + 1, dtype=excess.dtype)
-        self._noise = 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
+        self._noise = rounding(excess)
 
     def copy(self):
         other = copy(self)

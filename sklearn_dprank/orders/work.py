@@ -59,11 +59,18 @@ class Work:
         if self._whole is not None:
             self._whole.spend(steps)
 
+    def share(self, steps):
+        """Return the share of what is left that so many steps take; infinite where nothing is left."""
+        left = min(self.left, self.seconds * 1000 * _UNIT)
+        return steps / left if left > 0 else math.inf
+
     def part(self, share):
-        """Return a part of what is left, in [0, 1]; what it spends is spent here."""
+        """Return a part of the steps and the seconds that are left, in [0, 1]; what it spends is spent here."""
         part = Work.__new__(Work)
         part.left = max(self.left, 0) * share
-        part._deadline, part._whole = self._deadline, self
+        seconds = self.seconds
+        part._deadline = self._deadline - (1 - share) * max(seconds, 0) if seconds < math.inf else math.inf
+        part._whole = self
         return part
 
 

@@ -14,8 +14,13 @@ from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
 from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
+<<<<<<< HEAD
 from sklearn_dprank.orders.local_search import total_cost
 from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
+=======
+from sklearn_dprank.orders.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.memetic import memetic_search
+>>>>>>> search
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import COLD, WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
@@ -219,7 +224,7 @@ def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
 
 def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
     """Many optima: those that a solver happens to find would differ."""
-    monkeypatch.setattr(linear_ordering, "perturbed_search", lambda cost, order, **rest: order)
+    monkeypatch.setattr(linear_ordering, "memetic_search", lambda cost, order, *args, **rest: order)
     monkeypatch.setattr(linear_ordering, "insertion_search", lambda cost, order, work: order)
     rng = np.random.default_rng(15)
     first = 0
@@ -296,7 +301,22 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
         assert kept[-1].left > -1e6 - 2 * m**3 - COLD.steps(3 * m * m, 0)
 
 
+<<<<<<< HEAD
 def test_the_default_limit_is_a_count_that_repeats(solver):
+=======
+def test_good_orders_are_found_where_nothing_is_proved():
+    """Of many items before the linear programs, which end nothing here; of fewer after them."""
+    for m, work_limit, searching in ((110, 200, 60), (40, 300, 50)):
+        cost = np.maximum(hard_margins(m).T, 0)
+        found = minimum_order(cost, work_limit=work_limit)
+        start = np.argsort((cost - cost.T).sum(axis=1))
+        assert not found.optimal
+        assert found.value < total_cost(cost, insertion_search(cost, start))
+        assert found.value <= total_cost(cost, memetic_search(cost, start, work=Work(searching)))
+
+
+def test_the_default_limit_is_a_count_that_repeats():
+>>>>>>> search
     cost = np.maximum(hard_margins(60).T, 0)
     first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
     np.testing.assert_array_equal(first.order, second.order)

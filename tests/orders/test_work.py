@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.work import COLD, WARM, Work
 
@@ -36,9 +38,16 @@ def test_time_ends_the_work_and_its_parts(monkeypatch):
     monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
     work = Work(seconds=3.0)
     part = work.part(0.1)
-    assert not part.over and part.seconds == 3.0
-    now = 103.0
-    assert work.over and part.over
+    assert not part.over and part.seconds == pytest.approx(0.3)
+    assert work.part(1).seconds == 3.0 and part.part(0.5).seconds == pytest.approx(0.15)
+    now = 100.5
+    assert part.over and not work.over
+    now = 103.5
+    assert work.over and part.over and work.part(0.5).over
+
+
+def test_without_a_time_limit_a_part_has_none():
+    assert Work(10).part(0).seconds == Work(10).part(1).seconds == math.inf
 
 
 def test_iterations_that_are_paid_for():
@@ -51,3 +60,13 @@ def test_iterations_that_are_paid_for():
                     assert pace.steps(size, paid, done) <= steps + 1
                     assert iterations / 4 - 1 <= paid <= iterations
         assert pace.iterations(100, 10) == 0
+
+
+def test_the_share_that_steps_take(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(work_module.time, "monotonic", lambda: now)
+    assert Work().share(10**9) == 0
+    assert Work(limit=4).share(10**6) == 0.25
+    assert Work(limit=4, seconds=0.002).share(10**6) == pytest.approx(0.5)
+    assert Work(seconds=0.002).share(10**6) == pytest.approx(0.5)
+    assert Work(limit=0).share(1) == Work(seconds=0).share(1) == math.inf
