@@ -10,7 +10,7 @@ _PATIENCE = 5  # generations in a row that leave the members as they are
 _STEP, _ENTRY = 16_000, 2  # steps an item takes in all orders at once, and each of their entries
 
 
-def memetic_search(cost, order, bits=None, work=None):
+def memetic_search(cost, order, bits=None, work=None, enough=None):
     """Cross good orders, let each child go down by `insertion_search`, and keep the best; again and again.
 
     A child takes half of its places, drawn at random, with their items in the sequence of the second parent, and
@@ -27,6 +27,8 @@ def memetic_search(cost, order, bits=None, work=None):
         `cost` and `order`.
     work : Work or None, default=None
         What may be spent; None is no limit. The search ends by itself once its generations bring nothing better.
+    enough : int or float or None, default=None
+        A total at which to stop, once it is met.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def memetic_search(cost, order, bits=None, work=None):
         before = totals
         members, totals = _best(np.concatenate([members, children]), np.concatenate([totals, new]), count)
         patience = patience - 1 if np.array_equal(totals, before) else _PATIENCE
-        if len(members) == 1:
+        if len(members) == 1 or (enough is not None and total_cost(cost, members[0]) <= enough):
             break
         first, second = _couples(words, members, count)
         children = _crossed(first, second, _shuffled(words, count, m))

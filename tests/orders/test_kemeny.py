@@ -14,13 +14,9 @@ from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
 from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
-<<<<<<< HEAD
-from sklearn_dprank.orders.local_search import total_cost
-from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
-=======
 from sklearn_dprank.orders.local_search import insertion_search, total_cost
 from sklearn_dprank.orders.memetic import memetic_search
->>>>>>> search
+from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import COLD, WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
@@ -301,9 +297,6 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
         assert kept[-1].left > -1e6 - 2 * m**3 - COLD.steps(3 * m * m, 0)
 
 
-<<<<<<< HEAD
-def test_the_default_limit_is_a_count_that_repeats(solver):
-=======
 def test_good_orders_are_found_where_nothing_is_proved():
     """Of many items before the linear programs, which end nothing here; of fewer after them."""
     for m, work_limit, searching in ((110, 200, 60), (40, 300, 50)):
@@ -315,8 +308,7 @@ def test_good_orders_are_found_where_nothing_is_proved():
         assert found.value <= total_cost(cost, memetic_search(cost, start, work=Work(searching)))
 
 
-def test_the_default_limit_is_a_count_that_repeats():
->>>>>>> search
+def test_the_default_limit_is_a_count_that_repeats(solver):
     cost = np.maximum(hard_margins(60).T, 0)
     first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
     np.testing.assert_array_equal(first.order, second.order)
