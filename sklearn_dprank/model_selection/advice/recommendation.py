@@ -119,10 +119,9 @@ def recommend(
 
     That makes drawn orders the choice from n epsilon = 6 to 7 ln m! on for 3 to 5 items, 4 to 5 ln m! for 7 to 16, and
     about m^2 for more, if nothing is known; from a third to half of that for voters who disagree on 15 % of the pairs,
-    twice that at 40 %, five times and more at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on, the
-    later the larger k / m (6 for half of 10 items at 40 %); below, the scores of all items say more, and the reason
-    says so. `DPSwissBorda` pays on many
-    items, more so where voters agree, until drawn orders are better.
+    twice that at 40 %, five times and more at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on,
+    the later the larger k / m (6 for half of 10 items at 40 %); below, the scores of all items say more, and the reason
+    says so. `DPSwissBorda` pays on many items, more so where voters agree, until drawn orders are better.
 
     Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of 4 to
     100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many with
