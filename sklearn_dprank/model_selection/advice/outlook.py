@@ -11,7 +11,8 @@ PLAUSIBLE = (0.1, 0.2, 0.28, 0.35, 0.42, 0.45)
 JUDGED = (0.2, 0.28, 0.35, 0.42)
 #: Guesses that can be made, and how far they may be off.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
-#: Of a mechanism's error: one that costs more besides, delta or a release in rounds, must have no more.
+#: Of a mechanism's error: one that costs more besides must have no more. That is delta, a release in rounds, or to
+#: draw an order nearly by chance.
 WORTH_MORE = 0.95
 
 

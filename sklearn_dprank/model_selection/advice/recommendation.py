@@ -115,13 +115,13 @@ def recommend(
     Each has curves of its error on simulated Mallows, Plackett-Luce and mixed votes, twelve electorates for each of
     seven disagreements and up to ten numbers of items, by the ratio of its noise to n. Chosen is what errs least on
     average over the guess, 0.05 less and 0.05 more; without a guess, over disagreements of .2, .28, .35 and .42. What
-    needs delta must err 5 % less, and what needs rounds again.
+    needs delta must err 5 % less, what needs rounds again, and so must an order drawn where n epsilon is below ln m!.
 
     That makes drawn orders the choice from n epsilon = 6 to 7 ln m! on for 3 to 5 items, 4 to 5 ln m! for 7 to 16, and
-    about m^2 for more, if nothing is known; from a third of that for voters who disagree on 15 % of the pairs, twice to
-    three times that at 40 %, seven times at 45 %. `DPTopK` is chosen from n epsilon = 1 to 4 ln(m! / (m - k)!) on, the
-    later the larger k / m; below, the scores of all items say more, and the reason says so. `DPSwissBorda` pays on many
-    items, more so where voters agree, until drawn orders are better.
+    about m^2 for more, if nothing is known; from a third to half of that for voters who disagree on 15 % of the pairs,
+    twice that at 40 %, five times and more at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on,
+    the later the larger k / m (6 for half of 10 items at 40 %); below, the scores of all items say more, and the reason
+    says so. `DPSwissBorda` pays on many items, more so where voters agree, until drawn orders are better.
 
     Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of 4 to
     100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many with

@@ -80,16 +80,17 @@ def _prudent_unit(n_items):
 
 
 def _drawn(outlook, signal, common):
-    """Return the mechanisms that draw an order, or the best few, by margins."""
+    """Return the mechanisms that draw an order, or the best few, by margins; below ln m! they are near chance."""
     m, considered = outlook.n_items, []
     if outlook.k is not None:
         ways = math.lgamma(m + 1) - math.lgamma(m - outlook.k + 1)
-        considered.append(outlook.consider(DPTopK(outlook.k, **common), "top", signal / ways))
+        top = DPTopK(outlook.k, **common)
+        considered.append(outlook.consider(top, "top", signal / ways, costs=int(signal < ways)))
     if m == 2:
         return considered  # whose only margin is their net wins: K-norm noise has the same law
     window, family = (None, "prudent") if m <= _MOST_PRUDENT_ITEMS else (7, "two_stage")
-    drawn = outlook.consider(DPPrudentOrder(window=window, **common), family, signal / _prudent_unit(m)[0])
-    return [*considered, drawn]
+    orders, costs = DPPrudentOrder(window=window, **common), int(signal < math.lgamma(m + 1))
+    return [*considered, outlook.consider(orders, family, signal / _prudent_unit(m)[0], costs)]
 
 
 def _borda(outlook, n_voters, delta, signal, common):
@@ -184,11 +185,12 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
     _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
     crowd = max(1, math.floor(n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": crowd}
-    considered = [outlook.consider(*_summed(SecAggBorda(**common), "gaussian", outlook.n_items, crowd))]
-    if outlook.n_items >= _LEAST_SWISS_ITEMS:
-        considered.append(
-            outlook.consider(*_summed(SecAggSwissBorda(**common), "swiss", outlook.n_items, crowd), costs=1)
-        )
+    m = outlook.n_items
+    borda = SecAggBorda(**common)
+    considered = [outlook.consider(borda, "gaussian", _summed_signal(borda, m, crowd))]
+    if m >= _LEAST_SWISS_ITEMS:
+        swiss = SecAggSwissBorda(**common)
+        considered.append(outlook.consider(swiss, "swiss", _summed_signal(swiss, m, crowd), costs=1))
     chosen = preferred(considered)
     why = f"with {crowd} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(outlook)}"
     if chosen is not considered[0]:
@@ -196,17 +198,17 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
     return Choice.of(chosen, considered, why)
 
 
-def _summed(estimator, family, n_items, n_voters):
-    """Return an estimator, its family, and the signal of Borda with its budget; 0 where it cannot be planned."""
+def _summed_signal(estimator, n_items, n_voters):
+    """Return the signal of Borda with an estimator's budget; 0 where it cannot be planned."""
     try:
         _, plan = estimator.plan_for(Shape(n_items, n_voters))
     except (ValueError, ArithmeticError):
-        return estimator, family, 0.0
+        return 0.0
     price = next(each for each in plan.prices.values() if each.epsilon)  # all have noise in one unit
     share = float(price.epsilon * price.times) / estimator.epsilon
     moved = NetWins().sensitivity(n_items, "replace").l2_squared
     variance = 2 * float(price.mechanism.rate) * n_voters * share * float(moved / price.sensitivity.l2_squared)
-    return estimator, family, 2 * n_voters * n_items / math.sqrt(variance)
+    return 2 * n_voters * n_items / math.sqrt(variance)
 
 
 def _check_delta(delta, trust, because):
