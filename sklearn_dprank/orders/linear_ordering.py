@@ -189,7 +189,7 @@ class LinearOrdering:
             return root
         self._failed = False
         self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
-        bound, order = self._approach(*root[:2], work)
+        bound, order = self._approach(root[0], root[1], work)
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
     def _approach(self, bound, order, work):
