@@ -191,9 +191,14 @@ class LinearOrdering:
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
+<<<<<<< HEAD
         if len(self._cost) < _LARGE:
             self._offer(memetic_search(self._cost, self.order, self._bits, work))
         bound, order = self._approach(*root[:2], work)
+=======
+        self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
+        bound, order = self._approach(root[0], root[1], work)
+>>>>>>> proof
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
     def _approach(self, bound, order, work):

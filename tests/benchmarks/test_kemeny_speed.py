@@ -7,11 +7,22 @@ from time import perf_counter, process_time
 
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, vstack
 
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.orders import linear_ordering
+from sklearn_dprank.orders.alternating import alternating_prices
+from sklearn_dprank.orders.circles import packed_circles, violated_circles
 from sklearn_dprank.orders.kemeny import minimum_order
+<<<<<<< HEAD
 from sklearn_dprank.orders.local_search import insertion_search, total_cost
 from sklearn_dprank.orders.memetic import descended, memetic_search
+=======
+from sklearn_dprank.orders.linear_ordering import LinearOrdering
+from sklearn_dprank.orders.local_search import insertion_search
+from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
+>>>>>>> proof
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
@@ -19,6 +30,14 @@ from sklearn_dprank.privacy.noise import discrete_laplace, round_down
 from sklearn_dprank.profile import Profile
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+
+
+@pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
+def solver(request, monkeypatch):
+    """Each of the two solvers of linear programs in turn."""
+    if request.param is WarmRelaxation:
+        pytest.importorskip("highspy", reason="needs the extra solver")
+    monkeypatch.setattr(linear_ordering, "relaxation", request.param)
 
 
 def seconds(function, *args):
@@ -107,6 +126,7 @@ def test_the_default_limit_takes_about_ten_seconds(benchmark, m):
     assert found.bound > 0
 
 
+<<<<<<< HEAD
 def copying_descent(excess, order):
     """Move the item that saves most, one after the other, and copy the matrix in the new order each time."""
     every = np.arange(len(order))
@@ -119,6 +139,84 @@ def copying_descent(excess, order):
         if not saved[place]:
             return order
         order = np.insert(np.delete(order, place), gap[place] - (gap[place] > place), order[place])
+=======
+def lazy_circles(cost):
+    """The peer: HiGHS's integer programs (scipy.optimize.milp), with the circles that their solutions run in added."""
+    m = len(cost)
+    i, j = np.triu_indices(m, 1)
+    pair = np.zeros((m, m), dtype=np.int64)
+    pair[i, j] = pair[j, i] = np.arange(len(i))
+    weights, rows, right = (cost - cost.T)[i, j], csr_array((0, len(i))), np.empty(0)
+    while True:
+        limits = [LinearConstraint(rows, ub=right)] if len(right) else []
+        x = milp(weights, integrality=np.ones(len(i)), bounds=Bounds(0, 1), constraints=limits).x
+        before = np.zeros((m, m))
+        before[i, j], before[j, i] = np.rint(x), 1 - np.rint(x)
+        circles = violated_circles(before, 3000, Work())
+        if not len(circles):
+            return int(np.rint(weights @ x)) + int(np.tril(cost, -1).sum())
+        following = np.roll(circles, -1, axis=1)
+        sign, start = np.where(circles < following, 1, -1), np.arange(0, 3 * len(circles) + 1, 3)
+        new = csr_array((sign.ravel(), pair[circles, following].ravel(), start), (len(circles), len(i)))
+        rows, right = vstack([rows, new], format="csr"), np.append(right, 2 - (sign < 0).sum(axis=1))
+
+
+@pytest.mark.parametrize(("m", "n", "phi"), [(61, 60, 0.97), (40, 200, 0.985)])
+def test_against_lazy_circles(benchmark, solver, m, n, phi):
+    """One large component of voters who agree a little: the rows where the peer was faster."""
+    cost = np.maximum(Profile.from_rankings(make_mallows(n, m, phi, random_state=7)).margins.T, 0)
+    lazy_seconds, value = min((seconds(lazy_circles, cost) for _ in range(3)), key=lambda timed: timed[0])
+    found = benchmark.pedantic(minimum_order, args=(cost,), rounds=5, warmup_rounds=1)
+    assert found.value == found.bound == value
+    benchmark.extra_info["times_faster_than_lazy_circles"] = round(lazy_seconds / benchmark.stats.stats.min, 2)
+
+
+def test_warm_programs(benchmark, monkeypatch):
+    """The root of 80 uniform items by HiGHS kept warm, against SciPy's solver from the beginning each time."""
+    pytest.importorskip("highspy", reason="needs the extra solver")
+    cost = np.maximum(uniform_margins(80, 100, 8).T, 0)
+    monkeypatch.setattr(linear_ordering, "_TRY", np.inf)  # simplex alone: no rows from alternating directions
+
+    def root(program):
+        monkeypatch.setattr(linear_ordering, "relaxation", program)
+        return LinearOrdering(cost, tolerance=0.001).bound
+
+    cold_seconds, cold = seconds(root, Relaxation)
+    warm = benchmark.pedantic(root, args=(WarmRelaxation,), rounds=3)
+    assert min(warm, cold) >= 0.98 * max(warm, cold)
+    benchmark.extra_info["times_faster_than_cold"] = round(cold_seconds / benchmark.stats.stats.min, 1)
+
+
+@pytest.mark.parametrize(("m", "epsilon", "most"), [(100, 1.0, 0.1), (200, 1.0, 1.0)])
+def test_noisy_margins_of_many_items(benchmark, solver, m, epsilon, most):
+    """What DPPairwise solves at 100 and 200 items: the gap of its order, of 5,000 voters who agree."""
+    margins = Profile.from_rankings(make_mallows(5000, m, 0.75, random_state=0)).margins.astype(np.int64)
+    noise = np.triu(np.rint(np.random.default_rng(0).laplace(0, m * (m - 1) / 2 / epsilon, (m, m))), 1)
+    cost = np.maximum((margins + (noise - noise.T).astype(np.int64)).T, 0)
+    began = process_time()
+    found = benchmark.pedantic(minimum_order, args=(cost,), rounds=1)
+    benchmark.extra_info["processor_seconds"] = process_time() - began
+    benchmark.extra_info["certified_gap"] = float(found.gap / found.bound)
+    assert found.gap < most * found.bound
+
+
+@pytest.mark.parametrize("m", [60, 100, 200])
+def test_alternating_prices(benchmark, m):
+    """What alternating directions prove in 200 rounds, against circles packed one by one: noise alone."""
+    upper = np.triu(np.random.default_rng(m).integers(-(10**6), 10**6, (m, m)), 1)
+    excess = upper - upper.T
+    packed = packed_circles(excess, Work())
+    circles, prices, *_ = benchmark.pedantic(alternating_prices, args=(excess, Work()), rounds=1)
+    # the bound in floats: what every order costs at these prices
+    reduced = excess.astype(float)
+    for column in range(3):
+        first, second = circles[:, column], circles[:, (column + 1) % 3]
+        np.add.at(reduced, (first, second), prices)
+        np.subtract.at(reduced, (second, first), prices)
+    bound = (np.abs(excess).sum() - np.abs(reduced).sum()) / 4 - prices.sum() / 2
+    benchmark.extra_info["bound_over_packed"] = round(bound / packed, 3)
+    assert bound > packed
+>>>>>>> proof
 
 
 @pytest.mark.parametrize("m", [216, 885])

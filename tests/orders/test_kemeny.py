@@ -196,7 +196,9 @@ def test_a_solver_that_fails_or_lies_proves_nothing_false(solver, monkeypatch):
         found = minimum_order(cost, max_dp=2, work_limit=200)
         assert found.bound <= optimum <= found.value
     monkeypatch.setattr(linear_ordering, "relaxation", Failing)
-    assert not minimum_order(cost, max_dp=2).optimal
+    # what alternating directions prove needs no solver
+    minima = int(np.triu(np.minimum(cost, cost.T), 1).sum())
+    assert minimum_order(cost, max_dp=2).bound > minima + 0.9 * (optimum - minima)
 
 
 def with_each(cost, monkeypatch, **limits):
