@@ -29,7 +29,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from .circles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, total_cost
+from .local_search import insertion_search, perturbed_search, total_cost
 from .memetic import memetic_search
 from .work import Work, most_iterations, program_steps
 
@@ -117,10 +117,13 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        if m >= _LARGE:
-            start = memetic_search(cost, start, bits, self._work.part(_FIRST))
         self._offer(insertion_search(cost, start, self._work))
+        first = self.order
+        if m >= _LARGE:
+            self._offer(memetic_search(cost, first, bits, self._work.part(_FIRST)))
         bound = self._search()
+        if bound >= self._best:
+            self._settle(first)
         if bound < self._best and self._stopped:
             overruled = packed_circles(cost - cost.T, work)
             bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
@@ -178,6 +181,12 @@ class LinearOrdering:
                     heapq.heappush(heap, (node[0], count, node[1], node[2]))
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
+
+    def _settle(self, order):
+        """Take the optimum that kicks meet from an order, if they do: the same whatever met the first one."""
+        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        if total_cost(self._cost, met) - self._constant == self._best:
+            self.order = met
 
     def _solve(self, bound, order, patience, work, root=False):
         """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""

@@ -1,10 +1,15 @@
 """Insertion local search for orders of small total cost: fast upper bounds, no certificate."""
 
+import math
+from copy import copy
+
 import numpy as np
 
 from .work import Work
 
 _ITEM, _ENTRY = 6000, 4  # steps an item takes, and an entry of its row
+_KICK = 8  # random insertions a kick: enough to leave a local optimum, few enough to stay near it
+_PLASTIC = 1.3247179572447460  # R2 sequence: multiples of (1/g, 1/g**2) mod 1 fill the unit square evenly
 
 
 def total_cost(cost, order):
@@ -59,21 +64,9 @@ def insertion_search(cost, order, work=None):
     array([3, 2, 1, 0])
     """
     cost = np.asarray(cost)
-    excess, order, work = cost - cost.T, np.array(order, dtype=np.int64), work or Work()
-    m, noise, places = len(order), rounding(excess), np.argsort(order)
-    before = np.zeros(m + 1, dtype=excess.dtype)
-    item = settled = 0
-    while settled < m and not work.over:
-        work.spend(_ITEM + _ENTRY * m)
-        # before[g]: what the item would cost more ahead of all items than in gap g (0: first; m: last)
-        np.cumsum(excess[item].take(order), out=before[1:])
-        gap, place = before.argmax(), places[item]
-        if before[gap] - before[place] > noise:
-            _move(order, places, place, gap)
-            settled = 0
-        settled += 1
-        item = (item + 1) % m
-    return order
+    found = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
+    found.run(work or Work())
+    return found.order
 
 
 def rounding(excess):
@@ -81,14 +74,133 @@ def rounding(excess):
     return 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
 
 
-def _move(order, places, place, gap):
-    """Move the item in `place` into `gap`."""
-    item = order[place]
-    if gap > place:
-        gap -= 1
-        order[place:gap] = order[place + 1 : gap + 1].copy()
-    else:
-        order[gap + 1 : place + 1] = order[gap:place].copy()
-    order[gap] = item
-    low, high = min(place, gap), max(place, gap) + 1
-    places[order[low:high]] = np.arange(low, high)
+class _Descent:
+    """An order that goes down.
+
+    Parameters
+    ----------
+    excess : array, shape (m, m)
+        ``excess[i, j]`` is the cost of i before j minus that of j before i.
+    order : array of int64, shape (m,)
+        Items, best first; changed in place.
+
+    Attributes
+    ----------
+    order : array of int64, shape (m,)
+        The order reached.
+    saved : int or float
+        What it costs less than the first one.
+    """
+
+    def __init__(self, excess, order):
+        self.order, self.saved = order, 0
+        self._excess = excess
+        self._place = np.argsort(order)
+        # before[g]: what the item would cost more ahead of all items than in gap g (0: first; m: last)
+        self._before = np.zeros(len(order) + 1, dtype=excess.dtype)
+        self._noise = rounding(excess)
+
+    def copy(self):
+        other = copy(self)
+        other.order, other._place = self.order.copy(), self._place.copy()
+        return other
+
+    def run(self, work):
+        """Give each item in turn its best gap, until all have it or the work is over."""
+        m = len(self.order)
+        item = settled = 0
+        while settled < m and not work.over:
+            work.spend(_ITEM + _ENTRY * m)
+            before, place = self._costs(item), self._place[item]
+            gap = before.argmax()
+            if before[gap] - before[place] > self._noise:
+                self._move(item, place, gap)
+                settled = 0
+            settled += 1
+            item = (item + 1) % m
+
+    def move(self, place, gap):
+        """Move the item in `place` into `gap` (0: first; m: last), whatever it costs."""
+        item = self.order[place]
+        self._costs(item)
+        self._move(item, place, gap)
+
+    def _costs(self, item):
+        np.cumsum(self._excess[item].take(self.order), out=self._before[1:])
+        return self._before
+
+    def _move(self, item, place, gap):
+        self.saved += (self._before[gap] - self._before[place]).item()
+        order = self.order
+        if gap > place:
+            gap -= 1
+            order[place:gap] = order[place + 1 : gap + 1].copy()
+        else:
+            order[gap + 1 : place + 1] = order[gap:place].copy()
+        order[gap] = item
+        low, high = min(place, gap), max(place, gap) + 1
+        self._place[order[low:high]] = np.arange(low, high)
+
+
+def perturbed_search(cost, order, kicks=30, bits=None, work=None, enough=None):
+    """Iterate insertion search: kick the best order so far, search again, keep what is no worse.
+
+    Parameters
+    ----------
+    cost : array of int or float, shape (m, m)
+        Cost of placing i before j.
+    order : array of int, shape (m,)
+        Items, best first: where to start.
+    kicks : int, default=30
+        How many times.
+    bits : BitSource or None, default=None
+        Supplies ``integers(bound, size)`` for the kicks. None takes a fixed evenly spread sequence, so that
+        the result is a function of `cost` and `order`.
+    work : Work or None, default=None
+        What may be spent; None is no limit.
+    enough : int or float or None, default=None
+        A total at which to stop, once it is met.
+
+    Returns
+    -------
+    array of int, shape (m,)
+        An order that no move of one item improves, or the best one met when the work was over.
+
+    References
+    ----------
+    Schiavinotto, T., & Stützle, T. (2004). The linear ordering problem: instances, search space analysis and
+    algorithms. Journal of Mathematical Modelling and Algorithms 3 (iterated local search).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.local_search import perturbed_search
+    >>> perturbed_search(np.triu(np.ones((4, 4), dtype=int)), [0, 1, 2, 3], kicks=2)
+    array([3, 2, 1, 0])
+    """
+    cost = np.asarray(cost)
+    m, work = len(cost), work or Work()
+    best = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
+    best.run(work)
+    saved_enough = math.inf if enough is None else total_cost(cost, order) - enough
+    for kick in range(kicks if m >= 3 else 0):
+        if work.over or best.saved >= saved_enough:
+            break
+        trial = best.copy()
+        for place, gap in _moves(m, kick, bits):
+            trial.move(place, gap)
+        work.spend(_KICK * (_ITEM + _ENTRY * m))
+        trial.run(work)
+        if trial.saved >= best.saved:
+            best = trial
+    return best.order
+
+
+def _moves(m, kick, bits):
+    """Return the (place, gap) pairs of one kick."""
+    if bits is not None:
+        return np.stack([bits.integers(m, _KICK), bits.integers(m + 1, _KICK)], axis=1).tolist()
+    step = np.arange(1, _KICK + 1) + kick * _KICK
+    places = (m * (step / _PLASTIC % 1)).astype(int)
+    gaps = ((m + 1) * (step / _PLASTIC**2 % 1)).astype(int)
+    return np.stack([places, gaps], axis=1).tolist()
