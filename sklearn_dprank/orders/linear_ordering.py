@@ -183,8 +183,8 @@ class LinearOrdering:
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
     def _settle(self, order):
-        """Take the optimum that kicks meet from an order, if they do: the same whatever met the first one."""
-        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        """Take the optimum that kicks end at from an order, if they do: the same whatever met the first one."""
+        met = perturbed_search(self._cost, order, work=self._work)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
 
