@@ -27,7 +27,7 @@ import numpy as np
 
 from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, total_cost
+from .local_search import insertion_search, perturbed_search, total_cost
 from .memetic import memetic_search
 from .relaxation import Relaxation, relaxation
 from .ties import first_optimum
@@ -116,10 +116,10 @@ class LinearOrdering:
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
         start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        if m >= _LARGE:
-            start = memetic_search(cost, start, bits, self._work.part(_FIRST))
         self._offer(insertion_search(cost, start, self._work))
         self._settled, first = False, self.order
+        if m >= _LARGE:
+            self._offer(memetic_search(cost, first, bits, self._work.part(_FIRST)))
         bound = self._search()
         if bound >= self._best:
             self._settle(first)
@@ -191,14 +191,9 @@ class LinearOrdering:
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
-<<<<<<< HEAD
         if len(self._cost) < _LARGE:
             self._offer(memetic_search(self._cost, self.order, self._bits, work))
-        bound, order = self._approach(*root[:2], work)
-=======
-        self._offer(perturbed_search(self._cost, self.order, bits=self._bits, work=work))
         bound, order = self._approach(root[0], root[1], work)
->>>>>>> proof
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
     def _approach(self, bound, order, work):
@@ -215,8 +210,8 @@ class LinearOrdering:
         return max(bound, self._round_up(proved, shift)), order
 
     def _settle(self, order):
-        """Take the optimum that the search meets from an order, or the first of all: the same whatever the solver."""
-        met = memetic_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        """Take the optimum that kicks end at from an order, or else the first of all: the same whatever the solver."""
+        met = perturbed_search(self._cost, order, work=self._work)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
             return

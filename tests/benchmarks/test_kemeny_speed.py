@@ -15,14 +15,10 @@ from sklearn_dprank.orders import linear_ordering
 from sklearn_dprank.orders.alternating import alternating_prices
 from sklearn_dprank.orders.circles import packed_circles, violated_circles
 from sklearn_dprank.orders.kemeny import minimum_order
-<<<<<<< HEAD
+from sklearn_dprank.orders.linear_ordering import LinearOrdering
 from sklearn_dprank.orders.local_search import insertion_search, total_cost
 from sklearn_dprank.orders.memetic import descended, memetic_search
-=======
-from sklearn_dprank.orders.linear_ordering import LinearOrdering
-from sklearn_dprank.orders.local_search import insertion_search
 from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
->>>>>>> proof
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
@@ -126,20 +122,6 @@ def test_the_default_limit_takes_about_ten_seconds(benchmark, m):
     assert found.bound > 0
 
 
-<<<<<<< HEAD
-def copying_descent(excess, order):
-    """Move the item that saves most, one after the other, and copy the matrix in the new order each time."""
-    every = np.arange(len(order))
-    while True:
-        inside = excess[np.ix_(order, order)]
-        before = np.concatenate([np.zeros((len(order), 1), dtype=excess.dtype), inside.cumsum(axis=1)], axis=1)
-        gap = before.argmax(axis=1)
-        saved = before[every, gap] - before[every, every]
-        place = int(saved.argmax())
-        if not saved[place]:
-            return order
-        order = np.insert(np.delete(order, place), gap[place] - (gap[place] > place), order[place])
-=======
 def lazy_circles(cost):
     """The peer: HiGHS's integer programs (scipy.optimize.milp), with the circles that their solutions run in added."""
     m = len(cost)
@@ -216,7 +198,20 @@ def test_alternating_prices(benchmark, m):
     bound = (np.abs(excess).sum() - np.abs(reduced).sum()) / 4 - prices.sum() / 2
     benchmark.extra_info["bound_over_packed"] = round(bound / packed, 3)
     assert bound > packed
->>>>>>> proof
+
+
+def copying_descent(excess, order):
+    """Move the item that saves most, one after the other, and copy the matrix in the new order each time."""
+    every = np.arange(len(order))
+    while True:
+        inside = excess[np.ix_(order, order)]
+        before = np.concatenate([np.zeros((len(order), 1), dtype=excess.dtype), inside.cumsum(axis=1)], axis=1)
+        gap = before.argmax(axis=1)
+        saved = before[every, gap] - before[every, every]
+        place = int(saved.argmax())
+        if not saved[place]:
+            return order
+        order = np.insert(np.delete(order, place), gap[place] - (gap[place] > place), order[place])
 
 
 @pytest.mark.parametrize("m", [216, 885])
