@@ -24,8 +24,9 @@ from .periods import Periods
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, passes, shape_of
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, shape_of
 from .rules import Rule
+from .tables import passes
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
 

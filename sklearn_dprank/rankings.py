@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .sorting import dense_ranks
-from .tables import as_numbers, refuse_no_table
+from .tables import as_numbers, passes, refuse_no_table
 
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
@@ -143,21 +143,6 @@ def check_ballots(X):
         from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
 
         return check_array(array, input_name="X", **BALLOT_CHECKS)
-
-
-def passes(X, least_voters=1):
-    """Tell a plain array that passes `BALLOT_CHECKS` as it stands; of anything else scikit-learn must judge.
-
-    These are its checks of an array of numbers. Those of every other kind of table take longer than a small fit.
-    """
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype.kind in "biuf"
-        and X.shape[0] >= least_voters
-        and X.shape[1] >= BALLOT_CHECKS["ensure_min_features"]
-        and not (X.dtype.kind == "f" and np.isinf(X).any())
-    )
 
 
 def compact_positions(X):

@@ -49,6 +49,21 @@ def refuse_no_table(X, called="X"):
         raise ValueError(f"{called} is an empty {_kind(X)} and holds no ballot; {_PARTS}.")
 
 
+def passes(X, least_voters=1):
+    """Tell a plain array that scikit-learn accepts as ballots, as it stands; of anything else it must judge.
+
+    These are its checks of an array of numbers. Those of every other kind of table take longer than a small fit.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.shape[0] >= least_voters
+        and X.shape[1] >= 2
+        and not (X.dtype.kind == "f" and np.isinf(X).any())
+    )
+
+
 def _kind(X):
     return type(X).__name__
 

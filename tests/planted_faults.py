@@ -1171,7 +1171,7 @@ BOUNDARIES = [
         "return self.privacy_",
         "tests/model_selection/sweep/test_search.py::test_a_search_inside_binds_nobody_by_what_it_declares",
     ),
-    faults("rankings.py")(
+    faults("tables.py")(
         "infinite positions are ballots",
         'X.dtype.kind == "f" and np.isinf(X).any()',
         'X.dtype.kind == "f" and np.isposinf(X).any()',

@@ -9,7 +9,8 @@ from oracles import profiles
 from sklearn.utils import check_array
 
 from sklearn_dprank import rankings
-from sklearn_dprank.rankings import BALLOT_CHECKS, check_ballots, compact_positions, passes
+from sklearn_dprank.rankings import BALLOT_CHECKS, check_ballots, compact_positions
+from sklearn_dprank.tables import passes
 
 NUMBERS = "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"
 

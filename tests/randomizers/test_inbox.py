@@ -81,12 +81,12 @@ def counts_of(kind, protocol, streams):
 @pytest.mark.parametrize("odd_share", [0.0, 0.01, 0.5])
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
 def test_bad_reports_cost_nobody_else_a_vote(kind, odd_share):
-    protocol, reports = wire(kind, 600, odd_share, seed=f"{kind.__name__} {odd_share}")
+    protocol, reports = wire(kind, 300, odd_share, seed=f"{kind.__name__} {odd_share}")
     together, accepted, refused = counts_of(kind, protocol, [[json.dumps(report) for report in reports]])
     alone, accepted_alone, refused_alone = counts_of(kind, protocol, [[report] for report in reports])
     np.testing.assert_array_equal(together, alone)
     assert (accepted, refused) == (accepted_alone, refused_alone)
-    assert accepted + refused.total() == 600 and (refused.total() > 0) == (odd_share > 0)
+    assert accepted + refused.total() == 300 and (refused.total() > 0) == (odd_share > 0)
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
