@@ -88,8 +88,10 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two so fine
     that their sum still has 52 bits; `value` and `bound` are those of the rounded costs.
 
-    Among several optima, dynamic programming takes the first in lexicographic order within the component, and
-    branch and cut the first it meets.
+    Among several optima, dynamic programming takes the first in lexicographic order within the component. So does
+    branch and cut, unless local search meets one by itself, which is then taken: a proved order is the same with and
+    without highspy (the extra ``solver``), which makes proofs faster. What was not proved within the limit may differ,
+    and so may an order whose ties the limit left open.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 With x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij), an order costs a constant plus the sum of
 w_ij x_ij, w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items run in a
-circle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b only violated ones enter the linear program.
+circle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b only violated ones enter the linear program. Where
+that takes long, alternating directions find those that matter.
 
 The solver is never trusted. For any y >= 0, every x in [low, high] with A x <= b has
 
