@@ -135,3 +135,22 @@ def test_tables_that_are_proved(name):
     found = minimum_order(gain.T)
     assert found.optimal
     assert total_cost(gain, found.order) == INSTANCES[name]
+
+
+def test_a_total_that_is_enough_ends_the_search():
+    cost = np.random.default_rng(21).integers(0, 100, (25, 25))
+    start, generations = np.arange(25), []
+    best = total_cost(cost, memetic_search(cost, start))
+
+    class Counted(Work):
+        def spend(self, steps):
+            generations.append(steps)
+            super().spend(steps)
+
+    spent = []
+    for enough in (10**6, best, 0):
+        generations.clear()
+        met = memetic_search(cost, start, work=Counted(), enough=enough)
+        spent.append(len(generations))
+        assert total_cost(cost, met) <= max(enough, best)
+    assert spent[0] < spent[1] < spent[2]
