@@ -153,4 +153,4 @@ def test_a_total_that_is_enough_ends_the_search():
         met = memetic_search(cost, start, work=Counted(), enough=enough)
         spent.append(len(generations))
         assert total_cost(cost, met) <= max(enough, best)
-    assert spent[0] < spent[1] < spent[2]
+    assert spent[0] <= spent[1] < spent[2]
