@@ -54,13 +54,13 @@ class DPPrudentOrder(RankAggregator):
     New here. Permute-and-flip has the exponential mechanism's epsilon and errs less, half as often where it is nearly
     certain; near an anchor, where orders have weights of their own, the exponential mechanism is kept. It wins where
     margins are large against 1 / epsilon, and it has no Borda bias: where voters contradict the consensus on 35 % of
-    the pairs, from about n epsilon = 10 ln m! on (48 at 5 items, 151 at 10, 307 at 16). Where they agree less that is
-    too early. Below n epsilon = ln m! it fails: the largest margin of a random order then costs nothing, and `DPBorda`
-    with K-norm noise is much better. The two-stage form pays from about n epsilon = 2 m^2, above 16 items, and fails
-    below a tenth of that. Under "replace" all of this takes twice as many voters; their number is public there, and
-    `fit` warns where they are too few. Under "add_remove" it is private, nothing warns, and the mechanism never reads
-    it: the choice is yours, from a public estimate. On cyclic majorities it minimises the worst overruled majority, not
-    the number of disagreements.
+    the pairs, from about n epsilon = 6.5 ln m! on up to 5 items (31 at 5), 4.5 ln m! on more (68 at 10, 138 at 16). At
+    15 % half of that is enough, at 40 % it takes twice as much. Below n epsilon = ln m! it fails: the largest margin of
+    a random order then costs nothing, and `DPBorda` with K-norm noise is much better. The two-stage form pays from
+    about n epsilon = m^2, above 16 items, and fails below a tenth of that. Under "replace" all of this takes twice as
+    many voters; their number is public there, and `fit` warns where they are too few. Under "add_remove" it is private,
+    nothing warns, and the mechanism never reads it: the choice is yours, from a public estimate. On cyclic majorities
+    it minimises the worst overruled majority, not the number of disagreements.
 
     References
     ----------
@@ -145,11 +145,11 @@ class DPTopK(RankAggregator):
 
     New here; the margins' analogue of Gillenwater et al.'s joint exponential mechanism for counts. To say which items
     are the best takes much less than to put all of them in order: at 45 items between a third and a fortieth of
-    epsilon. It pays from about n epsilon = 4 ln(m! / (m - k)!) on (8 under "replace"). Below, `DPBorda` with K-norm
-    noise finds more of the best k, because scores of all items average over all pairs, and below a quarter of that this
-    one is little better than chance; under "replace", where the number of voters is public, `fit` warns there. Its
-    gain is least where k is half of the items or the places that are wanted are close: for the first five of ten sushis
-    it needs as much epsilon as K-norm noise does.
+    epsilon. It pays from about n epsilon = 1 to 3 ln(m! / (m - k)!) on, and 6 where voters agree little (twice that
+    under "replace"). Below, `DPBorda` with K-norm noise finds more of the best k, because scores of all items average
+    over all pairs, and below a quarter of that this one is little better than chance; under "replace", where the number
+    of voters is public, `fit` warns there. Its gain is least where k is half of the items or the places that are wanted
+    are close: for the first five of ten sushis it needs as much epsilon as K-norm noise does.
 
     The others are tied. `score` and the metrics count a pair that the consensus ties one half for each voter who does
     not tie it, so that k can be chosen by cross-validation: to say less is not to agree more.

@@ -194,7 +194,7 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
     chosen = preferred(considered)
     why = f"with {crowd} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(outlook)}"
     if chosen is not considered[0]:
-        why += "; voters' devices do not answer in rounds yet, so in the field take SecAggBorda"
+        why += "; voters' devices answer in rounds, for whom can report only once there is SecAggBorda"
     return Choice.of(chosen, considered, why)
 
 
