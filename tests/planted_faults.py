@@ -1455,7 +1455,7 @@ ORDERINGS = [
         "a bound that asks no price for a row",
         "- int(program.right @ y), reduced",
         "+ 0, reduced",
-        f"{_KEMENY}::test_search_branches_to_the_optimum",
+        f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
     ),
     ordering("a bound of pairs at their worst", "np.minimum(reduced * low", "np.maximum(reduced * low"),
     ordering(
