@@ -1741,9 +1741,27 @@ COMMAND = [
         "tests/privacy/test_statement.py::test_a_seed_comes_first",
     ),
 ]
+_KEMENY = "tests/orders/test_kemeny.py"
+ordering = faults("orders/linear_ordering.py", f"{_KEMENY}::test_dual_bound_is_below_every_order")
+ORDERINGS = [
+    ordering(
+        "a bound that asks no price for a row",
+        "- int(program.right @ y), reduced",
+        "+ 0, reduced",
+        f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
+    ),
+    ordering("a bound of pairs at their worst", "np.minimum(reduced * low", "np.maximum(reduced * low"),
+    ordering(
+        "ties are left to the solver",
+        "if bound >= self._best:",
+        "if False:",
+        f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
+    ),
+]
 
 FAULTS = [
     *CERTAINTY,
+    *ORDERINGS,
     *QUERIES,
     *MECHANISMS,
     *NOISE,

@@ -188,7 +188,7 @@ class LinearOrdering:
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
         few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
-        root = self._solve(bound, order, _ROOT_PATIENCE, few, root=True)
+        root = self._solve(bound, order, math.inf, few, root=True)
         if root is None or not (self._failed or few.over) or work.over:
             return root
         self._failed = False
