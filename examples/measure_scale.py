@@ -33,7 +33,7 @@ from sklearn_dprank import DPPrudentOrder, DPTopK
 from sklearn_dprank.profile import Shape
 
 DOCS = Path(__file__).parents[1] / "docs"
-ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000, 2000)
+ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
 VOTERS = (100, 1000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.01, 0.1, 1.0, 10.0, 100.0)
 FEW_ITEMS, SOME_ITEMS, SOME_VOTERS = 10, 25, 1000  # where one of them is varied, the others are these
@@ -186,9 +186,9 @@ def _time(seconds):
 
 
 def _growth(found):
-    """Return the exponent with which time grows at the last sizes, or None where they are too small to tell."""
+    """Return the exponent with which time grows at the last sizes, or None where they do not tell."""
     last = [(size, each.seconds) for size, each in found.items() if each.seconds > 0.02][-2:]
-    if len(last) < 2:
+    if len(last) < 2 or last[0][1] >= last[1][1]:
         return None
     (small, short), (large, long) = last
     return math.log(long / short) / math.log(large / small)
@@ -273,6 +273,13 @@ def _line(ax, found, look, name):
         ax.grid(lw=0.3, color="0.8")
 
 
+def _write(measured):
+    with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
+    (DOCS / "user_guide" / "scale.inc").write_text(made() + "\n", encoding="utf-8")
+    draw(measured).savefig(DOCS / "images" / "scale.png", dpi=90)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="measure all and write the page's table and picture")
@@ -285,10 +292,7 @@ def main(arguments=None):
     for name in NAMES:
         measured[name] = curves(name)
         print(*row(name, measured[name]), sep=" | ", flush=True)
-    with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
-    (DOCS / "user_guide" / "scale.inc").write_text(made() + "\n", encoding="utf-8")
-    draw(measured).savefig(DOCS / "images" / "scale.png", dpi=90)
+    _write(measured)
 
 
 if __name__ == "__main__":

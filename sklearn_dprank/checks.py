@@ -16,7 +16,7 @@ RELATIONS = {"add_remove": 1, "replace": 2}
 #: Whose constants noise is calibrated with: ours, or those that a paper prints.
 CALIBRATIONS = ("exact", "published")
 #: Items up to which the time and the memory of every estimator are known: what the user guide calls supported.
-MOST_MEASURED = 2000
+MOST_MEASURED = 1000
 #: Below it epsilon is no ratio of the small integers that exact noise is drawn with.
 LEAST_EPSILON = 1e-9
 #: Below it delta, shared out among a few answers, comes near the end of the doubles that noise is calibrated with.

@@ -1742,16 +1742,16 @@ COMMAND = [
     ),
 ]
 _KEMENY = "tests/orders/test_kemeny.py"
-ordering = faults("orders/linear_ordering.py", f"{_KEMENY}::test_dual_bound_is_below_every_order")
+bounded = faults("orders/linear_ordering.py", f"{_KEMENY}::test_dual_bound_is_below_every_order")
 ORDERINGS = [
-    ordering(
+    bounded(
         "a bound that asks no price for a row",
         "- int(program.right @ y), reduced",
         "+ 0, reduced",
         f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
     ),
-    ordering("a bound of pairs at their worst", "np.minimum(reduced * low", "np.maximum(reduced * low"),
-    ordering(
+    bounded("a bound of pairs at their worst", "np.minimum(reduced * low", "np.maximum(reduced * low"),
+    bounded(
         "ties are left to the solver",
         "if bound >= self._best:",
         "if False:",

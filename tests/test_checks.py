@@ -75,8 +75,8 @@ def test_neighboring():
 def test_more_items_than_were_measured():
     DPBorda().plan_for(Shape(MOST_MEASURED, 10))
     for estimator in (Borda(), DPBorda(), LDPPairwise()):
-        with pytest.warns(UserWarning, match=r"^2,001 items are more than the 2,000 up to which"):
+        with pytest.warns(UserWarning, match=r"^1,001 items are more than the 1,000 up to which"):
             estimator.plan_for(Shape(MOST_MEASURED + 1, 10))
     with pytest.warns(UserWarning) as said:
-        LDPBorda(random_state=0).fit([range(2001)])
+        LDPBorda(random_state=0).fit([range(1001)])
     assert [each.filename for each in said] == [__file__]

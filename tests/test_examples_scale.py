@@ -1,0 +1,88 @@
+"""The page on scale: a row for every estimator, sizes and refusals that are true, and a measure that ends."""
+
+import csv
+import math
+
+import pytest
+
+import sklearn_dprank
+from sklearn_dprank.checks import MOST_MEASURED
+from sklearn_dprank.profile import Shape
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("resource")  # not on Windows
+
+
+#: Strengths of many items from few answers may take longer than ten seconds; time then grows smoothly.
+SLOW = {"LDPAdaptivePairs", "LDPPairwise"}
+
+
+@pytest.fixture(scope="module")
+def scale(example):
+    return example("measure_scale")
+
+
+@pytest.fixture(scope="module")
+def rows(scale):
+    with (scale.DOCS / "user_guide" / "scale.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = (tuple(row) for row in csv.reader(file))
+    assert header == scale.HEADER
+    return {row[0].strip("`"): dict(zip(header, row, strict=True)) for row in rows}
+
+
+def whole(said):
+    return int(said.replace(",", ""))
+
+
+def test_every_estimator_has_a_row_in_its_place(scale, rows):
+    assert list(rows) == scale.NAMES
+    assert {name.split("(")[0] for name in scale.NAMES} == set(sklearn_dprank.__all__) - {"Aggregator"}
+    assert (scale.DOCS / "images" / "scale.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "cores" in (scale.DOCS / "user_guide" / "scale.inc").read_text(encoding="utf-8")
+
+
+def test_supported_sizes_are_accepted_and_refusals_are_said(scale, rows):
+    """By plans, which read public numbers only: what is refused is refused whatever the ballots say."""
+    assert scale.ITEMS[-1] == MOST_MEASURED
+    for name, row in rows.items():
+        largest = whole(row[scale.HEADER[1]])
+        scale.estimator(name).plan_for(Shape(largest, 1000))
+        if row["beyond"] == "refuses":
+            beyond = scale.ITEMS[scale.ITEMS.index(largest) + 1]
+            with pytest.raises(ValueError, match=r"items"):
+                scale.estimator(name).plan_for(Shape(beyond, 1000))
+        else:
+            assert largest == MOST_MEASURED or not row["beyond"].startswith("warns")
+            if name not in SLOW:  # nothing takes long without a word
+                assert row["beyond"].startswith(("warns", "ends and warns"))
+
+
+def test_a_fit_is_measured_in_a_process_of_its_own(scale):
+    found = scale.fit("DPBorda", 200, 5)
+    assert 0 < found.seconds < 1 and found.megabytes >= 0 and found.within
+    assert scale.fit("DPPrudentOrder", 50, 25).said.startswith("refuses: the prudent order of 25 items")
+
+
+def test_a_sweep_ends_with_the_first_size_that_is_not_supported(scale):
+    takes = {1: scale.Fit(1.0, 2.0), 2: scale.Fit(4.0, 2.0), 3: scale.Fit(11.0, 2.0), 4: None}
+    found = scale.sweep("any", takes, takes.get)
+    assert list(found) == [1, 2, 3]
+    assert scale._largest(found) == 2
+    assert scale._growth({1: takes[1], 2: takes[2]}) == pytest.approx(2)
+    assert scale._growth({1: takes[1]}) is None
+    assert (
+        scale._beyond("Borda", found)
+        == f"takes more than 10 s; time grows as the power {math.log(11 / 4) / math.log(1.5):.1f}"
+    )
+    assert scale._beyond("Borda", {1: takes[1], 9: scale.Fit(said="refuses: too many items")}) == "refuses"
+    assert (
+        scale._beyond("Borda", {1: takes[1], 9: scale.Fit(8.0, 1.0, "warns: no proof")})
+        == "ends and warns (9 items: 8 s)"
+    )
+    assert scale._beyond("Borda", {1: takes[1], 2: takes[2]}) == "warns; time grows as the power 2.0"
+
+
+def test_words(scale):
+    assert scale._taken(scale.Fit(0.0123, 3.2)) == "12 ms, 3 MB"
+    assert scale._taken(scale.Fit(2.34, 310)) == "2.3 s, 310 MB"
+    assert scale._taken(scale.Fit(said="refuses")) == scale._taken(None) == "–"
