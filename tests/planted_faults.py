@@ -316,7 +316,7 @@ MECHANISMS = [
     ordering("many items are ordered after all else", "if m >= _LARGE:", "if False:"),
     ordering(
         "no search once the root is solved",
-        "self._offer(memetic_search(self._cost, self.order, self._bits, self._work, enough))",
+        "self._offer(memetic_search(self._cost, self.order, self._bits, self._work, root_bound + self._constant))",
         "pass",
     ),
     faults("orders/work.py", "tests/orders/test_work.py::test_time_ends_the_work_and_its_parts")(

@@ -29,7 +29,7 @@ class Session:
     n_items : int
         Number of items.
     coins : BitSource
-        Randomness that rules may use: pivots, kicks and, where `fair_ties`, ties.
+        Randomness that rules may use: pivots, draws of a search and, where `fair_ties`, ties.
     fair_ties : bool, default=True
         Whether ties are broken by coins; by item index otherwise.
     """

@@ -159,8 +159,7 @@ class LinearOrdering:
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            enough = root_bound + self._constant
-            self._offer(memetic_search(self._cost, self.order, self._bits, self._work, enough))
+            self._offer(memetic_search(self._cost, self.order, self._bits, self._work, root_bound + self._constant))
             heap = [(root[0], 0, root[1], root[2], self._program.basis())]
         while heap and not self._stopped:
             bound, _, order, x, basis = heapq.heappop(heap)
@@ -280,10 +279,8 @@ class LinearOrdering:
 
     def _heaviest(self, circles):
         """Return up to _CUTS circles, those dearest to break first."""
-        i, j, k = circles.T
-        size = np.abs(self._w)
-        dear = np.minimum(np.minimum(size[self._pair[i, j]], size[self._pair[j, k]]), size[self._pair[k, i]])
-        return circles[np.argsort(-dear, kind="stable")[:_CUTS]]
+        size = np.abs(self._w)[self._pair[circles, np.roll(circles, -1, axis=1)]]
+        return circles[np.argsort(-size.min(axis=1), kind="stable")[:_CUTS]]
 
     def _add(self, circles):
         self._program.add(*self._rows(circles))
