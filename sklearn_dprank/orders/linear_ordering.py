@@ -2,8 +2,7 @@
 
 With x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij), an order costs a constant plus the sum of
 w_ij x_ij, w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items run in a
-circle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b only violated ones enter the linear program. Where
-that takes long, alternating directions find those that matter.
+circle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b, violated ones enter the linear program.
 
 The solver is never trusted. For any y >= 0, every x in [low, high] with A x <= b has
 
@@ -182,7 +181,7 @@ class LinearOrdering:
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
     def _root(self, bound):
-        """Cut before any branching, from rows that alternating directions find if it takes long."""
+        """Cut before any branching; where that takes long, alternating directions find the rows that matter."""
         work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
