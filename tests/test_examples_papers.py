@@ -274,7 +274,7 @@ def test_yan_space(example):
     assert {len(report) for report in one} == {67}
     # [6, 9] of the pair and 1 of the answer, and what stands between them
     assert {len(report) for report in five} == {67 + 4 * (len("[6, 9], ") + len("1, "))}
-    few, many = (yan.held(one, 1, 10, n) for n in (600, 3000))
+    few, many = (yan.held(one, 1, 10, n) for n in (3000, 12_000))
     assert 10_000 < many < 1.2 * few
 
 

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> str:
     shown = PrivacyUtilityDisplay.from_estimators(
         tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
     )
-    shown.plot().figure_.savefig(options.picture, dpi=150)
+    _save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
     if options.format == "json":
         points = {name: (100 * errors).round(4).tolist() for name, errors in excess.items()}
@@ -59,6 +59,14 @@ def example() -> Profile:
     """Return 1,000 simulated ballots over ten drinks, for whoever has no file at hand."""
     votes = make_mallows(n_voters=1000, n_items=len(_DRINKS), phi=0.75, random_state=1)
     return Profile.from_rankings(votes, item_names=_DRINKS, keep="positions")
+
+
+def _save(figure, path):
+    """Write a picture, and leave no figure open for whoever calls this from a program."""
+    from matplotlib import pyplot as plt
+
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def _takes(estimator, n_items):

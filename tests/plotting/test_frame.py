@@ -71,5 +71,5 @@ def test_refusals(searched, without):
     with pytest.raises(ValueError, match="search is not fitted"):
         results_frame(GridSearchCV(PositionalRule(), {}))
     without("pandas")
-    with pytest.raises(ImportError, match=r'results_frame needs pandas: pip install "sklearn-dprank\[plot\]"'):
+    with pytest.raises(ImportError, match='results_frame needs pandas: install the extra "plot"'):
         results_frame(searched([{}], score=[[[1]]]))

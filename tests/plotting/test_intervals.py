@@ -92,5 +92,5 @@ def test_refusals():
 
 def test_without_matplotlib(without):
     without("matplotlib")
-    with pytest.raises(ImportError, match=r"sklearn-dprank\[plot\]"):
+    with pytest.raises(ImportError, match='install the extra "plot"'):
         RankIntervalDisplay([[0, 0], [1, 1]], [0, 1]).plot()

@@ -20,7 +20,7 @@ DISPLAYS = [
 @pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: type(display).__name__)
 def test_without_matplotlib(display, without):
     without("matplotlib")
-    with pytest.raises(ImportError, match=r'plotting needs matplotlib: pip install "sklearn-dprank\[plot\]"'):
+    with pytest.raises(ImportError, match='plotting needs matplotlib: install the extra "plot"'):
         display.plot()
 
 

@@ -102,7 +102,7 @@ def test_ballots_are_counted_once(monkeypatch):
 
     calls = []
     count = module.count_pairs
-    monkeypatch.setattr(module, "count_pairs", lambda positions: calls.append(1) or count(positions))
+    monkeypatch.setattr(module, "count_pairs", lambda *counted: calls.append(1) or count(*counted))
     cross_validate(NOISY, X, n_trials=6, n_jobs=1)
     assert len(calls) == 1
     cross_validate(NOISY, X, n_trials=6, cv=3, n_jobs=1)
