@@ -209,8 +209,8 @@ class LinearOrdering:
         return max(bound, self._round_up(proved, shift)), order
 
     def _settle(self, order):
-        """Take the optimum that kicks end at from an order, or else the first of all: the same whatever the solver."""
-        met = perturbed_search(self._cost, order, work=self._work)
+        """Take the optimum that kicks meet from an order, or else the first of all: the same whatever the solver."""
+        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
             return

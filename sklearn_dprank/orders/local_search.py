@@ -1,5 +1,6 @@
 """Insertion local search for orders of small total cost: fast upper bounds, no certificate."""
 
+import math
 from copy import copy
 
 import numpy as np
@@ -141,7 +142,7 @@ class _Descent:
         self._place[order[low:high]] = np.arange(low, high)
 
 
-def perturbed_search(cost, order, kicks=30, bits=None, work=None):
+def perturbed_search(cost, order, kicks=30, bits=None, work=None, enough=None):
     """Iterate insertion search: kick the best order so far, search again, keep what is no worse.
 
     Parameters
@@ -157,6 +158,8 @@ def perturbed_search(cost, order, kicks=30, bits=None, work=None):
         the result is a function of `cost` and `order`.
     work : Work or None, default=None
         What may be spent; None is no limit.
+    enough : int or float or None, default=None
+        A total at which to stop, once it is met.
 
     Returns
     -------
@@ -179,8 +182,9 @@ def perturbed_search(cost, order, kicks=30, bits=None, work=None):
     m, work = len(cost), work or Work()
     best = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
     best.run(work)
+    saved_enough = math.inf if enough is None else total_cost(cost, order) - enough
     for kick in range(kicks if m >= 3 else 0):
-        if work.over:
+        if work.over or best.saved >= saved_enough:
             break
         trial = best.copy()
         for place, gap in _moves(m, kick, bits):

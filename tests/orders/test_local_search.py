@@ -96,3 +96,15 @@ def test_without_bits_the_result_is_a_function_of_its_arguments():
 def test_totals_of_large_integers_are_exact():
     cost = np.full((3, 3), 2**60)
     assert total_cost(cost, [2, 0, 1]) == 3 * 2**60
+
+
+def test_a_total_that_is_enough_ends_the_kicks():
+    rng = np.random.default_rng(21)
+    cost = rng.integers(0, 100, (25, 25))
+    start = np.arange(25)
+    descended, best = insertion_search(cost, start), perturbed_search(cost, start, kicks=60)
+    assert total_cost(cost, best) < total_cost(cost, descended)
+    np.testing.assert_array_equal(perturbed_search(cost, start, kicks=60, enough=10**6), descended)
+    np.testing.assert_array_equal(perturbed_search(cost, start, kicks=60, enough=0), best)
+    met = perturbed_search(cost, start, kicks=10**6, enough=total_cost(cost, best))
+    assert total_cost(cost, met) == total_cost(cost, best)
