@@ -105,8 +105,8 @@ def by_importance(path):
 
 sphinx_gallery_conf = {
     "minigallery_sort_order": by_importance,
-    "examples_dirs": "../examples",
-    "gallery_dirs": "auto_examples",
+    "examples_dirs": ["../examples"],  # a list: 0.17 takes a name for its letters
+    "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"(^|[\\/])_",  # what several examples share
     "within_subsection_order": "FileNameSortKey",

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> from sklearn_dprank.cli import main
     >>> main("recommend --items 2 --voters 1000 --epsilon 1".split())  # doctest: +ELLIPSIS
     DPBorda(noise='knorm')
-    0.01 points of excess error to expect....
+    0.01 points of excess error to expect, 0.01 to ...
     0
     """
     options = parser().parse_args(arguments)

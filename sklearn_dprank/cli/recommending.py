@@ -6,6 +6,7 @@ import json
 from ..model_selection import recommend
 
 NAME = "recommend"
+TRUST = ["central", "secure_aggregation", "shuffle", "local"]
 ABOUT = "advise which estimator to use, from public numbers only"
 
 
@@ -15,18 +16,26 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
     added.add_argument("--epsilon", type=float, required=True, help="privacy loss, in nats")
     added.add_argument("--delta", type=float, default=0.0, help="failure probability")
-    added.add_argument("--trust", choices=["central", "local", "shuffle"], default="central", help="who sees ballots")
+    added.add_argument("--trust", choices=TRUST, default="central", help="who sees ballots")
     added.add_argument("--neighboring", choices=["add_remove", "replace"])
+    added.add_argument("--top", type=int, metavar="K", help="only the best K items are wanted")
+    added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
     added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the advice."""
-    advice = recommend(
-        options.items, options.voters, options.epsilon, options.delta, options.trust, options.neighboring
-    )
+    public = (options.items, options.voters, options.epsilon, options.delta, options.trust, options.neighboring)
+    advice = recommend(*public, k=options.top, disagreement=options.disagreement)
     if options.format == "json":
-        others = [{"estimator": repr(each.estimator), "error": each.error} for each in advice.alternatives]
-        said = {"estimator": repr(advice.estimator), "error": advice.error, "reason": advice.reason}
+        said = {"estimator": repr(advice.estimator), **_errors(advice), "reason": advice.reason}
+        others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
         return json.dumps({**said, "alternatives": others})
-    return f"{advice.estimator!r}\n{100 * advice.error:.2g} points of excess error to expect.\n{advice.reason}"
+    least, largest = (100 * error for error in advice.error_range)
+    missed = "% of the best missed" if options.top else "points of excess error"
+    expected = f"{100 * advice.error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
+    return f"{advice.estimator!r}\n{expected}\n{advice.reason}"
+
+
+def _errors(advice):
+    return {"error": advice.error, "error_range": list(advice.error_range)}

@@ -213,4 +213,8 @@ def test_advice(run, printed):
     advice = recommend(10, 1e4, 0.005)
     assert printed(*common)["estimator"] == repr(advice.estimator)
     assert run(*common).splitlines()[0] == repr(advice.estimator)
+    assert printed(*common)["error_range"] == list(advice.error_range)
     assert "delta must be positive for trust='shuffle'" in run(*common, "--trust", "shuffle")
+    top = recommend(45, 1e4, 0.005, k=3, disagreement=0.2)
+    said = run("recommend", "--items", "45", *common[3:], "--top", "3", "--disagreement", "0.2")
+    assert said.splitlines()[0] == repr(top.estimator) and "% of the best missed" in said

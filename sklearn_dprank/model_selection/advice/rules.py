@@ -194,7 +194,7 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
     chosen = preferred(considered)
     why = f"with {crowd} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(outlook)}"
     if chosen is not considered[0]:
-        why += "; voters' devices answer in rounds, for whom can report only once there is SecAggBorda"
+        why += "; it asks voters in rounds, SecAggBorda once"
     return Choice.of(chosen, considered, why)
 
 

@@ -182,7 +182,7 @@ def test_secure_aggregation():
     assert repr(few.estimator) == repr(SecAggBorda(0.2, 1e-6, min_reports=2000)) and few.alternatives == ()
     many = recommend(45, 5000, 0.1, 1e-6, "secure_aggregation", disagreement=0.12)
     assert isinstance(many.estimator, SecAggSwissBorda)
-    assert "voters' devices answer in rounds" in many.reason
+    assert "it asks voters in rounds, SecAggBorda once" in many.reason
     # Skellam noise is hardly wider than the Gaussian noise of a curator who replaces ballots.
     central = recommend(10, 2000, 0.2, 1e-6, neighboring="replace")
     (gaussian,) = (a for a in central.alternatives if getattr(a.estimator, "noise", "") == "gaussian")
