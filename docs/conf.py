@@ -1,7 +1,6 @@
 """Sphinx configuration: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
 
 import re
-from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -94,17 +93,7 @@ def setup(app):
 
 # Gallery -------------------------------------------------------------------------------------------------------------
 
-_FIRST = ["plot_quickstart", "plot_mechanisms", "plot_sweep", "plot_displays"]  # the others by name
-
-
-def by_importance(path):
-    """Return what sorts the pictures of a section."""
-    name = Path(path).stem
-    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
-
-
 sphinx_gallery_conf = {
-    "minigallery_sort_order": by_importance,
     "examples_dirs": ["../examples"],  # a list: 0.17 takes a name for its letters
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"[\\/]plot_",
