@@ -27,10 +27,10 @@ import numpy as np
 
 from .alternating import alternating_prices
 from .circles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, perturbed_search, total_cost
+from .local_search import insertion_search, total_cost
 from .memetic import memetic_search
 from .relaxation import Relaxation, relaxation
-from .ties import first_optimum
+from .ties import first_optimum, met_optimum
 from .work import Work
 
 _CUTS = 3000  # rows added a round
@@ -209,8 +209,8 @@ class LinearOrdering:
         return max(bound, self._round_up(proved, shift)), order
 
     def _settle(self, order):
-        """Take the optimum that kicks meet from an order, or else the first of all: the same whatever the solver."""
-        met = perturbed_search(self._cost, order, work=self._work, enough=self._best + self._constant)
+        """Take the optimum that searches meet from an order, or else the first of all: the same whatever the solver."""
+        met = met_optimum(self._cost, order, self._best + self._constant, self._work)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
             return

@@ -2,7 +2,41 @@
 
 import numpy as np
 
-from .local_search import total_cost
+from .local_search import perturbed_search, total_cost
+from .memetic import memetic_search
+
+_KICKS = 4  # before orders are crossed, which takes longer and meets more
+
+
+def met_optimum(cost, order, least, work):
+    """Return the order that searches from another one meet, and stop at if it is an optimum.
+
+    Parameters
+    ----------
+    cost : array of int, shape (m, m)
+        Cost of placing i before j.
+    order : array of int, shape (m,)
+        Where to begin, best first.
+    least : int
+        The total of an optimum.
+    work : Work
+        What may be spent.
+
+    Returns
+    -------
+    array of int, shape (m,)
+        A function of `cost`, `order` and `least`, whatever found an optimum before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.ties import met_optimum
+    >>> from sklearn_dprank.orders.work import Work
+    >>> met_optimum(np.triu(np.ones((4, 4), dtype=int)), np.arange(4), 0, Work())
+    array([3, 2, 1, 0])
+    """
+    met = perturbed_search(cost, order, kicks=_KICKS, work=work, enough=least)
+    return met if total_cost(cost, met) <= least else memetic_search(cost, met, work=work, enough=least)
 
 
 def first_optimum(cost, order, cut):

@@ -222,7 +222,7 @@ def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
 
 def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
     """Many optima: those that a solver happens to find would differ."""
-    for search in ("memetic_search", "perturbed_search"):
+    for search in ("memetic_search", "met_optimum"):
         monkeypatch.setattr(linear_ordering, search, lambda cost, order, *args, **rest: order)
     monkeypatch.setattr(linear_ordering, "insertion_search", lambda cost, order, work: order)
     rng = np.random.default_rng(15)

@@ -3,8 +3,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.local_search import total_cost
-from sklearn_dprank.orders.ties import first_optimum
+from sklearn_dprank.orders.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.ties import first_optimum, met_optimum
+from sklearn_dprank.orders.work import Work
 
 
 @pytest.mark.parametrize("m", [1, 2, 4, 6])
@@ -37,3 +38,17 @@ def test_the_first_of_all_optima(m, helpful):
 def test_without_an_answer_the_order_stays():
     order = np.array([2, 0, 1])
     np.testing.assert_array_equal(first_optimum(np.zeros((3, 3), dtype=int), order, lambda before: None), order)
+
+
+def test_searches_meet_an_optimum():
+    """Many ties: kicks or crossings from the descended order end at an optimum, the same each time."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        upper = np.triu(rng.integers(-3, 4, (11, 11)), 1)
+        cost = np.maximum(upper.T - upper, 0)
+        start, least = np.arange(11), best_order(cost)[1]
+        met = met_optimum(cost, start, least, Work())
+        assert total_cost(cost, met) == least
+        np.testing.assert_array_equal(met, met_optimum(cost, start, least, Work()))
+        anything = met_optimum(cost, start, 10**9, Work())
+        np.testing.assert_array_equal(anything, insertion_search(cost, start))
