@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.orders.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.ties import first_optimum, met_optimum
 from sklearn_dprank.orders.work import Work
 
