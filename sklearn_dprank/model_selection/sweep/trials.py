@@ -1,6 +1,9 @@
 """Fits with fresh noise, again and again: the jobs of a sweep, and running them anywhere."""
 
+import os
+import signal
 import time
+from contextlib import suppress
 from dataclasses import fields
 from itertools import islice
 from typing import Any, NamedTuple
@@ -106,7 +109,7 @@ def _returned(parcels, n_jobs, workers):
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:  # the backend has no generators: "multiprocessing", whose pickle is the plain one besides
-        portable = (delayed(_task)(jobs, *map(_portable, parts)) for jobs, *parts in parcels)
+        portable = (delayed(_elsewhere)(os.getpid(), jobs, *map(_portable, parts)) for jobs, *parts in parcels)
         with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # round by round: what is finished is kept, and shown
             while some := list(islice(portable, workers)):
                 yield from parallel(some)
@@ -134,6 +137,14 @@ def _portable(part):
     if isinstance(part, (np.ndarray, Profile, type)):
         return part
     return wrap_non_picklable_objects(part, keep_wrapper=False)
+
+
+def _elsewhere(home, *parcel):
+    """Do `_task` in another process, which leaves Ctrl-C to `home`: interrupted, it may die with a lock of its pool."""
+    if os.getpid() != home:
+        with suppress(ValueError):  # a worker's thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _task(*parcel)
 
 
 def _task(jobs, metrics, *parts):
