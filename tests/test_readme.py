@@ -28,6 +28,14 @@ def test_example_prints_what_readme_prints(capsys):
     assert capsys.readouterr().out == printed
 
 
+def test_devices_report(capsys):
+    pytest.importorskip("pandas")
+    (code,) = re.findall(r"```python\n(import json\n.*?)```", README, flags=re.DOTALL)
+    exec(compile(block("example", "python") + code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert sorted(re.findall(r"'(\w+)'", printed)) == ["coffee", "juice", "milk", "tea", "water"]
+
+
 def test_table_has_every_estimator_and_says_which_are_missing():
     rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", README, flags=re.MULTILINE)
     assert len(dict(rows)) == len(rows) == 26
