@@ -169,6 +169,8 @@ def test_a_plain_array_passes_where_scikit_learn_accepts_it(dtype, shape, odd):
         accepted = check_array(X, **BALLOT_CHECKS) is X
     except (ValueError, TypeError):
         accepted = False
+    if X.dtype.char == "g" and np.isinf(odd):
+        accepted = False  # scikit-learn 1.6 overlooks an infinity of so many bits; here it is asked as ever
     assert passes(X) == (accepted and X.dtype.kind in "biuf")
 
 

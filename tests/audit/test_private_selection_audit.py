@@ -270,7 +270,8 @@ def test_selection_from_any_private_pair(outputs, eta, gamma):
 def _by_definition(q, scores, eta, gamma):
     """P(best = y) = q(y) / q(its score) (f(up to its score) - f(below its score))."""
     v = [1 - (1 - gamma) * np.array([q[scores < s].sum(), q[scores <= s].sum()]) for s in scores]
-    f = np.log(v) / math.log(gamma) if eta == 0 else (np.power(v, -eta) - 1) / (gamma**-eta - 1)
+    log, most = np.log(v), math.log(gamma)
+    f = log / most if eta == 0 else np.expm1(-eta * log) / math.expm1(-eta * most)  # v^-eta - 1 of a small eta, too
     return q / np.array([q[scores == s].sum() for s in scores]) * (f[:, 1] - f[:, 0])
 
 
