@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
-from scipy.integrate import quad
+from scipy.integrate import IntegrationWarning, quad
 
 from sklearn_dprank.privacy.calibration import (
     classical_gaussian_sigma,
@@ -44,7 +44,10 @@ def test_sigma_spends_delta_and_never_more(epsilon, delta):
 
 @given(st.floats(0, 20), st.floats(0.05, 100), st.floats(0.1, 10))
 def test_delta_is_the_hockey_stick(epsilon, sigma, sensitivity):
-    expected = integrated_delta(epsilon, sigma, sensitivity)
+    try:
+        expected = integrated_delta(epsilon, sigma, sensitivity)
+    except IntegrationWarning:  # far out the integral itself is in doubt
+        reject()
     assert gaussian_delta(epsilon, sigma, sensitivity) == pytest.approx(expected, rel=1e-8, abs=1e-250)
 
 
