@@ -37,7 +37,6 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--trials", type=int, default=20, help="fits at each epsilon")
     added.add_argument("--seed", type=int, default=0)
     added.add_argument("--picture", type=Path, default=Path("compare.png"), help="where the picture goes")
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
 
 
 def run(options: argparse.Namespace) -> str:

@@ -14,5 +14,6 @@ def parser() -> argparse.ArgumentParser:
     for command in (ranking, comparing, recommending):
         added = commands.add_parser(command.NAME, help=command.ABOUT, description=f"{command.ABOUT.capitalize()}.")
         command.add_arguments(added)
+        added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
         added.set_defaults(run=command.run)
     return made

@@ -31,7 +31,6 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--budget-epsilon", type=float, help="open the account with so much, where the file is not there"
     )
     added.add_argument("--budget-delta", type=float, help="of a new account")
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
 
 
 def run(options: argparse.Namespace) -> str:

@@ -20,7 +20,6 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument("--neighboring", choices=["add_remove", "replace"])
     added.add_argument("--top", type=int, metavar="K", help="only the best K items are wanted")
     added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
-    added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
 
 
 def run(options: argparse.Namespace) -> str:
