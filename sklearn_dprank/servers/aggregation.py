@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -90,6 +91,7 @@ class AggregationServer:
         self._refused: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._kept = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._kept.close)  # a server that is dropped leaves no open file
         self._kept.execute("PRAGMA secure_delete = ON")
         self._open(path)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -192,6 +193,14 @@ def test_files_are_not_mixed_up(tmp_path):
     for protocol, number in [(PROTOCOL, 1), (other, 0)]:
         with pytest.raises(ValueError, match="is the file of another server, or of another protocol"):
             AggregationServer(protocol, number, path)
+
+
+def test_a_server_that_is_dropped_closes_its_file(monkeypatch):
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: opened.append(connect(*args, **kwargs)) or opened[-1])
+    server_with([1])
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
 
 
 def test_shares_are_gone_from_the_file(tmp_path):
