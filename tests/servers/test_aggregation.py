@@ -197,7 +197,12 @@ def test_files_are_not_mixed_up(tmp_path):
 
 def test_a_server_that_is_dropped_closes_its_file(monkeypatch):
     opened, connect = [], sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: opened.append(connect(*args, **kwargs)) or opened[-1])
+
+    def noted(*args, **kwargs):
+        opened.append(connect(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
     server_with([1])
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opened[0].execute("SELECT 1")
