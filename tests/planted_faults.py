@@ -1757,6 +1757,18 @@ ORDERINGS = [
         "if False:",
         f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
     ),
+    bounded(
+        "a closure that follows no chain through the last item",
+        "for item in between:",
+        "for item in between[:-1]:",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
+    bounded(
+        "closures are free",
+        "work.spend(len(between)",
+        "work.spend(0 * len(between)",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
 ]
 
 FAULTS = [
