@@ -1769,6 +1769,15 @@ ORDERINGS = [
         "work.spend(0 * len(between)",
         f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
     ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_take_longer_as_the_basis_fills")(
+        "an iteration takes as long whatever the basis", "+ self.filled * fullness", "+ 0 * fullness"
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_that_are_paid_for")(
+        "one iteration is not paid for", "        return paid\n", "        return paid + 1\n"
+    ),
+    faults("orders/relaxation.py", "tests/orders/test_relaxation.py::test_a_later_program_starts_where_it_is_told")(
+        "a program without rows is charged as if it were full", "if not rows.any():", "if False:"
+    ),
 ]
 
 FAULTS = [
