@@ -975,8 +975,8 @@ BOUNDARIES = [
     ),
     faults("devices/halves.py")(
         "devices believe what a protocol states",
-        "half.spent(protocol) <= Decimal(protocol[stated])",
-        "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
+        "refuse_unless(spent <= Decimal(protocol[stated])",
+        "refuse_unless(spent <= 2 * Decimal(protocol[stated])",
         "tests/devices/test_device_protocol.py::test_levels_that_protect_nobody",
         "tests/devices/test_device_fuzz.py::test_the_stated_epsilon_may_be_the_true_one_and_no_less",
     ),
