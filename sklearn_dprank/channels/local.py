@@ -96,7 +96,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            name,
+            f"reports by {getattr(randomizer, 'called', name)}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
