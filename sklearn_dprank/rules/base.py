@@ -105,12 +105,13 @@ def checked_order(consensus: Any, n_items: int) -> np.ndarray:
 
 def descending(scores: Any, session: Any) -> Any:
     """Return the items by falling score; the session breaks ties, if there are any."""
-    falling = -np.asarray(scores)
-    if falling.shape != (session.n_items,):
+    scores = np.asarray(scores)
+    if scores.shape != (session.n_items,):
         raise ValueError(
-            f"scores must hold one number for each of the {session.n_items} items, got shape {falling.shape}; what a "
+            f"scores must hold one number for each of the {session.n_items} items, got shape {scores.shape}; what a "
             "query reads, or a randomizer estimates, has one for each."
         )
+    falling = -scores
     order = falling.argsort(kind="stable")
     ordered = falling[order]
     if (ordered[1:] > ordered[:-1]).all():

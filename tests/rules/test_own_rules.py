@@ -8,6 +8,7 @@ from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins
 from sklearn_dprank.rules import Consensus, Rule
+from sklearn_dprank.rules.base import descending
 
 VOTES = [[0, 1, 2, 3]] * 3000
 MARGINS = (Ask(AllMargins()),)
@@ -89,6 +90,12 @@ def test_shares_are_shown_as_numbers():
 def test_what_was_not_declared():
     said = message(Fixed(lambda session: session.answer(NetWins())), Central(), BudgetExhausted)
     assert said == "no answer was planned for NetWins(); a rule declares in asks(n_items) what it asks."
+
+
+@pytest.mark.parametrize(("scores", "shape"), [(None, "()"), (np.zeros(7), "(7,)"), (np.zeros((4, 1)), "(4, 1)")])
+def test_scores_that_are_not_one_an_item(scores, shape):
+    said = message(Fixed(lambda session: Consensus(descending(scores, session))))
+    assert said.startswith(f"scores must hold one number for each of the 4 items, got shape {shape};")
 
 
 def copeland(session):
