@@ -121,7 +121,8 @@ async function answer(device) {
 }
 
 function promise(protocol) {
-  const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map((x) => (Math.ceil(x * 100) / 100).toFixed(2));
+  const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
+  const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map(up);
   const { n_queries: answers, flip } = protocol;
   const turned = ((100 * flip[0]) / flip[1]).toPrecision(2).replace(/\.0$/, "");
   const what = answers === 1 ? "one answer, which of two items" : `${answers} answers, which of two items each time`;
@@ -139,7 +140,7 @@ function promise(protocol) {
     "shuffler",
     protocol.randomizer === "rr-shuffled"
       ? `If somebody whom you trust mixes the answers of at least ${protocol.min_reports} voters before the collector sees ` +
-          `them, epsilon is ${protocol.epsilon} (delta ${protocol.delta}). This collector mixes nothing before it looks.`
+          `them, epsilon is ${up(Number(protocol.epsilon))} (delta ${protocol.delta}). This collector mixes nothing before it looks.`
       : "A shuffler between you and the collector would protect you further. There is none here.",
   );
 }
