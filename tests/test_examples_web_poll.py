@@ -329,6 +329,8 @@ def comes_back(page, address):
 
 def drags(page, address):
     page.goto(address)
+    page.evaluate("localStorage.clear()")
+    page.reload()
     page.wait_for_selector("#send:not([disabled])")
     first, *_, last = order_of(page)
     boxes = [page.locator(f"#ballot li:text-is('{name}')").bounding_box() for name in (last, first)]
