@@ -129,6 +129,13 @@ def test_peers_are_imported_by_the_function_that_needs_them(peers, module):
     assert not {name.split(".")[0] for name in found} & set(MODULES.values())
 
 
+def test_the_package_and_its_extras_know_no_peer():
+    names = "|".join(map(re.escape, {*MODULES, *MODULES.values()}))
+    assert not re.search(names, (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for path in (ROOT / "sklearn_dprank").rglob("*.py"):
+        assert not re.search(rf"^ *(from|import) ({names})\b", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
 def test_it_runs_without_any_peer_and_says_so(peers, monkeypatch, capsys):
     def version(name):
         raise metadata.PackageNotFoundError(name)
