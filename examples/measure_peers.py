@@ -277,8 +277,9 @@ REASONS = {
     (BORDA, "pref_voting"): "Its profile is read and checked beforehand; here that is a part of the fit.",
     (KEMENY, "svvamp"): "Majorities of few items fall into small parts, whose orders are quickly listed; here a fit of "
     "so few is mostly what an estimator does besides: reading ballots, stating the guarantee.",
-    (SEARCH, "corankco"): "It stops at the first order that no single move improves. Here the search goes on, also for "
-    "a proof of how far from the best its order is (``optimal_gap_``); ``work_limit`` says how long.",
+    (SEARCH, "corankco"): "From each ballot it moves items until no move improves the order, in compiled code; few "
+    "voters are few starts. Here the search is NumPy's, and a part of the work goes into a proof of how far from the "
+    "best its order is (``optimal_gap_``).",
     (OF_TWO, "choix"): "It sorts, in m log m steps; all m² pairs are compared here.",
     (OF_TWO, "pref_voting"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
     "have ties and gaps.",
