@@ -10,7 +10,8 @@ from .._scikit_learn import BaseEstimator
 from .._types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
-from ._errors import ErrorDisplay, Floor, number_ticks
+from ._errors import Band, ErrorDisplay, Floor
+from ._scales import number_ticks
 from ._style import shortened
 
 _GAP = 0.035  # least distance of two labels, as a share of the axis
@@ -179,15 +180,21 @@ class QueryCountDisplay(ErrorDisplay):
         """
         return cls._searched(search, X, n_queries, metric, floor)
 
-    def plot(self, ax: Any = None, *, excess: bool = False) -> Self:
-        """Draw the means, with bands from the smallest to the largest trial and a ring at the best K of each line.
+    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
+        """Draw the mean errors, with bands and a ring at the best K of each line.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
-        excess : bool, default=False
-            Whether to draw what errors exceed the floor by.
+        excess : bool or None, default=None
+            Whether to draw by how much errors exceed the floor, on a logarithmic axis, where the best estimators stay
+            apart. False draws the errors themselves, with floor and ceiling. None is the excess where there is a
+            floor and no error is below it.
+        band : (float, float), "auto" or None, default="auto"
+            Quantiles of the trials between which each line has a band: ``(0, 1)`` goes from the best trial to the
+            worst. "auto" is ``(0.1, 0.9)`` for up to five lines and None, no bands, from six on: they would hide
+            other lines.
 
         Returns
         -------
@@ -199,14 +206,17 @@ class QueryCountDisplay(ErrorDisplay):
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `excess` is asked for and there is no floor.
+            If `excess` is asked for and there is no floor, or `band` is not two ascending quantiles.
 
         Notes
         -----
-        K has a logarithmic axis where the largest is ten times the smallest or more.
+        The axis of errors is logarithmic, and that of K where the largest is ten times the smallest or more.
+
+        Lines are means, which may leave a band of quantiles where a few fits are far off. Where an axis of errors
+        must reach 0 it is linear near it, in the part that is shaded. Markers that would hide one another stand side by
+        side.
         """
-        ax = self._draw(ax, excess)
-        base = self.floor if excess else 0.0
+        ax, base = self._draw(ax, excess, band)
         ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}
         for _, counts, errors in self._dependent():
             best = _least(errors)
