@@ -194,10 +194,14 @@ def panels(n_rows, n_columns, height=2.6):
 
 
 def line(ax, x, scores, look, label):
-    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors."""
+    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors.
+
+    Bars of what is never negative end at 0.
+    """
     scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
-    error = 2 * standard_error(scores.T)
-    ax.errorbar(x, scores.mean(axis=1), error, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
+    mean, error = scores.mean(axis=1), 2 * standard_error(scores.T)
+    bars = [np.minimum(error, mean) if (scores >= 0).all() else error, error]
+    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
 
 
 def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):

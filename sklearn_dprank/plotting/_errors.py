@@ -162,8 +162,13 @@ class ErrorDisplay:
         return bounds
 
     def _name_axes(self, ax, excess, own):
+        """Say what the axes are, and that errors are not private."""
         what = f"excess over the {self.floor_name}" if excess else self.measure
-        ax.set_ylabel(what + (" " if own else "\n") + "(not private)", fontsize=LABEL)  # others' axes may be small
+        if excess and self.measure == _DISTANCE:
+            what += "\n(% of pairs, not private)"
+        else:
+            what += (" " if own else "\n") + "(not private)"  # others' axes may be small
+        ax.set_ylabel(what, fontsize=LABEL)
         ax.set_xlabel(self._xlabel, fontsize=LABEL)
 
     def _scale_x(self, ax, values):

@@ -55,7 +55,7 @@ def test_best_is_marked(plt):
     assert legend == ["a (best K = 2)", "b (best K = 5)", "given floor (not private)", "random ranking"]
     assert display.ax_.get_ylabel() == "average Kendall tau distance (not private)"
     display.plot()
-    assert display.ax_.get_ylabel() == "excess over the given floor (not private)"
+    assert display.ax_.get_ylabel() == "excess over the given floor\n(% of pairs, not private)"
     rings = [line for line in display.ax_.get_lines() if line.get_label() == "_ring"]
     np.testing.assert_allclose([float(np.ravel(ring.get_ydata())[0]) for ring in rings], 0.15)
 

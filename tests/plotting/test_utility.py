@@ -170,7 +170,7 @@ def test_excess_is_drawn_by_default(plt, display):
         np.testing.assert_allclose(lines[name].get_ydata(), (display.errors[name] - display.floor).mean(axis=1))
     assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {0.0}
     assert set(lines["random ranking"].get_ydata()) == {0.5 - display.floor}
-    assert ax.get_ylabel() == "excess over the Kemeny optimum (not private)"
+    assert ax.get_ylabel() == "excess over the Kemeny optimum\n(% of pairs, not private)"
     assert "log" in ax.get_yscale() and ax.get_xscale() == "log"
     assert "10 %" in [text.get_text() for text in ax.get_yticklabels()]
     with pytest.raises(ValueError, match="excess=True needs the floor; give the ballots as X"):
@@ -302,6 +302,8 @@ def test_the_floor_is_called_what_it_is(plt, monkeypatch):
         displays = [make(CYCLE), PrivacyUtilityDisplay.from_search(search, CYCLE)]
     for display in displays:
         assert display.floor_name == "best order found"
-        assert display.plot(excess=True).ax_.get_ylabel() == "excess over the best order found (not private)"
+        assert (
+            display.plot(excess=True).ax_.get_ylabel() == "excess over the best order found\n(% of pairs, not private)"
+        )
         ax = display.plot(excess=False).ax_
         assert "best order found (not private)" in {line.get_label() for line in ax.get_lines()}
