@@ -163,11 +163,10 @@ class ErrorDisplay:
 
     def _name_axes(self, ax, excess, own):
         """Say what the axes are, and that errors are not private."""
-        what = f"excess over the {self.floor_name}" if excess else self.measure
-        if excess and self.measure == _DISTANCE:
-            what += "\n(% of pairs, not private)"
-        else:
-            what += (" " if own else "\n") + "(not private)"  # others' axes may be small
+        percent = excess and self.measure == _DISTANCE
+        gap = " " if own else "\n"  # others' axes may be small
+        what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
+        what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
         ax.set_ylabel(what, fontsize=LABEL)
         ax.set_xlabel(self._xlabel, fontsize=LABEL)
 

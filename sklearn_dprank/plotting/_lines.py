@@ -11,6 +11,7 @@ _FEW = 5  # up to so many lines have bands
 _QUANTILES = (0.1, 0.9)
 _SAME = 1.5  # points by which the eye does not tell two markers
 _STEP = 5.5  # points between markers side by side
+_ROOM = 36  # points that they may take together
 
 
 class Drawn(NamedTuple):
@@ -95,7 +96,7 @@ def _moves(ax, drawn):
     for rank, line in enumerate(drawn):
         for k, (x, y) in enumerate(72 / ax.figure.dpi * ax.transData.transform(line.get_xydata())):
             columns.setdefault(round(x), []).append((y, rank, k))
-    room = min(np.diff(sorted(columns)), default=np.inf)
+    room = min([_ROOM, *np.diff(sorted(columns))])
     moves = [np.zeros(len(line.get_xdata())) for line in drawn]
     for column in columns.values():
         for group in _groups(column):

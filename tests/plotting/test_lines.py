@@ -42,6 +42,11 @@ def test_each_marker_is_drawn_once(plt):
         assert sorted(np.concatenate(there)) == [0.1, 1.0, 10.0]
 
 
+def test_one_value(plt):
+    moved = markers(PrivacyUtilityDisplay([1.0], {"a": [[0.1]], "b": [[0.1]]}, 0.1).plot().ax_)
+    assert [each[1.0] for each in moved.values()] == pytest.approx([-2.75, 2.75])
+
+
 def test_lines_apart_stay_where_they_are(plt):
     errors = {"a": [[0.3], [0.2]], "b": [[0.4], [0.3]]}
     for display in (PrivacyUtilityDisplay([0.1, 1.0], errors, 0.1), QueryCountDisplay([1, 2], errors, 0.1)):
