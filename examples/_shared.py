@@ -237,7 +237,12 @@ def finish(figure, title, name, folder=None):
     for ax in figure.axes:
         entries.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     columns = 2 if len(entries) == 4 and figure.get_figwidth() < 8 else 3 if len(entries) % 4 else 4
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    look = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
+    for ncols in range(columns, 0, -1):
+        legend = figure.legend(entries.values(), entries, ncols=ncols, **look)
+        if legend.get_window_extent().width <= figure.bbox.width or ncols == 1:
+            break
+        legend.remove()
     figure.suptitle(title, fontsize=11)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -99,6 +99,23 @@ def test_error_bars_of_what_is_never_negative_end_at_0(example):
         plt.close(figure)
 
 
+def test_legends_are_not_wider_than_the_picture(example):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    shared = example("_shared")
+    for words in ("short", "twice as much noise as the theorem asks for"):
+        figure, axes = shared.panels(1, 1)
+        shared.curves(axes[0, 0], [1, 2], {f"{words} {k}": np.ones((2, 3)) for k in range(5)})
+        shared.finish(figure, "title", "name")
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box = legend.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width and len(legend.get_texts()) == 5
+        assert len({round(text.get_window_extent().x0) for text in legend.get_texts()}) == (
+            3 if words == "short" else 1
+        )
+        plt.close(figure)
+
+
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
 def test_real_votes(example, monkeypatch, capsys):
     monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)
