@@ -40,7 +40,7 @@ def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
     inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": "0.8", "fancybox": False}
     legend = ax.legend(handles=handles, title=notes, loc="lower left", bbox_to_anchor=(0, 0), **inside, **_LOOK)
     legend.set_in_layout(False)  # it is not there yet
-    ax.figure.draw_without_rendering()
+    ax.figure.canvas.figure.draw_without_rendering()  # of the whole figure, where the axes are in a part of one
     spot = _free(ax, legend.get_window_extent())
     if spot is not None:
         legend.set_bbox_to_anchor(spot, ax.transAxes)

@@ -187,14 +187,9 @@ class QueryCountDisplay(ErrorDisplay):
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
-        excess : bool or None, default=None
-            Whether to draw by how much errors exceed the floor, on a logarithmic axis, where the best estimators stay
-            apart. False draws the errors themselves, with floor and ceiling. None is the excess where there is a
-            floor and no error is below it.
-        band : (float, float), "auto" or None, default="auto"
-            Quantiles of the trials between which each line has a band: ``(0, 1)`` goes from the best trial to the
-            worst. "auto" is ``(0.1, 0.9)`` for up to five lines and None, no bands, from six on: they would hide
-            other lines.
+        excess, band
+            As in `PrivacyUtilityDisplay.plot`: the excess over the floor is drawn where there is one, and bands are of
+            quantiles of the trials.
 
         Returns
         -------
@@ -210,11 +205,7 @@ class QueryCountDisplay(ErrorDisplay):
 
         Notes
         -----
-        The axis of errors is logarithmic, and that of K where the largest is ten times the smallest or more.
-
-        Lines are means, which may leave a band of quantiles where a few fits are far off. Where an axis of errors
-        must reach 0 it is linear near it, in the part that is shaded. Markers that would hide one another stand side by
-        side.
+        The axis of errors is logarithmic as there, and that of K where the largest is ten times the smallest or more.
         """
         ax, base = self._draw(ax, excess, band)
         ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}

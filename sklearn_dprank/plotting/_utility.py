@@ -168,7 +168,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         return display
 
     def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
-        """Draw the mean errors, with bands of the trials in between.
+        """Draw mean errors, with bands of quantiles.
 
         Parameters
         ----------

@@ -66,6 +66,12 @@ def test_given_axes(plt, inside):
     assert frame.contains(*legend.p0)
 
 
+def test_part_of_a_figure(plt):
+    part, _ = plt.figure(layout="constrained").subfigures(1, 2)
+    display = PrivacyUtilityDisplay(EPSILONS, FALLING, 0.1).plot(part.subplots())
+    assert display.figure_ is part and len(boxes(display.ax_)) == 2
+
+
 def test_intervals(plt):
     ax = RankIntervalDisplay([[0, 1], [0, 1], [2, 3], [2, 3]], range(4)).plot().ax_
     legend, frame = boxes(ax)
