@@ -69,7 +69,7 @@ certain = RankIntervalDisplay.from_estimator(more, name="DPBorda, epsilon = 1").
 # Error against epsilon
 # ---------------------
 # Each point is the mean of 20 fits with fresh noise; the best possible consensus of the ballots is at 0, and a band
-# holds the middle 80 % of the fits. Markers side by side stand for the same point.
+# holds the middle 80 % of the fits.
 
 mechanisms = {"DPBorda, K-norm noise": DPBorda(noise="knorm"), "DPKwikSort": DPKwikSort(), "DPPairwise": DPPairwise()}
 utility = PrivacyUtilityDisplay.from_estimators(
@@ -78,7 +78,7 @@ utility = PrivacyUtilityDisplay.from_estimators(
 
 # %%
 # ``excess=False`` draws the distances themselves, ``band=(0, 1)`` from the best fit to the worst. Near the optimum the
-# lines lie on top of one another.
+# lines lie on top of one another; their markers stand side by side.
 
 measured = (utility.epsilons, utility.errors, utility.floor, utility.ceiling)
 distances = PrivacyUtilityDisplay(*measured, floor_name=utility.floor_name).plot(excess=False, band=(0, 1))
