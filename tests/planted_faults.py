@@ -967,6 +967,24 @@ FIELD = [
 device = faults("devices/device.py")
 owed = faults("privacy/owed.py")
 BOUNDARIES = [
+    faults("rules/base.py")(
+        "an order may list an item twice",
+        "elif len(items := set(order.tolist())) < len(order):",
+        "elif len(items := set(order.tolist())) > len(order):",
+        "tests/rules/test_own_rules.py::test_what_is_no_order",
+    ),
+    faults("rules/base.py")(
+        "a rule that lists queries in place of asks",
+        "wrong = [asks] if not several else [ask for ask in asks if not isinstance(ask, Ask)]",
+        "wrong = [asks] if not several else []",
+        "tests/rules/test_own_rules.py::test_what_is_no_list_of_asks",
+    ),
+    faults("mechanisms/base.py")(
+        "a mechanism that promises nothing",
+        'if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:',
+        'if missing := [name for name in ("sampler",) if not hasattr(calibrated, name)]:',
+        "tests/mechanisms/test_own_mechanisms.py::test_what_cannot_draw_or_promise",
+    ),
     faults("devices/halves.py")(
         "names of ours stand for anybody's code",
         "own = type(name) is str and HALVES.get(name, half) is half",
@@ -975,8 +993,8 @@ BOUNDARIES = [
     ),
     faults("devices/halves.py")(
         "devices believe what a protocol states",
-        "half.spent(protocol) <= Decimal(protocol[stated])",
-        "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
+        "refuse_unless(spent <= Decimal(protocol[stated])",
+        "refuse_unless(spent <= 2 * Decimal(protocol[stated])",
         "tests/devices/test_device_protocol.py::test_levels_that_protect_nobody",
         "tests/devices/test_device_fuzz.py::test_the_stated_epsilon_may_be_the_true_one_and_no_less",
     ),
