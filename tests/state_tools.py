@@ -1,6 +1,9 @@
 """Machines that take random steps beside a plain model: how they are run, and how a program dies at a statement."""
 
 import sqlite3
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from unittest import mock
 
@@ -25,17 +28,33 @@ def walk(machine, examples, steps, shrink=False):
     run_state_machine_as_test(machine, settings=chosen)
 
 
+def at_once(run, n):
+    """Return what run(0), run(1), ... return, each in a thread; they change places as often as Python lets them."""
+    barrier, interval = threading.Barrier(n), sys.getswitchinterval()
+
+    def one(k):
+        barrier.wait()
+        return run(k)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(n) as pool:
+            return list(pool.map(one, range(n)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
 class Crash(BaseException):
     """The program dies here."""
 
 
 class Dying(sqlite3.Connection):
-    """A connection that may raise before or after one of its statements.
+    """A connection that may raise before or after one of its statements, and after a `Crash` runs no other.
 
     It leaves the wait for the disk out: what is simulated is the death of a program, which no disk notices.
     """
 
-    countdown, error, after, ran = None, Crash, False, []
+    countdown, error, after, died_at = None, Crash, False, None
 
     def execute(self, command, *values):
         return self._watched(super().execute, command.replace("= EXTRA", "= OFF"), *values)
@@ -46,22 +65,26 @@ class Dying(sqlite3.Connection):
     def _watched(self, run, command, *given):
         if Dying.countdown is None:
             return run(command, *given)
+        if Dying.died_at and Dying.error is Crash:
+            raise Crash("the dead do nothing")
         Dying.countdown -= 1
-        if Dying.countdown == 0 and not Dying.after:
-            raise Dying.error("before")
-        done = run(command, *given)
-        Dying.ran.append(command)
-        if Dying.countdown == 0:
-            raise Dying.error("after")
-        return done
+        if Dying.countdown:
+            return run(command, *given)
+        Dying.died_at = command
+        if Dying.after:
+            run(command, *given)
+        raise Dying.error("here")
 
 
 @contextmanager
 def dying(statement, after, error=Crash):
-    """Raise at the statement of this number, counted from 1, of all that run meanwhile; yields those that did."""
-    Dying.countdown, Dying.after, Dying.error, Dying.ran = statement, after, error, []
+    """Raise at the statement of this number, counted from 1, of all that are executed meanwhile.
+
+    Yields what tells afterwards whether a transaction should be on the disk.
+    """
+    Dying.countdown, Dying.after, Dying.error, Dying.died_at = statement, after, error, None
     try:
-        yield Dying.ran
+        yield lambda: Dying.died_at is None or (Dying.died_at == "COMMIT" and bool(after))
     finally:
         Dying.countdown = None
 
@@ -69,4 +92,10 @@ def dying(statement, after, error=Crash):
 def watched_connections():
     """Return what makes every connection one that may die, once it is started, until it is stopped."""
     connect = sqlite3.connect
-    return mock.patch.object(sqlite3, "connect", lambda *given, **more: connect(*given, factory=Dying, **more))
+
+    def watched(*given, **more):
+        connection = connect(*given, factory=Dying, **more)
+        sqlite3.Connection.execute(connection, "PRAGMA synchronous = OFF")
+        return connection
+
+    return mock.patch.object(sqlite3, "connect", watched)

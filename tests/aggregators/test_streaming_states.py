@@ -66,8 +66,12 @@ class Streams(RuleBasedStateMachine):
             stream.partial_fit(PERIODS[period])
         return stream
 
-    @rule(period=periods)
-    def feed(self, period):
+    @rule(several=st.lists(periods, min_size=1, max_size=3))
+    def feed(self, several):
+        for period in several:
+            self.feed_one(period)
+
+    def feed_one(self, period):
         stream, given, in_step = self.streams[-1]
         if len(given) == T:
             with pytest.raises(BudgetExhausted, match=f"all {T} periods"):
@@ -144,7 +148,7 @@ class Streams(RuleBasedStateMachine):
 
 
 def test_streams_and_plain_sums():
-    walk(Streams, 12, 12)
+    walk(Streams, 40, 20)
 
 
 @pytest.mark.slow

@@ -4,14 +4,13 @@ import copy
 import json
 import math
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import pytest
 import wire_vectors
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from state_tools import Crash, walk
+from state_tools import Crash, at_once, walk
 
 from sklearn_dprank import SecAggSwissBorda
 from sklearn_dprank.devices import Device
@@ -90,6 +89,11 @@ class OneDevice(RuleBasedStateMachine):
         question, name = self.asked(number, last, which)
         self.ask(self.device, name, whose, question, (SAME if in_others else BALLOTS)[whose])
 
+    @rule(several=st.lists(st.tuples(numbers, st.booleans(), st.integers(0, 1)), min_size=2, max_size=5))
+    def say_much(self, several):
+        for number, last, which in several:
+            self.say(number, last, which, self.ballot or 0, False)
+
     @precondition(lambda self: self.sent)
     @rule(pick=st.integers(0, 9))
     def ask_again(self, pick):
@@ -145,8 +149,7 @@ class OneDevice(RuleBasedStateMachine):
             except BudgetExhausted:
                 return None
 
-        with ThreadPoolExecutor(n) as pool:
-            heard = [one for one in pool.map(run, range(n)) if one]
+        heard = [one for one in at_once(run, n) if one]
         ((self.ballot, self.sent[name]),) = heard
         self.kept = self.device.to_json()
 
@@ -184,7 +187,7 @@ class OneDevice(RuleBasedStateMachine):
 
 
 def test_a_device_and_a_plain_dictionary():
-    walk(OneDevice, 20, 15)
+    walk(OneDevice, 40, 20)
 
 
 @pytest.mark.slow
