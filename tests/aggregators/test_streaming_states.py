@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sklearn.base import clone
 from state_tools import Crash, walk
 from stream_tools import nobody
@@ -105,25 +105,28 @@ class Streams(RuleBasedStateMachine):
                 stream.set_params(**changed).partial_fit(PERIODS[0])
             stream.set_params(**self.new().get_params())
 
+    @precondition(lambda self: self.streams[-1][1])
     @rule()
     def save(self):
         """A pickle on the shelf; the process goes on."""
         stream, given, in_step = self.streams[-1]
         self.shelf.append((pickle.dumps(stream), given, in_step))
 
+    @precondition(lambda self: self.shelf)
     @rule(which=st.integers(0, 99))
     def die_and_resume(self, which):
         """From any pickle, the last one or an older one."""
-        if self.shelf:
-            text, given, in_step = self.shelf[-1 - which % len(self.shelf)]
-            self.streams[-1] = pickle.loads(text), given, in_step
+        text, given, in_step = self.shelf[-1 - which % len(self.shelf)]
+        self.streams[-1] = pickle.loads(text), given, in_step
 
+    @precondition(lambda self: self.streams[-1][1])
     @rule()
     def go_on_with_a_copy(self):
         """The other one stays as it is, whatever becomes of its copy."""
         stream, given, in_step = self.streams[-1]
         self.streams = [self.streams[-1], (copy.deepcopy(stream), given, in_step)]
 
+    @precondition(lambda self: len(self.streams[-1][1]) == T)
     @rule()
     def begin_anew(self):
         self.streams[-1] = clone(self.streams[-1][0]), (), True

@@ -98,6 +98,7 @@ class Curator(RuleBasedStateMachine):
             assert found == self.expected
             self.answers[pair] = found
 
+    @precondition(lambda self: len(self.answers) == QUESTIONS)
     @rule()
     def ask_what_was_not_agreed(self):
         with pytest.raises(BudgetExhausted, match="no answer was planned"):

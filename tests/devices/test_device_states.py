@@ -131,27 +131,19 @@ class OneDevice(RuleBasedStateMachine):
             with mock.patch("sklearn_dprank.devices.device.digest", side_effect=Crash), pytest.raises(Crash):
                 self.said(self.device, BALLOTS[whose], question)
 
+    @precondition(lambda self: self.sent)
     @rule()
     def restart(self):
         self.device = Device.from_json(self.kept)
 
-    @rule(n=st.integers(2, 3), number=numbers, last=st.booleans())
-    def threads_ask_the_same(self, n, number, last):
-        """Each for a ballot of its own, and about something of its own: one of them is heard."""
-        name = self.asked(number, last, 0)[1]
-        if self.ballot is not None or self.sent:
-            return
-
-        def run(whose):
-            try:
-                question = self.asked(number, last, 0)[0]
-                return whose, json.dumps(self.said(self.device, BALLOTS[whose], question))
-            except BudgetExhausted:
-                return None
-
-        heard = [one for one in at_once(run, n) if one]
-        ((self.ballot, self.sent[name]),) = heard
-        self.kept = self.device.to_json()
+    @precondition(lambda self: not self.sent)
+    @rule(n=st.integers(2, 3), number=numbers, last=st.booleans(), whose=whose)
+    def threads_ask_the_same(self, n, number, last, whose):
+        """One of them draws, and all hear that."""
+        question, name = self.asked(number, last, 0)
+        heard = at_once(lambda _: json.dumps(self.said(self.device, BALLOTS[whose], question)), n)
+        assert len(set(heard)) == 1
+        self.ballot, self.sent[name], self.kept = whose, heard[0], self.device.to_json()
 
     @rule(number=numbers, last=st.booleans(), which=st.integers(0, 1), whose=whose)
     def copies_repeat_and_say_nothing_new(self, number, last, which, whose):

@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from joblib import parallel_config
 from sklearn import model_selection
 from sklearn.base import clone
@@ -177,11 +177,10 @@ class Searches(RuleBasedStateMachine):
         if hasattr(self.selection, "privacy_"):
             assert self.selection.privacy_.epsilon in (0.5, 0.75, 1.125)
 
+    @precondition(lambda self: self.selection.random_state is None and sum(self.charged) < BUDGET / 2)
     @rule()
     def cut_a_selection_short(self):
         """It has begun to read the ballots, and stays charged; what was selected before stays what it was."""
-        if self.selection.random_state is not None:
-            return
         self.selection.set_params(distribution="logarithmic", param_grid={"epsilon": [0.125]})
         before = {name: value for name, value in vars(self.selection).items() if name.endswith("_")}
 

@@ -39,6 +39,8 @@ SPOILED = {
 servers = st.integers(0, 1)
 voters = st.integers(0, 7)
 crowds = st.lists(voters, min_size=LEAST - 1, max_size=MOST + 1)
+whats = st.sampled_from(["turn", "receive", "release", "release"])
+statements = st.integers(1, 6)
 spoils = st.sampled_from([None, None, None, *SPOILED])
 questions = st.tuples(st.integers(1, 3), st.integers(0, 1))  # the number, and which of two questions of this number
 
@@ -209,10 +211,18 @@ class Servers(RuleBasedStateMachine):
             return "another question"
         return "another server" if to != server else spoiled
 
-    @rule(crowd=st.lists(voters, min_size=LEAST, max_size=MOST + 1))
-    def deliver_to_both(self, crowd):
+    @rule(
+        crowd=st.lists(voters, min_size=LEAST, max_size=MOST + 1),
+        other=voters,
+        then=st.sampled_from(["wait", "agree", "lie", "wait"]),
+    )
+    def deliver_to_both(self, crowd, other, then):
         for server in (0, 1):
-            self.deliver(server, [], crowd)
+            self.deliver(server, [], [*crowd, other])
+        if then == "agree":
+            self.agree_and_release()
+        if then == "lie":
+            self.release_different_crowds(set(crowd), other)
 
     @rule(server=servers, crowd=crowds)
     def release(self, server, crowd):
@@ -221,7 +231,6 @@ class Servers(RuleBasedStateMachine):
         said = self.do(server, self.releasing(server, frozenset(crowd)), lambda handle: handle.release(names))
         self.hear(server, said)
 
-    @rule()
     def agree_and_release(self):
         there = [plain.here for plain in self.plain]
         chosen = there[0] & there[1] if self.plain[0].asked == self.plain[1].asked else set()
@@ -234,11 +243,9 @@ class Servers(RuleBasedStateMachine):
             )
         self.curator_adds_up()
 
-    @rule(crowd=st.sets(voters, min_size=LEAST, max_size=MOST), other=voters)
-    def agree_with_each_server_on_others(self, crowd, other):
-        """A coordinator who lies: as many voters here as there, and not the same."""
+    def release_different_crowds(self, crowd, other):
+        """A coordinator who lies: as many voters here as there, and perhaps not the same."""
         crowds = [crowd, {*sorted(crowd)[1:], other}]
-        self.deliver_to_both(sorted(crowd | {other}))
         for server in (0, 1):
             self.release(server, sorted(crowds[server]))
         self.curator_adds_up()
@@ -260,6 +267,7 @@ class Servers(RuleBasedStateMachine):
         """Late sums, sums that come twice or of other rounds: either they are of one crowd, or there is no sum."""
         self.add_up([self.heard[pick % len(self.heard)] for pick in picks])
 
+    @precondition(lambda self: len(self.heard) > 1)
     @rule()
     def curator_adds_up(self):
         """The last sum of each server."""
@@ -303,17 +311,23 @@ class Servers(RuleBasedStateMachine):
             with pytest.raises(ValueError, match="is the file of another server"):
                 AggregationServer(protocol, number, self.path(server))
 
-    @rule(
-        server=servers,
-        what=st.sampled_from(["turn", "receive", "release"]),
-        crowd=crowds,
-        asked=questions,
-        statement=st.integers(1, 6),
-        after=st.booleans(),
-        error=st.sampled_from([Crash, sqlite3.OperationalError, sqlite3.OperationalError]),
-    )
-    def die_or_fail(self, server, what, crowd, asked, statement, after, error):
-        """At any statement: all of it is done if its COMMIT was run, and else nothing. Who failed may go on."""
+    @rule(server=servers, what=whats, crowd=crowds, asked=questions, statement=statements, after=st.booleans())
+    def die(self, server, what, crowd, asked, statement, after):
+        """At any statement: all of it is done if its COMMIT was run, and else nothing."""
+        handle = self.handles[server][-1]
+        self.cut_short(server, what, crowd, asked, statement, after, Crash)
+        self.drop(server, handle)
+        if not self.handles[server]:
+            self.open_another(server)
+
+    @rule(server=servers, what=whats, crowd=crowds, asked=questions, statement=statements, after=st.booleans())
+    def fail(self, server, what, crowd, asked, statement, after):
+        """The same; and who failed goes on."""
+        self.cut_short(server, what, crowd, asked, statement, after, sqlite3.OperationalError)
+        handle = self.handles[server][-1]
+        self.refused[handle] = Counter(handle.refused)
+
+    def cut_short(self, server, what, crowd, asked, statement, after, error):
         plain, handle = self.plain[server], self.handles[server][-1]
         if what == "release" and len(plain.here) >= LEAST:
             crowd = sorted(plain.here)[:MOST]
@@ -332,12 +346,6 @@ class Servers(RuleBasedStateMachine):
             run()
         if committed() and expected[1] is not None:
             expected[1]()
-        if error is Crash:
-            self.drop(server, handle)
-            if not self.handles[server]:
-                self.open_another(server)
-        elif what == "receive":
-            self.refused[handle] = Counter(handle.refused)
 
     @invariant()
     def knows_what_the_dictionaries_know(self):
