@@ -27,7 +27,7 @@ SPOILED = {
     "another protocol": lambda said: {**said, "protocol": "0" * 16},
     "wrong keys": lambda said: {**said, "name": "Ada"},
 }
-pairs = st.sampled_from([(i, j) for j in range(M) for i in range(j)])
+some = st.lists(st.sampled_from([(i, j) for j in range(M) for i in range(j)]), min_size=1, max_size=3)
 voters = st.integers(0, N - 1)
 shuffles = st.integers(0, 99)
 picks = st.lists(st.integers(0, 99), max_size=3)
@@ -83,9 +83,13 @@ class Curator(RuleBasedStateMachine):
         self.accepted += heard
         return margin
 
-    @rule(pair=pairs, away=st.sets(voters, max_size=3), again=picks, spoiled=spoils, order=shuffles)
-    def ask(self, pair, away, again, spoiled, order):
+    @rule(several=some, away=st.sets(voters, max_size=3), again=picks, spoiled=spoils, order=shuffles)
+    def ask(self, several, away, again, spoiled, order):
         self.trouble = {"away": away, "again": again, "spoiled": spoiled, "order": order}
+        for pair in several:
+            self.ask_one(pair)
+
+    def ask_one(self, pair):
         if pair in self.answers:
             n_sent = len(self.post)
             assert self.session.answer(PairMargin(*pair)) == self.answers[pair]

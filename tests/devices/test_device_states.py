@@ -23,7 +23,7 @@ FIRST = {one["protocol"]["randomizer"]: one["protocol"] for one in reversed(_VEC
 REPORTING = [{**FIRST[kind], "items": list(range(M))} for kind in ("rr", "rr-shuffled", "hypercube", "skellam-shares")]
 KINDS = {**FIRST["rr-interactive"], "answers": 3, "epsilon": "9", "flips": {"each": GRID // 4, "last": GRID // 8}}
 SUMS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(M)
-PROTOCOLS = [*REPORTING, KINDS, SUMS]
+PROTOCOLS = [SUMS, KINDS, *REPORTING, KINDS, SUMS]
 BALLOTS = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 0, 1, 1, math.nan]]
 SAME = [[0, 10, 20, 30, 40], [9, 8.5, 8, 7, 6], [-5, -5, 3, 3, None]]  # in other numbers
 PAIRS = [[[0, 1], [1, 2]], [[2, 3]]]
