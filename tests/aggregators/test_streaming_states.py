@@ -156,4 +156,4 @@ def test_streams_and_plain_sums():
 
 @pytest.mark.slow
 def test_streams_and_plain_sums_for_long():
-    walk(Streams, 400, 40, shrink=True)
+    walk(Streams, 600, 40, shrink=True)

@@ -171,4 +171,4 @@ def test_a_curator_and_plain_counts():
 
 @pytest.mark.slow
 def test_a_curator_and_plain_counts_for_long():
-    walk(Curator, 500, 40, shrink=True)
+    walk(Curator, 400, 40, shrink=True)

@@ -184,4 +184,4 @@ def test_a_device_and_a_plain_dictionary():
 
 @pytest.mark.slow
 def test_a_device_and_a_plain_dictionary_for_long():
-    walk(OneDevice, 1500, 40, shrink=True)
+    walk(OneDevice, 800, 40, shrink=True)

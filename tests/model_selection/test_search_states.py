@@ -219,4 +219,4 @@ def test_searches_and_plain_fits():
 
 @pytest.mark.slow
 def test_searches_and_plain_fits_for_long():
-    walk(Searches, 300, 40, shrink=True)
+    walk(Searches, 150, 40, shrink=True)

@@ -230,4 +230,4 @@ def test_a_budget_and_a_plain_list():
 
 @pytest.mark.slow
 def test_a_budget_and_a_plain_list_for_long():
-    walk(Budget, 800, 50, shrink=True)
+    walk(Budget, 300, 50, shrink=True)

@@ -361,4 +361,4 @@ def test_servers_and_plain_dictionaries():
 
 @pytest.mark.slow
 def test_servers_and_plain_dictionaries_for_long():
-    walk(Servers, 1000, 50, shrink=True)
+    walk(Servers, 600, 50, shrink=True)
