@@ -1789,9 +1789,9 @@ WALKS = [
         "an interrupt while a period is published loses the stream", "            self.__dict__ = published\n", ""
     ),
     streaming(
-        "a stream forgets all but three periods",
+        "a stream forgets all but two periods",
         "self._kept[query][1].sum(axis=0)",
-        "self._kept[query][1][-3:].sum(axis=0)",
+        "self._kept[query][1][-2:].sum(axis=0)",
         _WALKS["stream"],
     ),
     faults("model_selection/sweep/search.py", _WALKS["search"])(
