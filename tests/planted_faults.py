@@ -1726,6 +1726,102 @@ SUMS = [
     ),
 ]
 
+_WALKS = {
+    "budget": "tests/privacy/test_budget_states.py::test_a_budget_and_a_plain_list",
+    "device": "tests/devices/test_device_states.py::test_a_device_and_a_plain_dictionary",
+    "server": "tests/servers/test_aggregation_states.py::test_servers_and_plain_dictionaries",
+    "curator": "tests/channels/test_curator_states.py::test_a_curator_and_plain_counts",
+    "stream": "tests/aggregators/test_streaming_states.py::test_streams_and_plain_sums",
+    "search": "tests/model_selection/test_search_states.py::test_searches_and_plain_fits",
+}
+crowds = faults("channels/crowd.py", _WALKS["curator"])
+WALKS = [
+    budget_file(
+        "a budget counts three releases",
+        'FROM releases ORDER BY number"',
+        'FROM releases ORDER BY number LIMIT 3"',
+        _WALKS["budget"],
+    ),
+    budget_file(
+        "a budget decides by what it once read",
+        "            release = decide(_releases_of(connection))\n",
+        '            self.seen = getattr(self, "seen", None) or _releases_of(connection)\n'
+        "            release = decide(self.seen)\n",
+        _WALKS["budget"],
+    ),
+    budget_file(
+        "half a charge is kept",
+        '                yield connection\n                connection.execute("COMMIT")',
+        "                try:\n                    yield connection\n                finally:\n"
+        "                    connection.commit()",
+        _WALKS["budget"],
+    ),
+    device(
+        "a device forgets all but its last answer",
+        "{**self._said, what: said}",
+        "{what: said}",
+        _WALKS["device"],
+    ),
+    faults("devices/interactive.py", _WALKS["device"])(
+        "a device answers once more than agreed", ">= allowance(protocol)[kind]:", "> allowance(protocol)[kind]:"
+    ),
+    server(
+        "a server locks others out after an error",
+        "            self._kept.rollback()  #",
+        "            pass  #",
+        _WALKS["server"],
+        f"{_SERVERS}::test_a_server_that_cannot_write_takes_all_back_and_goes_on",
+    ),
+    server(
+        "half a transaction of a server is kept",
+        "            self._kept.rollback()  #",
+        "            self._kept.commit()  #",
+        _WALKS["server"],
+    ),
+    server(
+        "a restarted server says a second sum",
+        "            if not rows:\n",
+        '            self._kept.execute("UPDATE server SET said = NULL")\n            if not rows:\n',
+        _WALKS["server"],
+    ),
+    combined(
+        "sums of as many other voters are added",
+        "if len({(said.voters, said.n_reports) for said in heard}) > 1:",
+        "if len({said.n_reports for said in heard}) > 1:",
+        _WALKS["server"],
+    ),
+    crowds(
+        "more answers are counted than voters were asked",
+        "if self.inbox.accepted + len(reports) > most:",
+        "if False:",
+    ),
+    crowds(
+        "answers to earlier questions are counted",
+        'whole_numbers(asked, number, number, "another question")',
+        'whole_numbers(asked, 1, number, "another question")',
+    ),
+    faults("channels/interactive.py", _WALKS["curator"])(
+        "voters are asked again what they have answered", "if query not in self._answers:", "if True:"
+    ),
+    faults("periods.py", _WALKS["stream"])(
+        "an interrupt while a period is published loses the stream", "            self.__dict__ = published\n", ""
+    ),
+    streaming(
+        "a stream forgets all but two periods",
+        "self._kept[query][1].sum(axis=0)",
+        "self._kept[query][1][-2:].sum(axis=0)",
+        _WALKS["stream"],
+    ),
+    faults("model_selection/sweep/search.py", _WALKS["search"])(
+        "a search that is cut short keeps what an earlier one found", "        clear_fitted(self)\n", ""
+    ),
+    faults("model_selection/sweep/search.py", _WALKS["search"])(
+        "the refit of a search is free",
+        "results.guarantees, [promise_of(self.best_estimator_)],",
+        "results.guarantees, [],",
+    ),
+]
+
 _CLI = "tests/cli/test_cli.py"
 _UTILITY = "tests/plotting/test_utility.py"
 PICTURES = [
@@ -1804,4 +1900,4 @@ FAULTS = [
     *BOUNDARIES,
     *ACCOUNTS,
 ]
-FAULTS += SUMS + COMMAND + PICTURES
+FAULTS += SUMS + WALKS + COMMAND + PICTURES
