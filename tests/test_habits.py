@@ -30,13 +30,14 @@ def constant(name):
 
 
 def test_few_names():
-    assert sorted(SESSIONS) == ["bench", "docs", "lint", "planted", "test"]
+    assert sorted(SESSIONS) == ["bench", "docs", "lint", "peers", "planted", "test"]
     assert set(re.findall(r"^\| `nox -s (\w+)` \|", CONTRIBUTING, flags=re.MULTILINE)) == SESSIONS
 
 
 def test_ci_runs_every_session_and_has_no_such_command_of_its_own():
+    """But for `peers`, which installs much, measures, and fails for nothing that a change here could break."""
     lines = [line for line in CI.splitlines() if not line.startswith("#")]
-    assert set(re.findall(r"\bnox -s (\w+)", "\n".join(lines))) == SESSIONS
+    assert set(re.findall(r"\bnox -s (\w+)", "\n".join(lines))) == SESSIONS - {"peers"}
     for command in ("ruff", "mypy", "lint-imports", "sphinx", "planted.py", "tests/benchmarks"):
         assert command in NOX
         assert not [line for line in lines if re.search(rf"(^|[ /]){command} ", line)]
@@ -45,6 +46,15 @@ def test_ci_runs_every_session_and_has_no_such_command_of_its_own():
 def test_readme_and_nox_run_the_same_tests():
     *words, marker = constant("TEST")
     assert f'{" ".join(words)} "{marker}"\n```' in README
+
+
+def test_the_quick_choice_leaves_out_rooms_that_exist(request):
+    """README's two minutes: everything but these rooms and what is slow."""
+    assert "`python -m pytest -n auto -m quick`" in README
+    left_out = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "EXAMPLES")).LONG
+    rooms = {path.name for path in (ROOT / "tests").iterdir()}
+    assert all(any(room.startswith(name) for room in rooms) for name in left_out)
+    assert "quick" in request.node.keywords and not {"rules", "devices", "channels", "test_common.py"} & set(left_out)
 
 
 def test_a_commit_is_checked_by_the_commands_of_lint():
