@@ -1883,6 +1883,27 @@ ORDERINGS = [
         "if False:",
         f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
     ),
+    bounded(
+        "a closure that follows no chain through the last item",
+        "for item in between:",
+        "for item in between[:-1]:",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
+    bounded(
+        "closures are free",
+        "work.spend(len(between)",
+        "work.spend(0 * len(between)",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_take_longer_as_the_basis_fills")(
+        "an iteration takes as long whatever the basis", "+ self.filled * fullness", "+ 0 * fullness"
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_that_are_paid_for")(
+        "one iteration is not paid for", "        return paid\n", "        return paid + 1\n"
+    ),
+    faults("orders/relaxation.py", "tests/orders/test_relaxation.py::test_a_later_program_starts_where_it_is_told")(
+        "a program without rows is charged as if it were full", "if not rows.any():", "if False:"
+    ),
 ]
 
 FAULTS = [
