@@ -107,14 +107,14 @@ def test_without_a_data_type_the_name_s_ending_counts(tmp_path):
         ("3: 2,1,3", "3: 2,{1,3", ", line 10: expected 'COUNT: '"),
         ("3: 2,1,3", "3: 2,{1,{3}}", ", line 10: expected 'COUNT: '"),
         ("3: 2,1,3", "3:", ", line 10: expected 'COUNT: '"),
-        ("0: 3,2,1", "0: 3,4,1", ", line 11: item 4 is not one of 1..3."),
-        ("0: 3,2,1", "0: 0,2,1", ", line 11: item 0 is not one of 1..3."),
-        ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: item 1 is listed twice."),
+        ("0: 3,2,1", "0: 3,4,1", ", line 11: an item is not one of 1..3."),
+        ("0: 3,2,1", "0: 0,2,1", ", line 11: an item is not one of 1..3."),
+        ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: an item is listed twice."),
         ("2: 1, 3, 2", "2: 1,{3,2}", ", line 12: items are tied, but the file's type is soc (strict orders)."),
         (
             "2: 1, 3, 2",
             "2: 1, 3",
-            ", line 12: 2 of 3 items are listed, but the file's type is soc (complete orders).",
+            ", line 12: items are left out, but the file's type is soc (complete orders).",
         ),
         (
             "ALTERNATIVES: 3",
@@ -221,9 +221,9 @@ def test_four_forms_in_either_layout(tmp_path, kind, ballots, unranked):
             ", line 6: expected a count and item numbers, best first, ties in braces, like '12,3,{1,4}",
         ),
         ("3,2,1,3", "3", ", line 6: expected a count and item numbers"),
-        ("3,2,1,3", "3,2,1", ", line 6: 2 of 3 items are listed, but the file's type is soc (complete orders)."),
+        ("3,2,1,3", "3,2,1", ", line 6: items are left out, but the file's type is soc (complete orders)."),
         ("3,2,1,3", "3,2,{1,3}", ", line 6: items are tied, but the file's type is soc (strict orders)."),
-        ("0,3,2,1", "0,3,2,2", ", line 7: item 2 is listed twice."),
+        ("0,3,2,1", "0,3,2,2", ", line 7: an item is listed twice."),
         (OLD, "3\n1,apple\n", ", line 3: expected the number and the name of an item"),
         (OLD, "0\n", ", line 1: NUMBER ALTERNATIVES must be a positive whole number, got '0'."),
         (OLD, "1\n1,apple\n", " has one item (NUMBER ALTERNATIVES: 1); a ranking needs at least two."),
@@ -258,7 +258,7 @@ def test_gzipped(tmp_path, text):
 
 def test_the_path_may_be_bytes(tmp_path):
     path = write(tmp_path, "# NUMBER ALTERNATIVES: 2\n1: 2\n", "\xe4.soc")
-    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: 1 of 2 items are listed, but the file's type is soc"):
+    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: items are left out, but the file's type is soc"):
         read_preflib(os.fsencode(path))
     assert read_preflib(os.fsencode(write(tmp_path, GOOD))).counts.tolist() == [3, 0, 2]
 
