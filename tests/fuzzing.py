@@ -115,7 +115,7 @@ def as_text(value, rng):
 LONG = re.compile(r"(?=\w*\d)[\w.]{5,}")
 
 
-def heard(error, content, path=None):
+def heard(error, content, path=None, public=b""):
     """Check a refusal: of a kind that is documented, short, and quoting nothing of the content but what is public.
 
     Parameters
@@ -126,9 +126,14 @@ def heard(error, content, path=None):
         What must not be quoted, in words with digits, of five characters and more.
     path : path or None
         Of the file, which a message may name.
+    public : bytes, default=b""
+        What a message may quote, as names of items.
     """
     assert isinstance(error, (ValueError, BudgetExhausted)) and not isinstance(error, UnicodeError), repr(error)
     said = str(error) if path is None else str(error).replace(str(path), "").replace(path.name, "")
     assert 10 < len(said) < 500, said
-    secrets = set(LONG.findall(content.decode("utf-8", "replace")))
-    assert secrets.isdisjoint(LONG.findall(said)), said
+    secrets, quotable, quoted = (
+        set(LONG.findall(text))
+        for text in (content.decode("utf-8", "replace"), public.decode("utf-8", "replace"), said)
+    )
+    assert not quoted & (secrets - quotable), said

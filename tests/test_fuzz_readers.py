@@ -17,6 +17,7 @@ from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAgg
 from sklearn_dprank.cli import files
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.profile import Profile
@@ -72,7 +73,7 @@ class Table:
             )
         except ValueError as error:
             first, _, ballots = content.partition(b"\n")
-            heard(error, b"" if b"\r" in content or first.startswith(b'"') else ballots, path)
+            heard(error, b"" if b"\r" in content or b'"' in first else ballots, path, public=first)
             return False
         valid(profile)
         return True
@@ -212,8 +213,6 @@ class Reports:
         return [changed(report, rng) if rng.random() < 0.6 else report for report in reports]
 
     def read(self, reports, folder, rng):
-        from sklearn_dprank.devices.protocol import digest
-
         if rng.random() < 0.6:
             lines = b"\n".join(as_text(report, rng).replace(b"\n", b" ") for report in reports)
             reports, n_reports = io.BytesIO(lines), len(io.BytesIO(lines).readlines())
@@ -239,8 +238,6 @@ class Messages:
         self.protocol = curator.protocol(M)
 
     def content(self, rng):
-        from sklearn_dprank.devices.protocol import digest
-
         question = {"protocol": digest(self.protocol), "question": 1}
         if self.asks:
             question["groups"] = [[*range(M)]]
@@ -388,13 +385,20 @@ def fuzz(name, seeds, folder):
     return accepted
 
 
+#: How many contents each reader gets where there is time; those that draw reports or write to a disk take longer.
+CASES = {
+    name: 3_000 if isinstance(reader, (Reports, Messages, Account)) else 10_000 for name, reader in READERS.items()
+}
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_reads_or_refuses(name, tmp_path):
-    accepted = fuzz(name, range(100), tmp_path)
-    assert 0 < accepted < 88  # some changes matter, and some do not
+    accepted = fuzz(name, range(48), tmp_path)
+    assert 0 < accepted < 42  # some changes matter, and some do not
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_hundred_thousand_contents_together(name, tmp_path):
-    fuzz(name, range(100, 100 + 100_000 // len(READERS)), tmp_path)
+    assert sum(CASES.values()) > 100_000
+    assert 0.05 < fuzz(name, range(48, CASES[name]), tmp_path) / CASES[name] < 0.8

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import shown
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from ..profile import Profile
@@ -120,7 +121,7 @@ def _persons(names, values, person):
         return names, (None, values)
     if person not in names:
         header = not any(map(_no_name, names))  # else a ballot, perhaps, which no message quotes
-        these = f"; these are {', '.join(names)}" if header else ""
+        these = f"; these are {', '.join(names)[:200]}" if header else ""
         raise ValueError(f"--person {person!r} is none of the columns{these}.")
     own = names.index(person)
     whose = np.array([str(cell).strip() for cell in values[:, own]], dtype=object)  # of any lengths
@@ -137,7 +138,7 @@ def _as_numbers(names, persons_and_cells):
         try:
             numbers[:, column] = _column(cells[:, column])
         except (TypeError, ValueError, OverflowError):
-            called = column + 1 if _no_name(name) else repr(name)
+            called = column + 1 if _no_name(name) else shown(name)
             raise ValueError(
                 f"column {called} holds something that is no number (up to {_LARGEST:g}); mend it, or name it by "
                 "--person."

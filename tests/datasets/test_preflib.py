@@ -1,5 +1,6 @@
 import gzip
 import os
+import tracemalloc
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -297,6 +298,38 @@ def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
         text = "# NUMBER ALTERNATIVES: 2\n" + times * f"{count}: 1,2\n"
         found = message_of(write(tmp_path, text))
         assert found == f" holds the ballots of {times * count} voters, more than fit into memory."
+
+
+def test_counts_and_lines_that_take_more_than_the_machine_has(tmp_path, monkeypatch):
+    """Systems that promise more memory than there is end who takes it: nothing is taken."""
+    monkeypatch.setattr("sklearn_dprank.datasets._preflib._cells_in_memory", lambda: 24)
+    text = "# NUMBER ALTERNATIVES: 3\n{}: 1,2,3\n0: 3,2,1\n"
+    assert len(read_preflib(write(tmp_path, text.format(8))).data) == 8
+    assert message_of(write(tmp_path, text.format(9))) == " holds the ballots of 9 voters, more than fit into memory."
+    assert message_of(write(tmp_path, text.format(1) + "0: 1,2,3")) == (
+        ", line 4: more ballots of 3 items than fit into memory."
+    )
+
+
+@pytest.mark.parametrize("start", ["# NUMBER ALTERNATIVES: 3\n1: 1,2,3\n1: ", "# TITLE: ", "3\n1,"])
+def test_a_line_without_end_is_not_unpacked(tmp_path, start):
+    """Sixty-four megabytes, which gzip packs into as many kilobytes."""
+    path = tmp_path / "long.soc"
+    path.write_bytes(gzip.compress((start + "1" * 2**26).encode(), 1))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"line {1 + start.count(chr(10))}: more than 4,194,304 characters"):
+        read_preflib(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**25
+
+
+def test_a_header_without_end_is_not_kept(tmp_path):
+    text = "# ALTERNATIVE NAME {}: x\n"
+    path = write(tmp_path, "".join(text.format(item) for item in range(70_000)))
+    assert message_of(path) == ", line 65546: more names than the 65534 items that are supported."
+    path = write(tmp_path, "".join(f"# REMARK {i}: x\n" for i in range(70_000)) + GOOD)
+    assert len(read_preflib(path).item_names) == 3
 
 
 def test_an_incomplete_ballot_of_nobody_needs_no_meaning(tmp_path):
