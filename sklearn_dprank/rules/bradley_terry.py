@@ -69,7 +69,7 @@ def bradley_terry_strengths(tallies, ridge):
     To nine digits behind the point, so that rounding does not decide between equals. With few answers, much flipped,
     there may be several optima: this is the one downhill of the estimated net wins.
     """
-    return downhill(loss_of(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
+    return downhill(loss_of(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
 
 
 def downhill(loss, s):
