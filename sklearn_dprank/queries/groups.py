@@ -51,6 +51,7 @@ class GroupNetWins(Query):
     def __post_init__(self):
         check_whole(self.round, "round", 0)
         try:
+            hash(self.groups)  # as a part of a query must be
             items = [item for group in (() if self.groups is None else self.groups) for item in group]
             for item in items:
                 check_whole(item, "groups", 0)

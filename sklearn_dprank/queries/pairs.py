@@ -238,6 +238,7 @@ class PairMargin(Query):
 def _are_pairs(pairs):
     """Tell whether these are pairs of different whole numbers, none below 0."""
     try:
+        hash(pairs)  # as a part of a query must be
         table = np.array(pairs)
     except (OverflowError, TypeError, ValueError):  # rows of unequal lengths
         return False

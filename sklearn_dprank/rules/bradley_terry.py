@@ -40,7 +40,7 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
-    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0, most=1e100)}
 
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._types import RandomState
-from ...checks import check_flag, check_whole
+from ...checks import check_flag, check_jobs, check_whole
 from ...fitted import clear_fitted
 from ...privacy import PrivacyGuarantee
 from ...profile import Ballots
@@ -193,6 +193,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
             The search.
         """
         check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
+        check_jobs(self.n_jobs)
         check_flag(self.public_ballots, "public_ballots")
         metrics = metrics_of(self.scoring)
         scoring = scoring_of(metrics)

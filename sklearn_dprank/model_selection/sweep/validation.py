@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..._scikit_learn import BaseEstimator
 from ..._types import RandomState
-from ...checks import check_whole
+from ...checks import check_jobs, check_whole
 from ...profile import Ballots
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
@@ -80,6 +80,7 @@ def cross_validate(
     array([0., 0., 0.])
     """
     check_whole(n_trials, "n_trials", most=MOST_TRIALS)
+    check_jobs(n_jobs)
     check_one_estimator(estimator)
     metrics = metrics_of(scoring)
     splits = Splits(X, cv)
