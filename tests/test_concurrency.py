@@ -1,6 +1,7 @@
 """Threads and processes at once: under a seed what they make alone, and without one never the same noise twice."""
 
 import multiprocessing
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -71,10 +72,26 @@ def test_threads_draw_different_words_of_the_system():
     assert len({word for mine in words for word in mine}) == THREADS * 500
 
 
-def test_threads_that_share_bits_draw_no_word_twice():
-    bits = Bits.from_random_state(None)
-    words = at_once(lambda _: [word for _ in range(50) for word in bits.noise.words(7).tolist()], range(THREADS))
-    assert len({word for mine in words for word in mine}) == THREADS * 350
+class Slow:
+    """Words of which one is looked at for so long that every other thread comes by."""
+
+    def __init__(self, words):
+        self._words = words
+
+    def __len__(self):
+        return len(self._words)
+
+    def item(self, at):
+        word = self._words.item(at)
+        time.sleep(0.005)
+        return word
+
+
+def test_threads_that_share_the_system_s_bits_draw_no_word_twice():
+    bits = Bits.from_random_state(None).noise
+    bits._buffer = Slow(np.arange(1000, dtype=np.uint64))
+    words = at_once(lambda _: [bits.integer(2**64) for _ in range(5)], range(THREADS))
+    assert sorted(word for mine in words for word in mine) == list(range(5 * THREADS))
 
 
 def test_threads_that_share_a_budget_and_a_profile_spend_no_more_than_it_has():
