@@ -163,7 +163,7 @@ def _column(cells):
 
 def _number(cell):
     """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
-    if isinstance(cell, bytes):
+    if isinstance(cell, (bytes, np.ndarray)):  # which floats are made of, too
         raise TypeError
     if isinstance(cell, str):
         if cell.strip() in ("", "nan", "NaN"):
