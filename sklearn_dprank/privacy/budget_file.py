@@ -85,7 +85,7 @@ class KeptInFile:
                     _check_kind(connection)
                 yield connection
                 connection.execute("COMMIT")  # if it was not reached, closing takes all back
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a message quotes what is damaged
             raise _explained(error, self.path) from error
         except _Damaged as error:
             raise ValueError(f"{self.path} {error}") from error
