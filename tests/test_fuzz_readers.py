@@ -387,7 +387,7 @@ def fuzz(name, seeds, folder):
 
 #: How many contents each reader gets where there is time; those that draw reports or write to a disk take longer.
 CASES = {
-    name: 3_000 if isinstance(reader, (Reports, Messages, Account)) else 10_000 for name, reader in READERS.items()
+    name: 3_000 if isinstance(reader, (Reports, Messages, Account)) else 12_000 for name, reader in READERS.items()
 }
 
 

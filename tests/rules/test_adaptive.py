@@ -72,7 +72,7 @@ def test_answers_of_equal_flips_add_up():
 
 @pytest.mark.parametrize("n_rounds", [0, -1, 1.5, None])
 def test_rounds_must_be_a_positive_integer(n_rounds):
-    with pytest.raises(ValueError, match="n_rounds must be a positive integer"):
+    with pytest.raises(ValueError, match="n_rounds must be an integer from 1"):
         AdaptiveBradleyTerryRule(n_rounds).asks(5)
 
 
