@@ -78,7 +78,7 @@ def test_rounds_must_be_a_positive_integer(n_rounds):
 
 @pytest.mark.parametrize("ridge", [0, -1.0])
 def test_ridge_must_be_positive(ridge):
-    with pytest.raises(ValueError, match="ridge must be a finite number above 0"):
+    with pytest.raises(ValueError, match="ridge must be a number above 0 and at most"):
         AdaptiveBradleyTerryRule(ridge=ridge).asks(5)
 
 
