@@ -1,6 +1,6 @@
 """The commands of the project, each in one place: `.ci/run` calls them from here too.
 
-    nox -s test        or lint, docs, bench, planted, peers; what follows `--` goes to the command
+    nox -s test        or lint, docs, bench, planted, peers, audit; what follows `--` goes to the command
 
 They run in the environment that is active, which `python -m pip install -e ".[dev]"` fills; but for `peers`.
 """
@@ -63,6 +63,17 @@ def bench(session):
     """Run the benchmarks, which hold their ratios to the last record; `-- --record` writes a new one."""
     options = ("-o", "addopts=--strict-markers --import-mode=importlib", "--benchmark-only", "-q")
     session.run("python", "-m", "pytest", *options, "tests/benchmarks", *session.posargs)
+
+
+@nox.session
+def audit(session):
+    """Look for advisories against the lowest declared versions and the newest; needs an advisory service (OSV)."""
+    session.run("python", "-m", "pip", "install", "-q", "pip-audit")
+    with tempfile.TemporaryDirectory() as folder:
+        lowest = Path(folder, "lowest.txt")
+        lowest.write_text(session.run("python", ".ci/lowest.py", silent=True))
+        session.run("python", "-m", "pip_audit", "-s", "osv", "-r", str(lowest), *session.posargs)
+    session.run("python", "-m", "pip_audit", "-s", "osv", "--local", "--skip-editable", *session.posargs)
 
 
 @nox.session

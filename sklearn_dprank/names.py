@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .checks import shown
+
 ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 
 
@@ -38,13 +40,13 @@ def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     [30, 10, 20]
     """
     if isinstance(names, (str, bytes)):
-        raise ValueError(f"{called} must list one name an item, got the one text {names!r}; pass a list of names.")
+        raise ValueError(f"{called} must list one name an item, got the one text {shown(names)}; pass a list of names.")
     if isinstance(names, (set, frozenset)):
         raise ValueError(f"{called} must be in the order of the columns, and a set has no order; pass a list of names.")
     try:
         listed: list[Any] = list(names)
     except TypeError:
-        raise ValueError(f"{called} must list one name an item, got {names!r}; pass a list of names.") from None
+        raise ValueError(f"{called} must list one name an item, got {shown(names)}; pass a list of names.") from None
     kinds = {_kind(name) for name in listed}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
@@ -53,7 +55,7 @@ def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     plain: list[Any] = [str(name) if isinstance(name, str) else int(name) for name in listed]
     if len(set(plain)) < len(plain):
         twice = Counter(plain).most_common(1)[0][0]
-        raise ValueError(f"{called} must be distinct, and {twice!r} stands twice; rename one of the items.")
+        raise ValueError(f"{called} must be distinct, and {shown(twice)} stands twice; rename one of the items.")
     return plain
 
 

@@ -46,6 +46,8 @@ def ballots_unquoted():
     """Keep values out of conversion errors: a message must never quote a ballot."""
     try:
         yield
+    except OverflowError:
+        raise ValueError("X must hold numbers that floats can hold, and holds a larger one.") from None
     except ValueError as error:
         text = str(error)
         if "Expected 2D array" in text:

@@ -50,8 +50,8 @@ QUERIES = [
     groups("groups in l2 under replace", "change**2 * l2_squared", "change * l2_squared"),
     groups(
         "an item may meet two groups",
-        "len(set(items)) < len(items) or min(items, default=0) < 0",
-        "False",
+        "if len(set(items)) < len(items):",
+        "if False:",
         "tests/queries/test_groups.py::test_groups_that_overlap_cannot_be_made",
     ),
     faults("queries/voters.py", VECTORS)(
@@ -459,6 +459,18 @@ NOISE = [
         "def __reduce__(self):",
         "def read_afresh(self):",
         "tests/privacy/test_bits.py::test_a_copy_of_the_secure_source_never_repeats_its_words",
+    ),
+    bits(
+        "two threads are dealt one word",
+        "        with self._dealing:\n            return super().integer(bound)",
+        "        return super().integer(bound)",
+        "tests/test_concurrency.py::test_threads_that_share_the_system_s_bits_draw_no_word_twice",
+    ),
+    pairs(
+        "a row of four items counts as one pair",
+        "table.ndim == 2 and table.shape[1] == 2 and",
+        "table.ndim == 2 and",
+        "tests/test_wrong_parameters.py::test_tallies_are_of_as_many_pairs_as_are_paid_for",
     ),
     bits(
         "a forked child deals its parent's words",
@@ -1841,6 +1853,18 @@ COMMAND = [
         "budget.fit(estimator, ballots) if budget else estimator.fit(ballots)",
         "estimator.fit(ballots)",
         f"{_CLI}::test_an_account_is_charged_and_refuses",
+    ),
+    faults("cli/files.py")(
+        "the command publishes the first ballot as names",
+        "    if all(_no_name(name) for name in names if name != person):",
+        "    if False:",
+        f"{_CLI}::test_refusals",
+    ),
+    faults("datasets/_preflib.py")(
+        "a file takes more memory than there is",
+        "if n_voters * n_items > _cells_in_memory():",
+        "if False:",
+        "tests/datasets/test_preflib.py::test_counts_and_lines_that_take_more_than_the_machine_has",
     ),
     faults("cli/files.py")(
         "the command counts a person once a row",

@@ -39,8 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(arguments)
     try:
-        print(options.run(options))
+        _show(options.run(options))
     except (ValueError, OSError, ImportError, BudgetExhausted) as refusal:
         print(f"dprank {options.command}: {refusal}", file=sys.stderr)
         return 2
     return 0
+
+
+def _show(text):
+    """Print text; what the terminal cannot show goes out escaped, for what it says may be paid for by now."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -2,16 +2,21 @@
 
 import argparse
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..checks import shown
 from ..datasets import read_preflib
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from ..profile import Profile
+from ..tables import missing
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_LARGEST = 1e300  # what a cell may hold: ratings of one person are added up
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 
 
@@ -58,21 +63,40 @@ def read(options: argparse.Namespace) -> Profile:
         raise ValueError(f"nothing tells what a row of {path.name} means: say {_LAYOUTS}.")
     if options.layout == "orders":
         return _from_orders(path, options)
-    names, values = _parquet(path) if suffixes[-1:] == [".parquet"] else _csv(path)
+    names, values = _parquet(path) if suffixes[-1:] == [".parquet"] else _csv(path, options.person)
     names, values = _persons(names, values, options.person)
     return _from_columns(names, _as_numbers(names, values), options)
 
 
-def _csv(path):
+def _csv(path, person):
     """Return the names in the first row, and the cells of the others."""
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        names, *rows = list(csv.reader(lines)) or [[]]
-    rows = [row for row in rows if row]
+    names, *rows = _rows(path) or [[]]
     if len(names) < 2 or not rows:
         raise ValueError(f"{path.name} must have a first row with the names of at least two items, and a row a voter.")
     if any(len(row) != len(names) for row in rows):
         raise ValueError(f"{path.name} has rows with more or fewer cells than its first row, {len(names)}; mend them.")
+    if all(_no_name(name) for name in names if name != person):
+        raise ValueError(  # a ballot there would be published as names, and not counted
+            f"the first row of {path.name} must name the items, and holds numbers; if it is a ballot, put a row of "
+            "names before it, and if they are names, write one of them with a letter."
+        )
     return names, np.array(rows, dtype=object)
+
+
+def _no_name(name):
+    """Tell whether a cell is a number or empty, as those of a ballot are, and no name."""
+    return not name.strip() or _NUMBER.fullmatch(name)
+
+
+def _rows(path):
+    """Return the rows of a CSV file that are not empty."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            return [row for row in csv.reader(lines) if row]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} is not UTF-8 text, as CSV must be; convert it, or unpack it, first.") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name} is no CSV file ({error}); mend it.") from None
 
 
 def _parquet(path):
@@ -80,7 +104,14 @@ def _parquet(path):
         import pandas as pd
     except ImportError:
         raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
-    frame = pd.read_parquet(path)
+    try:
+        frame = pd.read_parquet(path)
+    except (ImportError, FileNotFoundError, PermissionError):
+        raise
+    except Exception:  # of pyarrow, which has many, some of which quote what they found
+        raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
+    if frame.empty:
+        raise ValueError(f"{path.name} holds no ballots.")
     return [str(name) for name in frame.columns], frame.to_numpy(dtype=object)
 
 
@@ -89,9 +120,14 @@ def _persons(names, values, person):
     if person is None:
         return names, (None, values)
     if person not in names:
-        raise ValueError(f"--person {person!r} is none of the columns; these are {', '.join(names)}.")
+        header = not any(map(_no_name, names))  # else a ballot, perhaps, which no message quotes
+        these = f"; these are {', '.join(names)[:200]}" if header else ""
+        raise ValueError(f"--person {person!r} is none of the columns{these}.")
     own = names.index(person)
-    return names[:own] + names[own + 1 :], (values[:, own].astype(str), np.delete(values, own, axis=1))
+    whose = np.array([str(cell).strip() for cell in values[:, own]], dtype=object)  # of any lengths
+    if (missing(values[:, own]) | (whose == "")).any():
+        raise ValueError(f"column {person!r} has empty cells, so whose rows these are is not known; fill or drop them.")
+    return names[:own] + names[own + 1 :], (whose, np.delete(values, own, axis=1))
 
 
 def _as_numbers(names, persons_and_cells):
@@ -100,10 +136,12 @@ def _as_numbers(names, persons_and_cells):
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
         try:
-            numbers[:, column] = [np.nan if cell is None or cell == "" else float(cell) for cell in cells[:, column]]
-        except (TypeError, ValueError):
+            numbers[:, column] = _column(cells[:, column])
+        except (TypeError, ValueError, OverflowError):
+            called = column + 1 if _no_name(name) else shown(name)
             raise ValueError(
-                f"column {name!r} holds something that is no number; mend it, or name it by --person."
+                f"column {called} holds something that is no number (up to {_LARGEST:g}); mend it, or name it by "
+                "--person."
             ) from None
     if persons is None:
         return numbers
@@ -113,6 +151,26 @@ def _as_numbers(names, persons_and_cells):
     np.add.at(counts, whose, said)
     np.add.at(sums, whose, np.where(said, numbers, 0.0))
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+
+
+def _column(cells):
+    """Return cells as floats, NaN where they are empty; raise where one will not do."""
+    found = np.array([np.nan if gap else _number(cell) for gap, cell in zip(missing(cells), cells, strict=True)])
+    if np.nanmax(np.abs(found), initial=0.0) > _LARGEST:
+        raise ValueError
+    return found
+
+
+def _number(cell):
+    """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
+    if isinstance(cell, (bytes, np.ndarray)):  # which floats are made of, too
+        raise TypeError
+    if isinstance(cell, str):
+        if cell.strip() in ("", "nan", "NaN"):
+            return np.nan
+        if not _NUMBER.fullmatch(cell):
+            raise ValueError
+    return float(cell)
 
 
 def _from_columns(names, numbers, options):
@@ -128,8 +186,7 @@ def _from_orders(path, options):
     if options.person:
         raise ValueError("--person goes with --ratings and --positions: orders of one person have no mean.")
     names = [name.strip() for name in options.items.split(",")]
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        orders = [[cell.strip() or None for cell in row] for row in csv.reader(lines) if row]
+    orders = [[cell.strip() or None for cell in row] for row in _rows(path)]
     return _counted(orders_to_positions(orders, item_names=names), names, options.unranked)
 
 

@@ -103,7 +103,7 @@ def read_preflib(
     if incomplete is not None:
         distinct = _complete(path, distinct, incomplete, unranked)
     try:
-        if n_voters * n_items > np.iinfo(np.intp).max // 8:
+        if n_voters * n_items > _cells_in_memory():
             raise MemoryError
         data = np.repeat(distinct, counts, axis=0)
         profile = Profile.from_rankings(data, item_names=names)
@@ -112,13 +112,24 @@ def read_preflib(
     return Bunch(data=data, item_names=names, counts=counts, profile=profile)
 
 
+def _cells_in_memory():
+    """Return how many cells of 8 bytes the machine can hold: some systems promise more, and end who takes it."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
+    except (AttributeError, OSError, ValueError):  # Windows does not say, and promises what it has
+        return np.iinfo(np.intp).max // 8
+
+
 def _read_ballots(path, ballots, form, n_items, kind):
     """Return the positions and the counts of distinct ballots, and the line of the first that a voter left incomplete.
 
     Positions have a row a ballot: 0 is best, tied items share the best of their positions, -1 is not listed.
     """
     table, counts, incomplete = array("q"), array("q"), None
+    most = _cells_in_memory() // 4  # it is copied, then completed, then repeated
     for number, text in ballots:
+        if len(table) + n_items > most:
+            raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
         try:
             count, row, n_listed = _read_ballot(text, form, n_items, kind)
         except ValueError as flaw:
@@ -147,13 +158,13 @@ def _read_ballot(text, form, n_items, kind):
             raise ValueError(f"items are tied, but the file's type is {kind} (strict orders).")
         for item in items:
             if not 1 <= item <= n_items:
-                raise ValueError(f"item {item} is not one of 1..{n_items}.")
+                raise ValueError(f"an item is not one of 1..{n_items}.")
             if row[item - 1] >= 0:
-                raise ValueError(f"item {item} is listed twice.")
+                raise ValueError("an item is listed twice.")
             row[item - 1] = n_listed
         n_listed += len(items)
     if n_listed < n_items and kind in ("soc", "toc"):
-        raise ValueError(f"{n_listed} of {n_items} items are listed, but the file's type is {kind} (complete orders).")
+        raise ValueError(f"items are left out, but the file's type is {kind} (complete orders).")
     return int(count), row, n_listed
 
 

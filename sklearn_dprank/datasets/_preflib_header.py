@@ -4,7 +4,7 @@ import gzip
 import re
 import zlib
 from io import TextIOWrapper
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 
@@ -18,7 +18,9 @@ _ORDER = rf"((?:{_NUMBER}|{_TIED})(?:\s*,\s*(?:{_NUMBER}|{_TIED}))*)"
 BALLOT = re.compile(rf"({_NUMBER})\s*:\s*{_ORDER}", re.ASCII)
 OLD_BALLOT = re.compile(rf"({_NUMBER})\s*,\s*{_ORDER}", re.ASCII)
 _OLD_TOTALS = re.compile(rf"{_NUMBER}\s*,\s*({_NUMBER})\s*,\s*({_NUMBER})", re.ASCII)
-_USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # what the header may say once only
+_USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # what of the header is kept, and may be said once only
+_LONGEST = 1 << 22  # characters of a line: many times those of a ballot of all items
+_QUOTED = 40  # characters of a header that a message quotes
 
 
 def numbered_lines(path):
@@ -27,7 +29,12 @@ def numbered_lines(path):
         with open(path, "rb") as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             with TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding="utf-8-sig") as lines:
-                for number, line in enumerate(lines, start=1):
+                for number in count(1):
+                    line = lines.readline(_LONGEST + 1)  # no more of it is unpacked, however long it is
+                    if len(line) > _LONGEST:
+                        raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; no PrefLib file.")
+                    if not line:
+                        return
                     if text := line.strip():
                         yield number, text
     except UnicodeDecodeError:
@@ -77,8 +84,12 @@ def _read_old_header(path, first, lines, header):
 
 
 def _put(path, header, key, number, value):
-    if key in header and key.startswith(_USED):
-        raise ValueError(f"{path}, line {number}: {key} was given before, in line {header[key][0]}.")
+    if not key.startswith(_USED):
+        return
+    if key in header:
+        raise ValueError(f"{path}, line {number}: {key[:_QUOTED]} was given before, in line {header[key][0]}.")
+    if len(header) > MAX_ITEMS + 10:
+        raise ValueError(f"{path}, line {number}: more names than the {MAX_ITEMS} items that are supported.")
     header[key] = number, value
 
 
@@ -102,7 +113,7 @@ def _announced(path, header, key):
         return None
     number, value = header[key]
     if not (re.fullmatch(_NUMBER, value, re.ASCII) and int(value) > 0):
-        raise ValueError(f"{path}, line {number}: {key} must be a positive whole number, got {value[:40]!r}.")
+        raise ValueError(f"{path}, line {number}: {key} must be a positive whole number, got {value[:_QUOTED]!r}.")
     return int(value)
 
 
@@ -111,7 +122,9 @@ def kind_of_orders(path, header):
     if "DATA TYPE" in header:
         number, kind = header["DATA TYPE"]
         if kind.lower() not in _KINDS:
-            raise ValueError(f"{path}, line {number}: DATA TYPE must be one of {', '.join(_KINDS)}, got {kind!r}.")
+            raise ValueError(
+                f"{path}, line {number}: DATA TYPE must be one of {', '.join(_KINDS)}, got {kind[:_QUOTED]!r}."
+            )
         return kind.lower()
     ending = path.lower().removesuffix(".gz")[-3:]
     if ending in _RELATIONS:
@@ -126,13 +139,16 @@ def item_names(path, header, n_items):
             continue
         item = key.removeprefix("ALTERNATIVE NAME").strip()
         if not (re.fullmatch(_NUMBER, item, re.ASCII) and 1 <= int(item) <= n_items):
-            raise ValueError(f"{path}, line {number}: a name for item {item[:40]!r}, which is not one of 1..{n_items}.")
+            raise ValueError(
+                f"{path}, line {number}: a name for item {item[:_QUOTED]!r}, which is not one of 1..{n_items}."
+            )
         names[int(item) - 1] = value or item
     first: dict[str, int] = {}
     for item, name in enumerate(names, start=1):
         if name in first:
             raise ValueError(
-                f"{path} gives the name {name!r} to items {first[name]} and {item}; rename one of them in the file."
+                f"{path} gives the name {name[:_QUOTED]!r} to items {first[name]} and {item}; rename one of them "
+                "in the file."
             )
         first[name] = item
     return names

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
+from ..checks import shown
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import shares, shuffled
@@ -286,7 +287,7 @@ def _limit(max_epsilon):
     except OverflowError:  # a large integer
         limit = sys.float_info.max
     if not limit > 0:
-        raise ValueError(f"max_epsilon must be a positive number or None, got {max_epsilon!r}.")
+        raise ValueError(f"max_epsilon must be a positive number or None, got {shown(max_epsilon)}.")
     return limit
 
 

@@ -2,6 +2,7 @@
 
 import os
 import weakref
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,10 @@ from .draws import BitSource
 
 
 class SecureBits(BitSource):
-    """Bits from the operating system's cryptographic generator: what a release must use."""
+    """Bits from the operating system's cryptographic generator: what a release must use.
+
+    Threads may share them: no word is dealt twice.
+    """
 
     _open: "weakref.WeakSet[SecureBits]" = weakref.WeakSet()
 
@@ -29,6 +33,18 @@ class SecureBits(BitSource):
         """Let no child deal the words that its parent will deal too."""
         for bits in cls._open:
             bits.forget()
+
+    def forget(self) -> None:
+        super().forget()
+        self._dealing = RLock()  # anew after a fork: a thread of the parent may have held it
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        with self._dealing:
+            return super().words(size)
+
+    def integer(self, bound: int) -> int:
+        with self._dealing:
+            return super().integer(bound)
 
     def __reduce__(self):
         return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words

@@ -85,7 +85,7 @@ class KeptInFile:
                     _check_kind(connection)
                 yield connection
                 connection.execute("COMMIT")  # if it was not reached, closing takes all back
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a message quotes what is damaged
             raise _explained(error, self.path) from error
         except _Damaged as error:
             raise ValueError(f"{self.path} {error}") from error
@@ -124,16 +124,21 @@ def _stored(connection):
         ((epsilon, delta, neighboring, basic_delta, simulation),) = connection.execute("SELECT * FROM terms").fetchall()
         kept = None if basic_delta is None else float.fromhex(basic_delta)
         return Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
-    except (TypeError, ValueError) as error:
-        raise _Damaged(f"is damaged (its terms: {error}); {_RESTORE}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (its terms: {_cut(error)}); {_RESTORE}") from error
 
 
 def _releases_of(connection):
     rows = connection.execute("SELECT charged, what, guarantee FROM releases ORDER BY number").fetchall()
     try:
         return [Release(_when(charged), what, guarantee_from_text(text)) for charged, what, text in rows]
-    except (TypeError, ValueError) as error:
-        raise _Damaged(f"is damaged (a release: {error}); {_RESTORE}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _Damaged(f"is damaged (a release: {_cut(error)}); {_RESTORE}") from error
+
+
+def _cut(error):
+    """Return the first words of an error, which may quote the file at length."""
+    return str(error)[:200]
 
 
 def _when(charged):

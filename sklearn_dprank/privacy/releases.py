@@ -98,7 +98,7 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
         )
         numbers: dict[str, Any] = {name: float.fromhex(stored.pop(name)) for name in ("epsilon", "delta")}
         return PrivacyGuarantee(**stored | {"caveats": tuple(stored["caveats"])}, **numbers, losses=losses)
-    except (AttributeError, KeyError, TypeError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"no guarantee: {error}") from error
 
 

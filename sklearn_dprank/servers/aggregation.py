@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import shown
 from ..devices import rounds
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
@@ -56,7 +57,7 @@ class AggregationServer:
     RefusedProtocol
         If the protocol is not of the form, or states less than it spends.
     ValueError
-        If the file is that of another server or protocol.
+        If the file is that of another server or protocol, or is none, or cannot be opened and written.
 
     Notes
     -----
@@ -87,14 +88,21 @@ class AggregationServer:
         known = self._asks or self._protocol["randomizer"] == "skellam-shares"
         refuse_unless(known, "randomizer", "skellam-shares or skellam-rounds")
         if not is_whole(number, 0, self._protocol["servers"] - 1):
-            raise ValueError(f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {number!r}.")
+            raise ValueError(
+                f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {shown(number)}."
+            )
         self._name, self._number = digest(self._protocol), number
         self._refused: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._kept = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        weakref.finalize(self, self._kept.close)  # a server that is dropped leaves no open file
-        self._kept.execute("PRAGMA secure_delete = ON")
-        self._open(path)
+        try:
+            self._kept = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, self._kept.close)  # a server that is dropped leaves no open file
+            self._kept.execute("PRAGMA secure_delete = ON")
+            self._open(path)
+        except (TypeError, UnicodeError, sqlite3.Error) as error:
+            raise ValueError(
+                f"path={shown(path)} is no file that a server keeps and can write, or it is damaged ({error})."
+            ) from error
 
     def _open(self, path):
         """Make the tables, or go on with those that are there."""

@@ -73,10 +73,10 @@ def checked_voters(voters: Iterable[str]) -> list[str]:
     ValueError
         If they are no numbers of reports.
     """
-    chosen = sorted(set(voters)) if not isinstance(voters, str) else [""]
-    if not all(map(_is_report, chosen)):
+    listed = list(voters) if isinstance(voters, Iterable) else []
+    if not isinstance(voters, Iterable) or isinstance(voters, str) or not all(map(_is_report, listed)):
         raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
-    return chosen
+    return sorted(set(listed))
 
 
 def _is_report(text):

@@ -320,7 +320,7 @@ def test_bad_scores(scores, message):
     [
         (Kemeny(tolerance=-1), "tolerance must be a finite number of at least 0, got -1."),
         (Kemeny(work_limit=-1), "work_limit must be None or an integer of at least 0, got -1."),
-        (BradleyTerry(ridge=0), "ridge must be a finite number above 0, got 0."),
+        (BradleyTerry(ridge=0), "ridge must be a number above 0 and at most 1e+100, got 0."),
         (
             KwikSort(random_state="seed"),
             "random_state must be None, an int of at least 0, a numpy Generator",

@@ -124,8 +124,8 @@ def test_the_price_is_of_min_reports_not_of_the_crowd_that_came(pairs):
         ({"n_queries": 0}, "n_queries must be a positive integer"),
         ({"n_queries": 4}, "n_queries must be an integer from 1 to 3"),
         ({"n_queries": 1.0}, "n_queries must be a positive integer"),
-        ({"min_reports": 0}, "min_reports must be None or a positive integer"),
-        ({"min_reports": 2.0}, "min_reports must be None or a positive integer"),
+        ({"min_reports": 0}, "min_reports must be None or an integer from 1"),
+        ({"min_reports": 2.0}, "min_reports must be None or an integer from 1"),
         ({"min_reports": 101}, "min_reports=101 is above the 100 voters; nothing is released"),
     ],
 )

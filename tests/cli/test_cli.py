@@ -1,6 +1,7 @@
 """The command: files of every layout give one consensus, what is ambiguous is refused, and what is printed is true."""
 
 import builtins
+import io
 import json
 import os
 from itertools import permutations
@@ -120,6 +121,20 @@ def test_gaps_are_not_guessed(tmp_path, run, printed):
         ([[1, 2, 3, "x"]], NAMES, ["--ratings"], "column 'juice' holds something that is no number"),
         ([[1, 2, 3]], NAMES, ["--ratings"], "rows with more or fewer cells than its first row, 4"),
         ([], NAMES, ["--ratings"], "a row a voter"),
+        ([[1, 2, 3, "1_0"]], NAMES, ["--ratings"], "column 'juice' holds something that is no number"),
+        ([[1, 2, "1e301", 4]], NAMES, ["--ratings"], "column 'water' holds something that is no number (up to 1e+300)"),
+        ([[1, 2, 3, "\u0661"]], NAMES, ["--positions"], "column 'juice' holds something that is no number"),
+        ([[1, 2, 3, "-inf"]], NAMES, ["--positions"], "column 'juice' holds something that is no number"),
+        (VOTES[1:], VOTES[0].tolist(), ["--positions"], "the first row of votes.csv must name the items, and holds"),
+        ([[9, "", 8]], ["7.5", "", "6"], ["--ratings"], "the first row of votes.csv must name the items"),
+        (
+            [["p1", 3, 1]],
+            ["p0", "2", "4"],
+            ["--ratings", "--person", "who"],
+            "--person 'who' is none of the columns.\n",
+        ),
+        ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], ["--ratings", "--person", "who"], "'who' has empty cells"),
+        ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "votes.csv is no CSV file (field larger than field limit"),
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
         (VOTES, NAMES, ["--ratings", "--items", "a,b"], "--items goes with --orders"),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
@@ -136,6 +151,56 @@ def test_refusals(rows, header, arguments, message, tmp_path, monkeypatch, run):
     write(tmp_path / "votes.csv", rows, header)
     said = run("rank", "votes.csv", *arguments, "--epsilon", "1")
     assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
+
+
+def test_numbers_in_text_are_read_as_they_are_written(tmp_path, printed):
+    rows = [["+1", " 2.50 ", "3e0", ".25"], ["", "nan", "NaN", "7."]] * 400
+    path = write(tmp_path / "votes.csv", rows)
+    made = printed("rank", path, "--ratings", "--unranked", "no_opinion", *LARGE)
+    assert made["consensus"] == ["water", "coffee", "tea", "juice"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfea\x00,\x00b\x00", b"\x1f\x8b" + bytes(9), b"tea,milk\n1,\xe9"])
+def test_what_is_no_text(content, tmp_path, run):
+    (tmp_path / "votes.csv").write_bytes(content)
+    for layout in (["--ratings"], ["--orders", "--items", "tea,milk"]):
+        assert "votes.csv is not UTF-8 text" in run("rank", tmp_path / "votes.csv", *layout, *LARGE)
+
+
+def test_parquet_that_is_cut_or_empty_or_holds_something_else(tmp_path, run):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "votes.parquet"
+    arguments = ["rank", path, "--ratings", "--unranked", "no_opinion", *LARGE]
+    pd.DataFrame(VOTES, columns=NAMES).to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert "votes.parquet cannot be read as Parquet" in run(*arguments)
+    path.write_bytes(b"")
+    assert "votes.parquet cannot be read as Parquet" in run(*arguments)
+    pd.DataFrame(VOTES[:0], columns=NAMES).to_parquet(path)
+    assert "votes.parquet holds no ballots" in run(*arguments)
+    for cell in (b"1", [1.0], "x", pd.Timestamp(0)):
+        pd.DataFrame({"tea": [cell], "milk": [1]}).to_parquet(path)
+        assert "column 'tea' holds something that is no number" in run(*arguments)
+
+
+def test_gaps_of_pandas_are_gaps(tmp_path, printed):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "votes.parquet"
+    pd.DataFrame({"tea": [1, None] * 99, "milk": [2, 0] * 99}, dtype="Int64").to_parquet(path)
+    made = printed("rank", path, "--positions", "--unranked", "no_opinion", *LARGE)
+    assert made["consensus"] == ["tea", "milk"]
+
+
+def test_what_the_terminal_cannot_show_is_escaped(tmp_path, monkeypatch):
+    """The account is charged by then, so the consensus must come out."""
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", shown)
+    path = write(tmp_path / "votes.csv", [[0, 1]] * 99, ["café", "mate"])
+    assert main(["rank", path, "--positions", *LARGE]) == 0
+    shown.flush()
+    assert b"caf\\xe9" in shown.buffer.getvalue()
 
 
 def test_no_such_file(run, tmp_path):

@@ -1,5 +1,6 @@
 import gzip
 import os
+import tracemalloc
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -107,14 +108,14 @@ def test_without_a_data_type_the_name_s_ending_counts(tmp_path):
         ("3: 2,1,3", "3: 2,{1,3", ", line 10: expected 'COUNT: '"),
         ("3: 2,1,3", "3: 2,{1,{3}}", ", line 10: expected 'COUNT: '"),
         ("3: 2,1,3", "3:", ", line 10: expected 'COUNT: '"),
-        ("0: 3,2,1", "0: 3,4,1", ", line 11: item 4 is not one of 1..3."),
-        ("0: 3,2,1", "0: 0,2,1", ", line 11: item 0 is not one of 1..3."),
-        ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: item 1 is listed twice."),
+        ("0: 3,2,1", "0: 3,4,1", ", line 11: an item is not one of 1..3."),
+        ("0: 3,2,1", "0: 0,2,1", ", line 11: an item is not one of 1..3."),
+        ("2: 1, 3, 2", "2: 1, 3, 1", ", line 12: an item is listed twice."),
         ("2: 1, 3, 2", "2: 1,{3,2}", ", line 12: items are tied, but the file's type is soc (strict orders)."),
         (
             "2: 1, 3, 2",
             "2: 1, 3",
-            ", line 12: 2 of 3 items are listed, but the file's type is soc (complete orders).",
+            ", line 12: items are left out, but the file's type is soc (complete orders).",
         ),
         (
             "ALTERNATIVES: 3",
@@ -221,9 +222,9 @@ def test_four_forms_in_either_layout(tmp_path, kind, ballots, unranked):
             ", line 6: expected a count and item numbers, best first, ties in braces, like '12,3,{1,4}",
         ),
         ("3,2,1,3", "3", ", line 6: expected a count and item numbers"),
-        ("3,2,1,3", "3,2,1", ", line 6: 2 of 3 items are listed, but the file's type is soc (complete orders)."),
+        ("3,2,1,3", "3,2,1", ", line 6: items are left out, but the file's type is soc (complete orders)."),
         ("3,2,1,3", "3,2,{1,3}", ", line 6: items are tied, but the file's type is soc (strict orders)."),
-        ("0,3,2,1", "0,3,2,2", ", line 7: item 2 is listed twice."),
+        ("0,3,2,1", "0,3,2,2", ", line 7: an item is listed twice."),
         (OLD, "3\n1,apple\n", ", line 3: expected the number and the name of an item"),
         (OLD, "0\n", ", line 1: NUMBER ALTERNATIVES must be a positive whole number, got '0'."),
         (OLD, "1\n1,apple\n", " has one item (NUMBER ALTERNATIVES: 1); a ranking needs at least two."),
@@ -258,7 +259,7 @@ def test_gzipped(tmp_path, text):
 
 def test_the_path_may_be_bytes(tmp_path):
     path = write(tmp_path, "# NUMBER ALTERNATIVES: 2\n1: 2\n", "\xe4.soc")
-    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: 1 of 2 items are listed, but the file's type is soc"):
+    with pytest.raises(ValueError, match=r"\xe4\.soc, line 2: items are left out, but the file's type is soc"):
         read_preflib(os.fsencode(path))
     assert read_preflib(os.fsencode(write(tmp_path, GOOD))).counts.tolist() == [3, 0, 2]
 
@@ -297,6 +298,38 @@ def test_counts_that_add_up_to_more_than_there_is_memory(tmp_path):
         text = "# NUMBER ALTERNATIVES: 2\n" + times * f"{count}: 1,2\n"
         found = message_of(write(tmp_path, text))
         assert found == f" holds the ballots of {times * count} voters, more than fit into memory."
+
+
+def test_counts_and_lines_that_take_more_than_the_machine_has(tmp_path, monkeypatch):
+    """Systems that promise more memory than there is end who takes it: nothing is taken."""
+    monkeypatch.setattr("sklearn_dprank.datasets._preflib._cells_in_memory", lambda: 24)
+    text = "# NUMBER ALTERNATIVES: 3\n{}: 1,2,3\n0: 3,2,1\n"
+    assert len(read_preflib(write(tmp_path, text.format(8))).data) == 8
+    assert message_of(write(tmp_path, text.format(9))) == " holds the ballots of 9 voters, more than fit into memory."
+    assert message_of(write(tmp_path, text.format(1) + "0: 1,2,3")) == (
+        ", line 4: more ballots of 3 items than fit into memory."
+    )
+
+
+@pytest.mark.parametrize("start", ["# NUMBER ALTERNATIVES: 3\n1: 1,2,3\n1: ", "# TITLE: ", "3\n1,"])
+def test_a_line_without_end_is_not_unpacked(tmp_path, start):
+    """Sixty-four megabytes, which gzip packs into as many kilobytes."""
+    path = tmp_path / "long.soc"
+    path.write_bytes(gzip.compress((start + "1" * 2**26).encode(), 1))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"line {1 + start.count(chr(10))}: more than 4,194,304 characters"):
+        read_preflib(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**25
+
+
+def test_a_header_without_end_is_not_kept(tmp_path):
+    text = "# ALTERNATIVE NAME {}: x\n"
+    path = write(tmp_path, "".join(text.format(item) for item in range(70_000)))
+    assert message_of(path) == ", line 65546: more names than the 65534 items that are supported."
+    path = write(tmp_path, "".join(f"# REMARK {i}: x\n" for i in range(70_000)) + GOOD)
+    assert len(read_preflib(path).item_names) == 3
 
 
 def test_an_incomplete_ballot_of_nobody_needs_no_meaning(tmp_path):

@@ -186,6 +186,7 @@ def edited(path, command):
         ("DELETE FROM terms", "its terms"),
         ("UPDATE terms SET epsilon = 'much'", "its terms"),
         ("UPDATE terms SET neighboring = 'none'", "its terms"),
+        ("UPDATE terms SET epsilon = '0x1p+9999'", "its terms"),
         ("DROP TABLE terms", "damaged"),
     ],
 )
@@ -212,6 +213,21 @@ def test_damaged_releases(path, text):
     ):
         with pytest.raises(ValueError, match="damaged"):
             use()
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, '{"losses": ' * 10_000])
+def test_what_is_nested_too_deep(path, text):
+    test_damaged_releases(path, text)
+
+
+@pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "yesterday", "[" * 10_000])
+def test_damaged_times(path, when):
+    budget = PrivacyBudget.open(path, 1.0)
+    budget.charge(pure(0.5), "x")
+    edited(path, f"UPDATE releases SET charged = '{when}'")
+    with pytest.raises(ValueError, match="damaged") as error:
+        budget.spent_  # noqa: B018
+    assert len(str(error.value)) < len(str(path)) + 400
 
 
 def test_a_file_that_is_cut_short(path):

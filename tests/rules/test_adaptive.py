@@ -72,13 +72,13 @@ def test_answers_of_equal_flips_add_up():
 
 @pytest.mark.parametrize("n_rounds", [0, -1, 1.5, None])
 def test_rounds_must_be_a_positive_integer(n_rounds):
-    with pytest.raises(ValueError, match="n_rounds must be a positive integer"):
+    with pytest.raises(ValueError, match="n_rounds must be an integer from 1"):
         AdaptiveBradleyTerryRule(n_rounds).asks(5)
 
 
 @pytest.mark.parametrize("ridge", [0, -1.0])
 def test_ridge_must_be_positive(ridge):
-    with pytest.raises(ValueError, match="ridge must be a finite number above 0"):
+    with pytest.raises(ValueError, match="ridge must be a number above 0 and at most"):
         AdaptiveBradleyTerryRule(ridge=ridge).asks(5)
 
 

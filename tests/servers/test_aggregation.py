@@ -435,6 +435,21 @@ def test_who_may_be_a_server():
         AggregationServer(LDPPairwise().protocol(3), 0)
 
 
+@pytest.mark.parametrize("path", ["no/folder/server.db", ".", "junk", 5, None, ["x"]])
+def test_what_is_no_file_of_a_server(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "junk").write_bytes(b"junk" * 1000)
+    with pytest.raises(ValueError, match="is no file that a server keeps and can write, or it is damaged"):
+        AggregationServer(PROTOCOL, 0, path)
+    assert (tmp_path / "junk").read_bytes() == b"junk" * 1000
+
+
+@pytest.mark.parametrize("voters", [None, 5, "a" * 32, [None], [["x"]], ["0" * 32, 1], [{}], ["0" * 31]])
+def test_voters_are_numbers_of_reports(voters):
+    with pytest.raises(ValueError, match="voters must be the numbers of reports that all servers have"):
+        AggregationServer(PROTOCOL, 0).release(voters)
+
+
 def test_agreed():
     assert agreed([]) == []
     assert agreed([["b", "a"]]) == ["a", "b"]
