@@ -34,7 +34,7 @@ class Recommendation:
         The least and the largest error, on average over the noise, of the simulated electorates that disagree within
         0.05 of the guess; without a guess, of those that disagree on 10 to 45 % of the pairs.
     reason : str
-        The public inputs that decided, and the runner-up.
+        The public inputs that decided, and the runner-up; errors in points (hundredths), or in percent with `k`.
     alternatives : tuple of Alternative
         What else was considered, the least error first. One that is better at `error`'s disagreement may be listed
         where it is worse on average over those that were thought of.
@@ -189,7 +189,7 @@ def _advice(choice, outlook, n_voters):
     reference = (
         f"Mallows, Plackett-Luce and mixed votes that contradict their centre on {100 * level:.3g} % of the pairs"
     )
-    reason = _reason(chosen, others, why)
+    reason = _reason(chosen, others, why, "points" if outlook.k is None else "%")
     return Recommendation(chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference)
 
 
@@ -202,13 +202,13 @@ def _refusal(estimator, n_items, n_voters):
     return ""
 
 
-def _reason(chosen, others, why):
+def _reason(chosen, others, why, unit):
     runner_up = (
         ""
         if not others
         else (
-            f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {others[0].error:.2g} against "
-            f"{chosen.error:.2g}."
+            f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
+            f"against {100 * chosen.error:.2g} {unit}."
         )
     )
     return f"{in_words(chosen.estimator)}, because {why}.{runner_up}"

@@ -65,12 +65,14 @@ def test_result_is_usable(n_items, k, guess, epsilon, trust):
 
 def test_reason_names_what_decided_and_the_runner_up():
     advice = recommend(10, 1000, 0.1)
-    assert "with n epsilon = 100, 6.62 ln m!, its expected error is the least on average over voters" in advice.reason
+    assert "with n epsilon = 100 (6.62 ln m! for m = 10 items) its expected error is the least on" in advice.reason
     assert "20 to 42 % of the pairs" in advice.reason
     runner_up = advice.alternatives[0]
-    assert repr(runner_up.estimator) in advice.reason and f"{runner_up.error:.2g}" in advice.reason
+    assert repr(runner_up.estimator) in advice.reason and f"{100 * runner_up.error:.2g} against" in advice.reason
     assert "about 15 % of the pairs" in recommend(10, 1000, 0.1, disagreement=0.15).reason
-    assert "with n epsilon = 500, 0.247 m^2, and delta = 1e-06" in recommend(45, 5000, 0.1, 1e-6).reason
+    assert (
+        "with n epsilon = 500 (0.247 m^2 for m = 45 items) and delta = 1e-06" in recommend(45, 5000, 0.1, 1e-6).reason
+    )
     assert "with epsilon = 1 its expected error" in recommend(10, 1000, 1, trust="local").reason
     assert "with 1000 reports, epsilon = 1 and delta = 1e-06" in recommend(10, 1000, 1, 1e-6, "shuffle").reason
     assert "with 1000 honest voters" in recommend(10, 1000, 1, 1e-6, "secure_aggregation").reason
