@@ -1,6 +1,7 @@
 """Sphinx configuration: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
 
 import re
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -24,6 +25,9 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 default_role = "py:obj"
 autodoc_typehints = "none"  # docstrings state the types, in words
 
@@ -72,6 +76,34 @@ def _bars_as_bars(app, what, name, obj, options, lines):
             lines[row] = re.sub(r"``.*?``|\|", lambda found: r"\|" if found[0] == "|" else found[0], line)
 
 
+def _own_epsilons(name):
+    """Tell whether voters may have an epsilon of their own in the class that a method's full name begins with."""
+    cls = getattr(sklearn_dprank, name.split(".")[-2], None)
+    if cls is None or cls is sklearn_dprank.Aggregator:  # a class inside, or one that takes any channel
+        return True
+    return getattr(cls()._compose()[0], "personal_budgets", False)
+
+
+def _fit_of_one_epsilon(app, what, name, obj, options, lines):
+    """Leave ``voter_epsilon`` out of what a page says of `fit` where the class refuses it."""
+    if name.endswith(".fit") and not _own_epsilons(name):
+        text = "\n".join(lines)
+        lines[:] = re.sub(r"^voter_epsilon :.*\n(?:    .*\n)+", "", text, flags=re.MULTILINE).split("\n")
+
+
+def _signature_of_one_epsilon(app, what, name, obj, options, signature, returns):
+    """Leave it out of the signature likewise."""
+    if name.endswith(".fit") and not _own_epsilons(name):
+        return signature.replace(", *, voter_epsilon=None", ""), returns
+    return None
+
+
+def _no_empty_heading(app, what, name, obj, options, lines):
+    """Drop the heading "Notes" where a heading of its own follows at once."""
+    text = "\n".join(lines)
+    lines[:] = re.sub(r"^\.\. rubric:: Notes\n+(?=\.\. rubric::)", "", text, flags=re.MULTILINE).split("\n")
+
+
 # Formulas are MathML, which browsers draw by themselves: nothing is fetched, no script runs.
 html_math_renderer = "mathml"
 
@@ -87,7 +119,10 @@ def _formula(kind):
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", _fit_of_one_epsilon, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", _no_empty_heading, priority=600)  # after it
     app.connect("autodoc-process-docstring", _bars_as_bars)
+    app.connect("autodoc-process-signature", _signature_of_one_epsilon)
     app.add_html_math_renderer("mathml", inline_renderers=_formula("inline"), block_renderers=_formula("block"))
 
 
@@ -99,6 +134,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"(^|[\\/])_",  # what several examples share
     "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "default_thumb_file": "an example without a picture names one as sphinx_gallery_thumbnail_path",  # or the build ends
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
