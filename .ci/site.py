@@ -1,8 +1,8 @@
-"""Check a built site: its own links, that nothing is cut on a phone, and what its search finds first.
+"""Check a built site: its own links, its thumbnails, that nothing is cut on a phone, what its search finds first.
 
 python .ci/site.py FOLDER
 
-The links need the standard library alone. The rest needs playwright and Chromium, and is skipped, with a line that
+Links and thumbnails need the standard library alone. The rest needs playwright and Chromium, and is skipped, with a line that
 says so, where one is missing.
 """
 
@@ -67,6 +67,12 @@ def dead_links(folder):
     return dead
 
 
+def without_thumbnail(folder):
+    """Return a line for every example that has the gallery's default, a grey SVG, where others have a PNG."""
+    found = sorted(folder.glob("_images/sphx_glr_*_thumb.svg"))
+    return [f"{path.stem}: an example draws a picture or names one, sphinx_gallery_thumbnail_path" for path in found]
+
+
 # What a phone cuts off: elements that reach beyond the window, or whose content is hidden beyond their own edge. Code,
 # tables and formulas may be wider than the window, in a box that scrolls.
 CUT = """() => {
@@ -102,11 +108,22 @@ def served(folder):
             thread.join()
 
 
+# All pages have one head, so that one window can show body after body: scripts and styles are read once.
+SHOW = """async address => {
+  document.head.querySelector("base").href = address;
+  const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
+  document.body.replaceWith(document.adoptNode(page.body));
+  await Promise.all([...document.images].map(image => image.decode().catch(() => null)));
+}"""
+
+
 def cut_on_a_phone(page, address, names):
-    """Return a line for every page that is wider than a phone, with what sticks out."""
+    """Return a line for everything that a phone cuts off a page."""
+    page.goto(address)
+    page.evaluate("document.head.append(document.createElement('base'))")
     cut = []
     for name in names:
-        page.goto(address + name, wait_until="load")
+        page.evaluate(SHOW, address + name)
         cut += [f"{name}: {what}" for what in page.evaluate(CUT)]
     return cut
 
@@ -124,9 +141,14 @@ def found_too_late(page, address):
     return late
 
 
+def browser():
+    """Return the command of a browser, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 def in_a_browser(folder):
     """Return what a browser finds wrong; nothing, and a line that says so, where there is none."""
-    command = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    command = browser()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -136,16 +158,15 @@ def in_a_browser(folder):
         return []
     names = [path.relative_to(folder).as_posix() for path in html(folder)]
     with served(folder) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=command, args=["--no-sandbox"])
-        page = browser.new_page(viewport=PHONE)
-        page.route("**/fontawesome.js*", lambda route: route.abort())  # pictures of letters, and half of the time
+        chromium = playwright.chromium.launch(executable_path=command, args=["--no-sandbox"])
+        page = chromium.new_page(viewport=PHONE)
         wrong = cut_on_a_phone(page, address, names) + found_too_late(page, address)
-        browser.close()
+        chromium.close()
     return wrong
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
-    wrong = dead_links(folder) + in_a_browser(folder)
+    wrong = dead_links(folder) + without_thumbnail(folder) + in_a_browser(folder)
     if wrong:
         sys.exit("\n".join(wrong))

@@ -29,6 +29,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 default_role = "py:obj"
+html_sidebars = {"gallery": []}
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # docstrings state the types, in words
 
 # Reference pages -----------------------------------------------------------------------------------------------------
@@ -46,10 +48,13 @@ _scikit_learn = {
 }
 
 
+_inside = {"follows_plan", "plan_for", "read_ballots", "refits"}  # for sweeps: the page of their base class has them
+
+
 def _absent(name):
-    """Return the methods that an estimator hides because they do not apply to it."""
+    """Return the methods that an estimator's page leaves out: it hides what does not apply to it."""
     cls = getattr(sklearn_dprank, name)
-    return set() if name == "Aggregator" else {method for method in dir(cls) if not hasattr(cls(), method)}
+    return _inside | (set() if name == "Aggregator" else {method for method in dir(cls) if not hasattr(cls(), method)})
 
 
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
@@ -135,7 +140,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(^|[\\/])_",  # what several examples share
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
-    "default_thumb_file": "an example without a picture names one as sphinx_gallery_thumbnail_path",  # or the build ends
+    "default_thumb_file": str(Path(__file__).parent / "images" / "no_thumbnail.svg"),  # which .ci/site.py looks for
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
