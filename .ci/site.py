@@ -2,8 +2,8 @@
 
 python .ci/site.py FOLDER
 
-Links and thumbnails need the standard library alone. The rest needs playwright and Chromium, and is skipped, with a line that
-says so, where one is missing.
+Links and thumbnails need the standard library alone. The rest needs playwright and Chromium, and is skipped, with
+a line that says so, where one is missing.
 """
 
 import contextlib
