@@ -69,7 +69,9 @@ def recommend(
         Number of items m, at least 2.
     n_voters : float
         Number of voters n: an order of magnitude (1e4) will do for "central" and "local". It must be a public
-        estimate; under "add_remove" the true number is private and must not be read off the ballots. For "shuffle" and
+        estimate; under "add_remove" the true number is private and must not be read off the ballots. Where ballots
+        have gaps or ties, for "central", give it times the share of the pairs on which a ballot prefers an item (.16
+        where each rates 40 % of the items at random): the error is then that on such pairs. For "shuffle" and
         "secure_aggregation" it becomes `min_reports`, rounded down: give the number of honest voters that you are
         sure of.
     epsilon : float

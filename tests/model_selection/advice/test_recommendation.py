@@ -17,6 +17,7 @@ from sklearn_dprank import (
     DPPrudentOrder,
     DPSwissBorda,
     DPTopK,
+    Kemeny,
     LDPBorda,
     LDPPairwise,
     SecAggBorda,
@@ -24,10 +25,11 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.model_selection import cross_validate, recommend
 from sklearn_dprank.model_selection.advice import rules
 from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
 from sklearn_dprank.model_selection.advice.rules import worth
+from sklearn_dprank.profile import Profile
 
 TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
 
@@ -358,3 +360,24 @@ def test_readme_table(example):
             assert cell == "up to 30" if place == 0 else before.error > 0.01
             found |= {type(here.estimator).__name__} if place else set()
         assert found == set(re.findall(r"`(\w+)", names))
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.05])
+def test_ballots_with_gaps_are_fewer_voters(epsilon):
+    """Half of all opinions are missing: on the pairs that are left the error is that of a quarter of the voters."""
+    votes = make_mallows(3000, 8, 0.75, random_state=0).astype(float)
+    votes[np.random.default_rng(1).random(votes.shape) < 0.5] = np.nan
+    profile = Profile.from_rankings(votes)
+    share = profile.pairwise_counts.sum() / (len(votes) * 28)
+    assert share == pytest.approx(0.25, abs=0.01)
+    fits = cross_validate(DPBorda(epsilon=epsilon, noise="knorm"), profile, n_trials=60, random_state=0)
+    found = (Kemeny().fit(profile).score(profile) - fits["test_score"].mean()) / share
+    few, many = (recommend(8, n, epsilon, disagreement=0.35) for n in (share * len(votes), len(votes)))
+    expected = [_of_knorm(advice) for advice in (few, many)]
+    assert found == pytest.approx(expected[0], rel=0.5) and found > 4 * expected[1]
+
+
+def _of_knorm(advice):
+    """Return the error of K-norm Borda, chosen or not."""
+    (error,) = (each.error for each in (advice, *advice.alternatives) if "knorm" in repr(each.estimator))
+    return error
