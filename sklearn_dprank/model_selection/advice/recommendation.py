@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..._types import Neighboring
-from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_number, check_whole
+from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_number, check_whole, shown
 from ...profile import Shape
 from ..parameters import in_words
 from .outlook import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook
@@ -220,7 +220,9 @@ def _check(n_items, n_voters, epsilon, delta):
     check_whole(n_items, "n_items", 2, _MOST_ITEMS)
     number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
     if not number or not 0 < n_voters < math.inf:
-        raise ValueError(f"n_voters must be a positive, finite number; a public estimate will do; got {n_voters!r}.")
+        raise ValueError(
+            f"n_voters must be a positive, finite number; a public estimate will do; got {shown(n_voters)}."
+        )
     if n_voters > _MOST_VOTERS:
         raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
     check_epsilon(epsilon)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...checks import shown
 from ...privacy.guarantee import PrivacyGuarantee
 from ..private.scorer import PrivateKendallTau, refuse_mixing
 
@@ -25,7 +26,7 @@ def metrics_of(scoring):
     if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
         return dict(scoring)
     raise ValueError(
-        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {scoring!r}; "
+        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {shown(scoring)}; "
         "sklearn_dprank.metrics.kendall_tau_scorer is one."
     )
 
