@@ -1709,6 +1709,18 @@ SUMS = [
 ]
 
 _CLI = "tests/cli/test_cli.py"
+_UTILITY = "tests/plotting/test_utility.py"
+PICTURES = [
+    faults("plotting/_errors.py", f"{_UTILITY}::test_excess_is_drawn_by_default")(
+        "a picture of exact errors that does not say so", '"\\n(% of pairs, not private)"', '"\\n(% of pairs)"'
+    ),
+    faults("plotting/_errors.py", f"{_UTILITY}::test_where_errors_are_drawn_themselves")(
+        "an excess that is negative on a logarithmic axis", "errors >= self.floor - _ROUNDING", "errors >= -_ROUNDING"
+    ),
+    faults("plotting/_lines.py", f"{_UTILITY}::test_bands_are_the_quantiles_that_the_legend_names")(
+        "bands that are not what they say", "_QUANTILES = (0.1, 0.9)", "_QUANTILES = (0.0, 1.0)"
+    ),
+]
 COMMAND = [
     faults("cli/ranking.py")(
         "the command forgets the account",
@@ -1798,4 +1810,4 @@ FAULTS = [
     *BOUNDARIES,
     *ACCOUNTS,
 ]
-FAULTS += SUMS + COMMAND
+FAULTS += SUMS + COMMAND + PICTURES
