@@ -21,6 +21,7 @@ MOST_MEASURED = 1000
 LEAST_EPSILON = 1e-9
 #: Below it delta, shared out among a few answers, comes near the end of the doubles that noise is calibrated with.
 LEAST_DELTA = 1e-200
+_MOST_JOBS = 10_000
 _LONGEST = 200  # characters of a value in a message
 
 
@@ -186,6 +187,13 @@ def check_delta(delta: Any, name: str = "delta") -> None:
 def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
     """Raise unless `neighboring` is a known relation."""
     check_choice(neighboring, name, RELATIONS)
+
+
+def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
+    """Raise unless `n_jobs` is None or a number of workers as joblib counts them: 1 and up, or from all cores down."""
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs != 0 and abs(int(n_jobs)) <= _MOST_JOBS):
+        raise ValueError(f"{name} must be None or an integer but 0, up to {_MOST_JOBS}, got {shown(n_jobs)}.")
 
 
 def votes_changed(neighboring: Any) -> int:

@@ -41,6 +41,8 @@ def taken_by(part: Any, *names: str) -> dict[str, Check]:
 
 COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
+#: How many voters; more are no promise that a protocol can state.
+VOTERS_OR_NONE: Check = partial(check_whole, most=2**40, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}
 DELTA: dict[str, Check] = {"delta": check_delta}
 NEIGHBORING: dict[str, Check] = {"neighboring": check_neighboring}

@@ -147,7 +147,7 @@ class LDPAdaptivePairs(RankAggregator):
     epsilon : float, default=1.0
         Privacy loss of all that one voter's device says, in nats.
     n_rounds : int, default=4
-        Rounds; each asks its share of the voters, nobody twice.
+        Rounds, at most 1,000; each asks its share of the voters, nobody twice.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 

@@ -9,11 +9,11 @@ from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Shuffle
 from ..checks import check_epsilon
-from ..constraints import CALIBRATION, COUNT, COUNT_OR_NONE, DELTA, EPSILON, RANDOM_STATE, one_of, or_none
+from ..constraints import CALIBRATION, COUNT, DELTA, EPSILON, RANDOM_STATE, VOTERS_OR_NONE, one_of, or_none
 from ..randomizers.choice import flips_by_name
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 
-_LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": COUNT_OR_NONE}
+_LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": VOTERS_OR_NONE}
 
 
 class _Shuffled(RankAggregator):

@@ -27,11 +27,12 @@ class Exact(BaseEstimator):
         Raises
         ------
         ValueError
-            If the rule asks the channel to choose an order at random.
+            If the rule asks the channel to choose an order at random, or what cannot be computed.
         """
         for ask in asks:
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
+            ask.query.check(n_items)
         needs = frozenset(ask.query.needs for ask in asks)
         return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs, n_items=n_items)
 

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import Check, check_parameters, check_whole
-from ..constraints import COUNT_OR_NONE, DELTA, EPSILON
+from ..constraints import DELTA, EPSILON, VOTERS_OR_NONE
 from ..devices import shares
 from ..devices.protocol import RefusedProtocol
 from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
@@ -89,8 +89,8 @@ class SecureAggregation(BaseEstimator):
         **EPSILON,
         **DELTA,
         "n_servers": _check_servers,
-        "min_reports": COUNT_OR_NONE,
-        "max_reports": COUNT_OR_NONE,
+        "min_reports": VOTERS_OR_NONE,
+        "max_reports": VOTERS_OR_NONE,
         "release": check_release,
     }
     collects_sums = True

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._scikit_learn import BaseEstimator
 from .._types import Amount
 from ..checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
-from ..constraints import COUNT, COUNT_OR_NONE, DELTA, EPSILON, one_of, or_none
+from ..constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
 from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..names import ItemNames
@@ -94,7 +94,7 @@ class Shuffle(BaseEstimator):
         "local_epsilon": or_none(check_epsilon),
         "n_queries": COUNT,
         "pairs": one_of("hidden", "assigned"),
-        "min_reports": COUNT_OR_NONE,
+        "min_reports": VOTERS_OR_NONE,
         "randomizer": check_randomizer,
     }
     collects_reports = True
@@ -132,7 +132,7 @@ class Shuffle(BaseEstimator):
         crowd, rounds = self._crowd(n_voters, n_items), int(self.n_queries)
         price = self._price(randomizer, crowd, rounds)
         fields = {
-            "delta": as_text(self.delta),
+            "delta": repr(float(self.delta)),
             "local_epsilon": cost_as_text(flips_cost(price.flip, rounds)),
             "n_queries": rounds,
             "pairs": self.pairs,

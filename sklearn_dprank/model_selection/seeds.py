@@ -8,6 +8,8 @@ from .._scikit_learn import BaseEstimator
 from ..privacy.bits import seed_sequence
 from .parameters import is_called, parameters_of
 
+#: Fits of one candidate, at most: each has a seed of its own, and those are 32 bits long.
+MOST_TRIALS = 1_000_000
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 

@@ -34,6 +34,7 @@ from .rounding import rounded_down, sum_up
 
 _SLACK = 5e-11  # relative, of delta; half of what `gaussian_sigma` leaves, and far above rounding errors
 _ALIKE = 1e-12  # relative: how far sums of floats may exceed what they may be
+_LARGEST = 1e150  # of pure epsilons, and of mu: beyond it mu^2 is no double
 _ROOM = 1e-9  # relative; what a search by halves, and the inverse of the normal distribution, may be off
 _TENTH, _HALF = 0.1, 0.5
 
@@ -164,6 +165,8 @@ def _mu_of(releases: Iterable[PrivacyGuarantee]) -> float:
     if any(delta for _, delta in total.approximate):
         return math.inf
     pure = [*total.pure, *(epsilon for epsilon, _ in total.approximate)]
+    if max(pure, default=0.0) > _LARGEST:
+        return math.inf
     return math.sqrt(sum_up([total.mu_squared, *(mu_of_pure(epsilon) ** 2 for epsilon in pure)])) * (1 + 2.0**-50)
 
 
@@ -204,4 +207,4 @@ def _most_mu(epsilon, delta):
 
 def _largest(fits: Callable[[float], bool]) -> float:
     """Return about the largest positive number for which the monotone `fits` holds; it does hold there."""
-    return 1 / smallest(lambda inverse: fits(1 / inverse))
+    return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))

@@ -186,7 +186,7 @@ def _refusal(terms, before, guarantee, what):
     remedy += " of these voters allow no more."
     if guarantee.delta and not terms.delta:
         may += ", and none may have a delta, because the budget has none"
-    elif guarantee.delta and not known.approximate:
+    elif 0 < guarantee.delta < 1 and not known.approximate:
         most = left.gaussian_epsilon(guarantee.delta)
         may += f", a Gaussian one with delta = {guarantee.delta:g} epsilon = {_shown(most)}"
     elif guarantee.delta:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Self
 
-from ..checks import check_neighboring, check_number, shown
+from ..checks import check_flag, check_neighboring, check_number, shown
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 from .statement import statement
@@ -82,13 +82,20 @@ class PrivacyGuarantee:
 
     def __post_init__(self):
         if not isinstance(self.trust, str) or self.trust != all_of([self.trust]):
-            raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {self.trust!r}.")
+            raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {shown(self.trust)}.")
         check_neighboring(self.neighboring)
         check_number(self.epsilon, "epsilon", least=0, most=math.inf)
         check_number(self.delta, "delta", least=0, most=1)
+        check_flag(self.certified, "certified")
+        for name in ("how", "arithmetic", "unit"):
+            _check_text(getattr(self, name), name)
+        if not isinstance(self.caveats, tuple) or not all(isinstance(caveat, str) for caveat in self.caveats):
+            raise ValueError(f"caveats must be a tuple of str, got {shown(self.caveats)}.")
+        if not isinstance(self.losses, Losses | None):
+            raise ValueError(f"losses must be None or Losses, got {shown(self.losses)}.")
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
-        object.__setattr__(self, "whom", tuple((model, party) for model, party in self.whom))  # also from JSON
+        object.__setattr__(self, "whom", _pairs_of_text(self.whom))
         if self.losses is None or self.losses.epsilon(self.delta) < self.epsilon * (1 - _ALIKE):
             object.__setattr__(self, "losses", Losses.stated(self.epsilon, self.delta))
 
@@ -235,6 +242,22 @@ class PrivacyGuarantee:
         seed = "" if self.certified else "; simulation only: a seed was given"
         but = "; read its caveats" if self.caveats else ""
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
+
+
+def _check_text(value, name):
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a str, got {shown(value)}.")
+
+
+def _pairs_of_text(whom):
+    """Return pairs (trust model, party) as tuples; from JSON they are lists."""
+    try:
+        pairs = tuple((model, party) for model, party in whom)
+    except (TypeError, ValueError):
+        pairs = ((None, None),)
+    if not all(isinstance(word, str) for pair in pairs for word in pair):
+        raise ValueError(f"whom must be pairs (trust model, party) of str, got {shown(whom)}.")
+    return pairs
 
 
 def _whom(guarantees):

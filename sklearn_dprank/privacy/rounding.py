@@ -4,6 +4,8 @@ import math
 from fractions import Fraction
 from numbers import Integral
 
+from ..checks import as_double
+
 
 def exact(x):
     """Return a finite real number as a Fraction, without rounding it.
@@ -36,7 +38,7 @@ def rounded_up(x):
     >>> rounded_up(Fraction(1, 3)) > Fraction(1, 3) > float(Fraction(1, 3))
     True
     """
-    near = float(x)
+    near = as_double(x)
     if isinstance(x, float) or math.isinf(near) or Fraction(near) >= exact(x):
         return near
     return math.nextafter(near, math.inf)

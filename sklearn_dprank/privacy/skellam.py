@@ -129,14 +129,14 @@ def skellam_unit(epsilon: float, delta: float, releases: Sequence[SkellamRelease
     Raises
     ------
     ValueError
-        If epsilon is below 1e-6, for which the orders do not suffice, or delta out of bounds.
+        If epsilon is below 1e-6, for which the orders do not suffice, or above 1e100, or delta out of bounds.
 
     Examples
     --------
     >>> round(skellam_unit(0.1, 1e-6, [SkellamRelease(1, 4, 8)]) ** 0.5, 1)
     111.6
     """
-    check_number(epsilon, "epsilon", least=1e-6)
+    check_number(epsilon, "epsilon", least=1e-6, most=1e100)
 
     def enough(factor):
         grown = [release._replace(variance=float(release.variance) * factor) for release in releases]

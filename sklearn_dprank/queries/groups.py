@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Neighboring
+from ..checks import check_whole, shown
 from .base import Query, Sensitivity, moves
 
 
@@ -48,9 +49,16 @@ class GroupNetWins(Query):
     weighed = True
 
     def __post_init__(self):
-        items = [] if self.groups is None else [item for group in self.groups for item in group]
-        if len(set(items)) < len(items) or min(items, default=0) < 0:  # the sensitivity is that of disjoint groups
-            raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {self.groups}.")
+        check_whole(self.round, "round", 0)
+        try:
+            hash(self.groups)  # as a part of a query must be
+            items = [item for group in (() if self.groups is None else self.groups) for item in group]
+            for item in items:
+                check_whole(item, "groups", 0)
+        except (TypeError, ValueError):
+            items = [0, 0]
+        if len(set(items)) < len(items):  # the sensitivity is that of disjoint groups
+            raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {shown(self.groups)}.")
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:

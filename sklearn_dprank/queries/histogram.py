@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import GaussianConstant, Neighboring
+from ..checks import check_flag
 from ..orders.permutations import indexed_permutations, permutation_index
 from ..rankings import completed
 from .base import Query, Sensitivity, moves
@@ -38,6 +39,9 @@ class Histogram(Query):
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(unseen_last=True)]
+
+    def __post_init__(self):
+        check_flag(self.unseen_last, "unseen_last")
 
     def check(self, n_items: int) -> None:
         if n_items > self.largest:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._types import Neighboring
 from ..certainty import AnswersLaw
+from ..checks import check_whole, shown
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, halves
 
@@ -59,10 +60,24 @@ class PairTallies(Query):
         What may be asked about; None is every pair.
     round : int, default=0
         Tells apart the rounds of a rule that asks again.
+
+    Raises
+    ------
+    ValueError
+        If `pairs` are not pairs of different items.
     """
 
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
+
+    def __post_init__(self):
+        if self.pairs is not None and not _are_pairs(self.pairs):  # the sensitivity is that of so many pairs
+            raise ValueError(f"pairs must be None or pairs of different items, 0 and up, got {shown(self.pairs)}.")
+        check_whole(self.round, "round", 0)
+
+    def check(self, n_items: int) -> None:
+        if max((max(pair) for pair in self.pairs or ()), default=0) >= n_items:
+            raise ValueError(f"pairs must hold some of the {n_items} items, 0 to {n_items - 1}.")
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -171,6 +186,14 @@ class PairMargin(Query):
     i: int = 0
     j: int = 1
 
+    def __post_init__(self):
+        check_whole(self.i, "i", 0)
+        check_whole(self.j, "j", 0)
+
+    def check(self, n_items: int) -> None:
+        for name, item in (("i", self.i), ("j", self.j)):
+            check_whole(item, name, 0, n_items - 1)
+
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(i, j) for i, j in combinations(range(n_items), 2)]
@@ -210,6 +233,19 @@ class PairMargin(Query):
 
     def step(self, source: Query, answer: Any) -> Any:
         return answer[self.i, self.j]
+
+
+def _are_pairs(pairs):
+    """Tell whether these are pairs of different whole numbers, none below 0."""
+    try:
+        hash(pairs)  # as a part of a query must be
+        table = np.array(pairs)
+    except (OverflowError, TypeError, ValueError):  # rows of unequal lengths
+        return False
+    if not table.size:
+        return len(table.shape) == 1
+    whole = table.ndim == 2 and table.shape[1] == 2 and table.dtype.kind in "iu"
+    return bool(whole and table.min() >= 0 and (table[:, 0] != table[:, 1]).all())
 
 
 def estimated_margins(tallies: Iterable[Tallies]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import GaussianConstant, Neighboring
+from ..checks import check_number, shown
 from .base import Query, Sensitivity, moves
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins
@@ -76,11 +77,28 @@ class PositionalScores(Query):
     ----------
     scores : tuple of float
         One score a position, best position first; larger is better.
+
+    Raises
+    ------
+    ValueError
+        If they are no finite numbers.
     """
 
     scores: tuple[float, ...] = field(default=())
     needs = "placements"
     unseen_last = True
+
+    def __post_init__(self):
+        if not isinstance(self.scores, tuple):
+            raise ValueError(f"scores must be a tuple of numbers, one a position, got {shown(self.scores)}.")
+        for score in self.scores:
+            check_number(score, "each of scores")
+
+    def check(self, n_items: int) -> None:
+        if len(self.scores) != n_items:
+            raise ValueError(
+                f"scores must have one number for each of the {n_items} positions, got {len(self.scores)}."
+            )
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -178,6 +196,10 @@ class ScoresByHistogram(Query):
     largest: ClassVar[int] = 150  # the noise is still a double
     hopeless: ClassVar[int] = 12
     needs = "positions"
+
+    def __post_init__(self):
+        if not isinstance(self.scores, NetWins | PositionalScores):
+            raise ValueError(f"scores must be NetWins or PositionalScores, got {shown(self.scores)}.")
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:

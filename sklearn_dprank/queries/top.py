@@ -10,10 +10,10 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from .._types import Neighboring
-from ..checks import check_whole
+from ..checks import check_whole, shown
 from ..orders.top import TopFlips, TopSampler, largest_batch, n_ways
 from .base import Sensitivity, moves
-from .utilities import Clock, OrderUtility
+from .utilities import Clock, OrderUtility, are_items
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class MaxViolatedPrefixMargin(OrderUtility):
 
     def check(self, n_items: int) -> None:
         check_whole(self.k, "k")
-        placed = self.placed or ()
-        if len(set(placed)) < len(placed) or not set(placed) <= set(range(n_items)):
+        placed = () if self.placed is None else self.placed
+        if not are_items(placed, n_items):
             raise ValueError(f"placed must hold different items, from 0 to {n_items - 1}.")
         left = n_items - len(placed)
         if self.k > left:
@@ -74,7 +74,8 @@ class MaxViolatedPrefixMargin(OrderUtility):
             )
         if self.k == left:
             raise ValueError(
-                f"k={self.k} of {left} items is all of them, in order; take DPPrudentOrder, or k up to {left - 1}."
+                f"k={shown(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
+                f"{left - 1}."
             )
         if self.k > largest_batch(left):
             raise ValueError(

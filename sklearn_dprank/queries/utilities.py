@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Neighboring
-from ..checks import check_whole
+from ..checks import check_whole, shown
 from ..orders.block_insertion import BlockInsertionSampler
 from ..orders.insertion import InsertionSampler
 from ..orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
@@ -30,6 +31,12 @@ _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
 def check_window(window, name="window"):
     """Raise unless `window` is None or says how far apart in an anchor a pair may change places."""
     check_whole(window, name, 2, 12, optional=True)
+
+
+def are_items(items: Any, n_items: int) -> bool:
+    """Tell whether this is a tuple of different items, 0 to n_items - 1."""
+    whole = isinstance(items, tuple) and all(isinstance(item, Integral) for item in items)
+    return whole and len(set(items)) == len(items) and set(items) <= set(range(n_items))
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,8 @@ class OrderUtility(Query):
     def sampler_refusal(self, choice: str, n_items: int) -> str:
         """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
         ways = ("auto", *self.samplers)
-        return "" if choice in ways else f"sampler must be one of {list(ways)}, got {choice!r}."
+        known = isinstance(choice, str) and choice in ways
+        return "" if known else f"sampler must be one of {list(ways)}, got {shown(choice)}."
 
     def options(self, n_items: int) -> int:
         """Return among how many options one choice of the sampler is, at most."""
@@ -130,14 +138,15 @@ class KemenyUtility(OrderUtility):
         return (InsertionSampler if choice == "insertion" else BlockInsertionSampler)(margins, rate, clock=clock)
 
     def sampler_refusal(self, choice: str, n_items: int) -> str:
-        if choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
+        unknown = super().sampler_refusal(choice, n_items)
+        if not unknown and choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
             return (
                 f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
                 "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
                 "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
                 "(above) if you insist."
             )
-        return super().sampler_refusal(choice, n_items)
+        return unknown
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         loss = moves(neighboring) * n_pairs(n_items)
@@ -202,7 +211,7 @@ class MaxViolatedMargin(OrderUtility):
         if self.anchor is not None:
             if self.window is None:
                 raise ValueError("anchor does nothing without a window; set window=7.")
-            if sorted(self.anchor) != list(range(n_items)):
+            if not are_items(self.anchor, n_items) or len(self.anchor) < n_items:
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
 
     def options(self, n_items: int) -> int:

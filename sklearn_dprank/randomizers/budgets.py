@@ -4,7 +4,7 @@ import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from ..checks import check_epsilon
+from ..checks import check_epsilon, shown
 from ..devices.protocol import FLIP_GRID, flips_cost, log_ratio
 from ..privacy.rounding import rounded_up
 
@@ -55,8 +55,8 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
         flip += 1
     if flip >= FLIP_GRID // 2:
         raise ValueError(
-            f"epsilon={float(epsilon)} is too small for {times} answer(s): each would be a fair coin; it must be above "
-            f"{times * 1e-15:g}."
+            f"epsilon={float(epsilon)} is too small for {shown(times)} answer(s): each would be a fair coin; it must "
+            f"be above {Decimal(times) * Decimal('1e-15'):.6g}."
         )
     return flip
 

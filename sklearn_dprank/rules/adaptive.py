@@ -1,14 +1,17 @@
 """Bradley-Terry in rounds: after the first, voters are asked about pairs that stand close in the order so far."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_parameters
-from ..constraints import COUNT, taken_by
+from ..checks import Check, check_parameters, check_whole
+from ..constraints import taken_by
 from ..queries import Ask, PairTallies, Tallies
 from .base import Consensus, Rule, descending
 from .bradley_terry import BradleyTerryRule, bradley_terry_strengths
+
+_MOST_ROUNDS = 1000  # each solves for all strengths anew
 
 
 class AdaptiveBradleyTerryRule(Rule):
@@ -17,7 +20,7 @@ class AdaptiveBradleyTerryRule(Rule):
     Parameters
     ----------
     n_rounds : int, default=4
-        Rounds; each asks its share of the voters about pairs at most max(2, floor(m / 6)) ranks apart.
+        Rounds, at most 1,000; each asks its share of the voters about pairs at most max(2, floor(m / 6)) ranks apart.
     ridge : float, default=0.01
         As in `BradleyTerryRule`.
 
@@ -28,7 +31,10 @@ class AdaptiveBradleyTerryRule(Rule):
     4
     """
 
-    parameter_checks: dict[str, Check] = {"n_rounds": COUNT, **taken_by(BradleyTerryRule, "ridge")}
+    parameter_checks: dict[str, Check] = {
+        "n_rounds": partial(check_whole, most=_MOST_ROUNDS),
+        **taken_by(BradleyTerryRule, "ridge"),
+    }
 
     def __init__(self, n_rounds: int = 4, ridge: float = 0.01) -> None:
         self.n_rounds = n_rounds

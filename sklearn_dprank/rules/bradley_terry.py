@@ -40,7 +40,7 @@ class BradleyTerryRule(Rule):
     'PairTallies'
     """
 
-    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0, most=1e100)}
 
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
@@ -69,7 +69,7 @@ def bradley_terry_strengths(tallies, ridge):
     To nine digits behind the point, so that rounding does not decide between equals. With few answers, much flipped,
     there may be several optima: this is the one downhill of the estimated net wins.
     """
-    return downhill(loss_of(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
+    return downhill(loss_of(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
 
 
 def downhill(loss, s):

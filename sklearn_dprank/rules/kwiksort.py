@@ -97,7 +97,7 @@ class KwikSortRule(Rule):
                     f"max_queries={self.max_queries!r} can run out (the worst case is {worst}); "
                     "set on_exhausted='coin' or 'kemeny'."
                 )
-            return min(self.max_queries, worst)
+            return min(int(self.max_queries), worst)
         if self.strategy == "binary_insertion" or self.on_exhausted is None:
             return worst
         if self.on_exhausted == "coin":

@@ -15,8 +15,16 @@ _NAMED = ("borda", "plurality", "veto")
 
 def check_scores(scores, name):
     """Raise unless `scores` is the name of a rule, or may be a vector."""
-    if scores not in _NAMED if isinstance(scores, str) else np.ndim(scores) == 0:
+    if scores not in _NAMED if isinstance(scores, str) else _as_vector(scores).ndim == 0:
         raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {shown(scores)}.")
+
+
+def _as_vector(scores):
+    """Return scores as floats; what is none at all as a single one."""
+    try:
+        return np.asarray(scores, dtype=float)
+    except (OverflowError, TypeError, ValueError):
+        return np.array(0.0)
 
 
 class SortByScore(Rule):
@@ -81,7 +89,7 @@ def score_vector(scores, n_items):
     check_scores(scores, "scores")
     if isinstance(scores, str):
         return named[scores].tolist()
-    vector = np.asarray(scores, dtype=float)
+    vector = _as_vector(scores)
     if vector.shape != (n_items,):
         raise ValueError(f"scores must hold one number for each of the {n_items} items, got shape {vector.shape}.")
     if not np.isfinite(vector).all():

@@ -52,7 +52,7 @@ class SwissRule(Rule):
     [4, 8, 8, 8, 8, 4]
     """
 
-    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0)}
+    parameter_checks: dict[str, Check] = {"ridge": partial(check_number, above=0, most=1e100)}
 
     def __init__(self, ridge: float = 0.15) -> None:
         self.ridge = ridge
@@ -77,7 +77,7 @@ class SwissRule(Rule):
                     raise
                 continue
             heard.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
-            strengths = group_strengths(heard, n_voters, self.ridge, strengths)
+            strengths = group_strengths(heard, n_voters, float(self.ridge), strengths)
             scores = _rounded(strengths)
             order = descending(scores, session)
         return Consensus(order, {"scores": scores})

@@ -98,7 +98,7 @@ class AggregationServer:
             weakref.finalize(self, self._kept.close)  # a server that is dropped leaves no open file
             self._kept.execute("PRAGMA secure_delete = ON")
             self._open(path)
-        except (TypeError, sqlite3.Error) as error:
+        except (TypeError, UnicodeError, sqlite3.Error) as error:
             raise ValueError(
                 f"path={shown(path)} is no file that a server keeps and can write, or it is damaged ({error})."
             ) from error

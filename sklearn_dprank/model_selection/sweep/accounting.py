@@ -7,6 +7,7 @@ from ...checks import check_whole
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.owed import last_step, mixing_step, owed_before, owed_by
 from ..parameters import configured, grid_of
+from ..seeds import MOST_TRIALS
 from .scoring import metrics_of, scoring_of
 
 _ON_EXACT_SCORES = "its parameters were selected on exact scores of ballots, which this does not cover"
@@ -88,7 +89,7 @@ def forecast(search, X):
         return costs_of([], [], scoring, split_voters=False)[1]
     if not (isinstance(search.cv, str) and search.cv == "all"):
         raise ValueError(f'what a search with cv={search.cv!r} will owe depends on how it splits; use cv="all".')
-    check_whole(search.n_trials, "n_trials")
+    check_whole(search.n_trials, "n_trials", most=MOST_TRIALS)
     fits = [owed_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
     refit = [] if search.refit is False else [_worst_of(fits)]
     return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._types import RandomState
-from ...checks import check_flag, check_whole
+from ...checks import check_flag, check_jobs, check_whole
 from ...fitted import clear_fitted
 from ...privacy import PrivacyGuarantee
 from ...profile import Ballots
 from ..parameters import Grid, Metrics, configured, grid_of
-from ..seeds import child_seeds
+from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import costs_of, declared_public, forecast, promise_of, warn_reader
 from .best import BestEstimator
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
@@ -192,7 +192,8 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         self : object
             The search.
         """
-        check_whole(self.n_trials, "n_trials")
+        check_whole(self.n_trials, "n_trials", most=MOST_TRIALS)
+        check_jobs(self.n_jobs)
         check_flag(self.public_ballots, "public_ballots")
         metrics = metrics_of(self.scoring)
         scoring = scoring_of(metrics)

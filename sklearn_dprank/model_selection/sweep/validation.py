@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from ..._scikit_learn import BaseEstimator
 from ..._types import RandomState
-from ...checks import check_whole
+from ...checks import check_jobs, check_whole
 from ...profile import Ballots
 from ..parameters import Metrics
-from ..seeds import child_seeds
+from ..seeds import MOST_TRIALS, child_seeds
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
 from .scoring import metrics_of
 from .splits import Splits
@@ -79,7 +79,8 @@ def cross_validate(
     >>> trials["test_score"].round(2) + 0.0
     array([0., 0., 0.])
     """
-    check_whole(n_trials, "n_trials")
+    check_whole(n_trials, "n_trials", most=MOST_TRIALS)
+    check_jobs(n_jobs)
     check_one_estimator(estimator)
     metrics = metrics_of(scoring)
     splits = Splits(X, cv)

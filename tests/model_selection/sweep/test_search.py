@@ -510,8 +510,8 @@ def test_scorers_get_noise_of_their_own():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_trials": 0}, "n_trials must be a positive integer, got 0."),
-        ({"n_trials": True}, "n_trials must be a positive integer, got True."),
+        ({"n_trials": 0}, "n_trials must be an integer from 1 to 1000000, got 0."),
+        ({"n_trials": True}, "n_trials must be an integer from 1 to 1000000, got True."),
         ({"grid": []}, "param_grid is empty; give at least one candidate to choose, got []"),
         ({"estimator": [DPBorda()]}, "estimator must be one estimator, got list; to compare several"),
         (
