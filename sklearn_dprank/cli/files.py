@@ -209,7 +209,7 @@ def _column(cells):
 
 def _number(cell):
     """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
-    if isinstance(cell, (bytes, np.ndarray)):  # NumPy below 2.5 makes one number of an array of one
+    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy makes a number of an array of one
         raise TypeError
     if isinstance(cell, str):
         if cell.strip() in ("", "nan", "NaN"):
