@@ -1,0 +1,108 @@
+"""Threads and processes at once: under a seed what they make alone, and without one never the same noise twice."""
+
+import multiprocessing
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import sklearn_dprank
+from sklearn_dprank import Aggregator, DPBorda
+from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.channels import Central, Local
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
+from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.profile import Profile
+
+X = make_mallows(300, 5, 0.8, random_state=0)
+THREADS = 4
+PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
+CLASSES = [cls for cls in PUBLIC if isinstance(cls, type) and issubclass(cls, RankAggregator)]
+ESTIMATORS = [cls() for cls in CLASSES] + [Aggregator(Central(), "kemeny"), Aggregator(Local(), "borda")]
+
+
+def seeded(estimator, seed):
+    out = clone(estimator)
+    return out.set_params(random_state=seed) if "random_state" in out.get_params() else out
+
+
+def at_once(run, arguments):
+    """Return what ``run`` makes of each argument, in threads that start together."""
+    start = Barrier(THREADS)
+
+    def waiting(argument):
+        start.wait(timeout=60)
+        return run(argument)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(waiting, arguments))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of small budgets
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_threads_that_share_a_profile_make_what_each_makes_alone(estimator):
+    """Nothing of the profile is counted yet, so that they count together."""
+
+    def run(profile, seed):
+        fitted = seeded(estimator, seed).fit(profile)
+        return fitted.consensus_.tolist(), {name: repr(value) for name, value in vars(fitted).items()}
+
+    alone = [run(Profile.from_rankings(X), seed) for seed in range(THREADS)]
+    shared = Profile.from_rankings(X)
+    assert at_once(lambda seed: run(shared, seed), range(THREADS)) == alone
+
+
+def test_threads_that_share_a_generator_get_different_noise_and_all_of_it():
+    def run(generator):
+        return tuple(DPBorda(epsilon=1e-3, random_state=generator).fit(X).scores_)
+
+    alone, shared = np.random.default_rng(7), np.random.default_rng(7)
+    expected = {run(alone) for _ in range(THREADS)}
+    assert len(expected) == THREADS
+    assert set(at_once(run, [shared] * THREADS)) == expected
+
+
+def test_threads_draw_different_words_of_the_system():
+    words = at_once(lambda _: Bits.from_random_state(None).noise.words(500).tolist(), range(THREADS))
+    assert len({word for mine in words for word in mine}) == THREADS * 500
+
+
+def test_threads_that_share_bits_draw_no_word_twice():
+    bits = Bits.from_random_state(None)
+    words = at_once(lambda _: [word for _ in range(50) for word in bits.noise.words(7).tolist()], range(THREADS))
+    assert len({word for mine in words for word in mine}) == THREADS * 350
+
+
+def test_threads_that_share_a_budget_and_a_profile_spend_no_more_than_it_has():
+    budget, shared = PrivacyBudget(1.0), Profile.from_rankings(X)
+
+    def run(_):
+        try:
+            return tuple(budget.fit(DPBorda(epsilon=0.4), shared).scores_)
+        except BudgetExhausted:
+            return None
+
+    released = [scores for scores in at_once(run, range(THREADS)) if scores is not None]
+    assert len(released) == len(set(released)) == len(budget.releases_) == 2
+    assert budget.spent_.epsilon == 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", sorted({"fork", "spawn"} & set(multiprocessing.get_all_start_methods())))
+def test_processes(method):
+    """With a seed the fit of this process; without, noise of their own, and other than their parent's."""
+    DPBorda(epsilon=1e-3).fit(X)  # the parent has drawn before
+    fits = [DPBorda(epsilon=1e-3, random_state=seed) for seed in (0, 1, None, None, None, None)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later, of forks of a process with threads
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            fitted = [pool.apply_async(each.fit, (X,)) for each in fits]
+            scores = [tuple(each.get(timeout=300).scores_) for each in fitted]
+            pool.close()
+            pool.join()
+    assert scores[:2] == [tuple(clone(each).fit(X).scores_) for each in fits[:2]]
+    assert len({*scores, tuple(DPBorda(epsilon=1e-3).fit(X).scores_)}) == 7
