@@ -163,9 +163,8 @@ class _LocalPoll:
             epsilon = self._epsilons[name]
             yield epsilon, self._randomizer.counts(drawn, self._protocols[epsilon]), n_reports
         self._inbox.require(
-            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same epsilon and "
-            "other parameters, and the same items in the same order"
-            + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")
+            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
+            "the same order" + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")
         )
 
     def _read(self, reports, name):
