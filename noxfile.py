@@ -49,13 +49,14 @@ def lint(session):
 
 @nox.session
 def docs(session):
-    """Build the documentation into docs/_build/html or the folder after `--`; a warning is an error."""
+    """Build the documentation into docs/_build/html or the folder after `--`, and check it; a warning is an error."""
     (target,) = session.posargs or ["docs/_build/html"]
     with tempfile.TemporaryDirectory() as copy:  # where no build finds what another made of the examples
         made = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")
         for folder in ("docs", "examples", "sklearn_dprank"):
             shutil.copytree(folder, Path(copy, folder), ignore=made)
         session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", f"{copy}/docs", target)
+    session.run("python", ".ci/site.py", target)
 
 
 @nox.session

@@ -1,6 +1,7 @@
 """Sphinx configuration: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
 
 import re
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -24,7 +25,12 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 default_role = "py:obj"
+html_sidebars = {"gallery": []}
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # docstrings state the types, in words
 
 # Reference pages -----------------------------------------------------------------------------------------------------
@@ -42,10 +48,13 @@ _scikit_learn = {
 }
 
 
+_inside = {"follows_plan", "plan_for", "read_ballots", "refits"}  # for sweeps: the page of their base class has them
+
+
 def _absent(name):
-    """Return the methods that an estimator hides because they do not apply to it."""
+    """Return the methods that an estimator's page leaves out: it hides what does not apply to it."""
     cls = getattr(sklearn_dprank, name)
-    return set() if name == "Aggregator" else {method for method in dir(cls) if not hasattr(cls(), method)}
+    return _inside | (set() if name == "Aggregator" else {method for method in dir(cls) if not hasattr(cls(), method)})
 
 
 autosummary_context = {"skip": {name: _absent(name) for name in sklearn_dprank.__all__}}
@@ -72,6 +81,34 @@ def _bars_as_bars(app, what, name, obj, options, lines):
             lines[row] = re.sub(r"``.*?``|\|", lambda found: r"\|" if found[0] == "|" else found[0], line)
 
 
+def _own_epsilons(name):
+    """Tell whether voters may have an epsilon of their own in the class that a method's full name begins with."""
+    cls = getattr(sklearn_dprank, name.split(".")[-2], None)
+    if cls is None or cls is sklearn_dprank.Aggregator:  # a class inside, or one that takes any channel
+        return True
+    return getattr(cls()._compose()[0], "personal_budgets", False)
+
+
+def _fit_of_one_epsilon(app, what, name, obj, options, lines):
+    """Leave ``voter_epsilon`` out of what a page says of `fit` where the class refuses it."""
+    if name.endswith(".fit") and not _own_epsilons(name):
+        text = "\n".join(lines)
+        lines[:] = re.sub(r"^voter_epsilon :.*\n(?:    .*\n)+", "", text, flags=re.MULTILINE).split("\n")
+
+
+def _signature_of_one_epsilon(app, what, name, obj, options, signature, returns):
+    """Leave it out of the signature likewise."""
+    if name.endswith(".fit") and not _own_epsilons(name):
+        return signature.replace(", *, voter_epsilon=None", ""), returns
+    return None
+
+
+def _no_empty_heading(app, what, name, obj, options, lines):
+    """Drop the heading "Notes" where a heading of its own follows at once."""
+    text = "\n".join(lines)
+    lines[:] = re.sub(r"^\.\. rubric:: Notes\n+(?=\.\. rubric::)", "", text, flags=re.MULTILINE).split("\n")
+
+
 # Formulas are MathML, which browsers draw by themselves: nothing is fetched, no script runs.
 html_math_renderer = "mathml"
 
@@ -87,7 +124,10 @@ def _formula(kind):
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", _fit_of_one_epsilon, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", _no_empty_heading, priority=600)  # after it
     app.connect("autodoc-process-docstring", _bars_as_bars)
+    app.connect("autodoc-process-signature", _signature_of_one_epsilon)
     app.add_html_math_renderer("mathml", inline_renderers=_formula("inline"), block_renderers=_formula("block"))
 
 
@@ -99,6 +139,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"(^|[\\/])_",  # what several examples share
     "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "default_thumb_file": str(Path(__file__).parent / "images" / "no_thumbnail.svg"),  # which .ci/site.py looks for
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,

@@ -9,6 +9,8 @@ numbers only, so this takes no ballots::
     python examples/how_many_voters.py
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/how_many_voters.png"
+
 import bisect
 
 from sklearn_dprank.model_selection import recommend

@@ -11,6 +11,8 @@ right to the next twentieth. Minutes, from a shell::
     SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/judge_recommendations.png"
+
 import argparse
 import math
 import os

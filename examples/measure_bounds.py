@@ -9,6 +9,8 @@ the user guide's page "Error and bounds", which this script makes::
     python examples/measure_bounds.py --full    # the tables of the page, in their place: minutes
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_bounds.png"
+
 import argparse
 import csv
 import math

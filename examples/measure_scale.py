@@ -9,6 +9,8 @@ ten seconds: the table and the picture of the user guide's page "Scale", which t
     python examples/measure_scale.py --full    # the table and the picture of the page, in their place: minutes
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_scale.png"
+
 import argparse
 import csv
 import math

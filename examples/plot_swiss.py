@@ -13,6 +13,8 @@ shell::
     python examples/plot_swiss.py --full --pictures folder
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from _shared import begin, claim, curves, excess, finish, mallows, not_above, panels, summary

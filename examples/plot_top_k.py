@@ -12,6 +12,8 @@ SKLEARN_DPRANK_DATA names their folder, are, from a shell::
     python examples/plot_top_k.py --full --pictures folder
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/plot_top_k.png"
+
 from itertools import permutations
 
 import numpy as np

@@ -12,6 +12,8 @@ of Table 3 are, from a shell::
 Nothing here is private: every fit is scored against the ballots, and seeded.
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/plot_yan_2020_tables.png"
+
 import json
 import tracemalloc
 from itertools import cycle, islice

@@ -10,6 +10,8 @@ and nothing else, and publishes a consensus with its guarantee::
     python examples/run_clients.py --voters 10000 --epsilon 0.3 --processes 4
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/run_clients.png"
+
 import argparse
 import json
 import tempfile

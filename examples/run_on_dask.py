@@ -12,6 +12,8 @@ address, a cluster of processes is started on this machine; the extra ``distribu
 Every line is done twice, by this process and by the cluster, with the same result.
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/run_on_dask.png"
+
 import argparse
 from contextlib import ExitStack
 from time import perf_counter

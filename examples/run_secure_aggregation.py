@@ -19,6 +19,8 @@ What this does not do: a device that sends nonsense in place of a ballot moves t
 that it does. Proofs that numbers are in range, as in Prio3, prevent that.
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/run_secure_aggregation.png"
+
 import argparse
 import json
 import subprocess

@@ -9,6 +9,8 @@ off simulated curves, which this script makes; no real votes went into them. Fro
     python examples/simulate_recommendations.py --full    # the file that stores all curves: 20 minutes
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/simulate_recommendations.png"
+
 import argparse
 import math
 import sys

@@ -59,8 +59,18 @@ def ballots_unquoted():
             raise ValueError("Complex data not supported: X must hold real numbers (positions).") from None
         if any(clue in text for clue in ("could not convert", "invalid literal", "bytes/strings")):
             raise ValueError(
-                "X must hold numbers (positions: smaller is better, NaN for no opinion), got text; "
+                "X must hold numbers (NaN for no opinion), got text; "
                 "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions."
+            ) from None
+        if "contains infinity" in text:
+            raise ValueError(
+                "Input X contains infinity; an entry must be a finite number, or NaN for no opinion."
+            ) from None
+        if "inhomogeneous" in text:
+            raise ValueError(
+                "X has an inhomogeneous shape: each ballot must have an entry for each item, NaN for no opinion; lists "
+                "of the items themselves, best first, become positions with "
+                "sklearn_dprank.preprocessing.orders_to_positions."
             ) from None
         raise
 

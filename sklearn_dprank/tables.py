@@ -33,7 +33,7 @@ def refuse_no_table(X, called="X"):
     if isinstance(X, (str, bytes, os.PathLike)) or hasattr(X, "read"):
         raise ValueError(
             f"{called} is a {_kind(X)}, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib, "
-            "and pass on its `profile`."
+            "and pass on its `profile`. A CSV file is read by pandas.read_csv."
         )
     if isinstance(X, Iterator):
         raise ValueError(
@@ -44,6 +44,11 @@ def refuse_no_table(X, called="X"):
         raise ValueError(
             f"{called} is a {_kind(X)}, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame(...) if it "
             "holds a column an item, or the `profile` of what sklearn_dprank.datasets.read_preflib returns."
+        )
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        raise ValueError(
+            f"{called} is a {_kind(X)} of dicts, not a table (n_voters, n_items) of ballots; if each says where a "
+            "voter puts which item, pass pandas.DataFrame(...); reports of voters' devices go to fit_reports."
         )
     if isinstance(X, (list, tuple)) and not X:
         raise ValueError(f"{called} is an empty {_kind(X)} and holds no ballot; {_PARTS}.")
@@ -148,6 +153,7 @@ def missing(objects):
 def _no_numbers(name, dtype):
     what = _KINDS.get(dtype.kind, "text")
     return (
-        f"X must hold numbers (positions: smaller is better, NaN for no opinion), got {what} in column {name!r}; "
-        "turn orders of names into positions with sklearn_dprank.preprocessing.orders_to_positions; no opinion is NaN."
+        f"X must hold numbers (NaN for no opinion), got {what} in column {name!r}; turn orders of names into positions "
+        "with sklearn_dprank.preprocessing.orders_to_positions, and text of numbers into numbers with X.astype(float); "
+        "leave out a column that is no item."
     )

@@ -1878,6 +1878,30 @@ COMMAND = [
         'if options.layout == "rating" else numbers',
         f"{_CLI}::test_every_layout_gives_the_same_consensus",
     ),
+    faults("cli/ranking.py")(
+        "the command charges for a level that it refuses",
+        '    check_number(options.level, "--level", above=0, below=1)  # before anything is paid for\n',
+        "",
+        f"{_CLI}::test_a_refused_level_costs_nothing",
+    ),
+    faults("cli/files.py")(
+        "the command ranks row numbers as an item",
+        "if not name.strip():\n            raise",
+        "if name is None:\n            raise",
+        f"{_CLI}::test_refusals",
+    ),
+    faults("cli/printing.py")(
+        "the command prints JSON that a terminal without accents breaks",
+        'not encoding.lower().startswith("utf")',
+        "False",
+        f"{_CLI}::test_json_stays_json_where_the_terminal_has_no_accents",
+    ),
+    faults("privacy/owed.py")(
+        "a budget quotes ballots that stand where the estimator should",
+        "must be an estimator, pipeline or search, got {shown(estimator)}",
+        "must be an estimator, pipeline or search, got {estimator!r}",
+        "tests/test_misplaced_ballots.py::test_no_message_quotes_a_ballot",
+    ),
     faults("privacy/statement.py")(
         "a factor in plain words is rounded down",
         "math.ceil(ratio * 10**digits) / 10**digits:,",

@@ -68,7 +68,7 @@ def message(call, *arguments, error=ValueError, **named):
         ([[SECRET], [1]], "1 feature(s) (shape=(2, 1)) while a minimum of 2 is required"),
         ([[SECRET, np.inf]], "contains infinity"),
         ([[SECRET, -np.inf, np.nan]], "contains infinity"),
-        ([["first", str(SECRET)]], "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"),
+        ([["first", str(SECRET)]], "X must hold numbers (NaN for no opinion), got text"),
         (np.array([[1, "first", SECRET]], dtype=object), "got text in column 1; turn orders of names into"),
         (
             pd.DataFrame({"tea": [1, 2], "milk": [f"{SECRET} n/a", "3"]}),
@@ -94,6 +94,8 @@ def message(call, *arguments, error=ValueError, **named):
             "X is a dict, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame",
         ),
         ({SECRET, 1}, "X is a set, not a table"),
+        ([{"tea": SECRET, "milk": 1}], "X is a list of dicts, not a table (n_voters, n_items) of ballots; if each"),
+        ([[SECRET, 1, 2], [1]], "X has an inhomogeneous shape: each ballot must have an entry for each item"),
         ([[SECRET + 1j, 2]], "Complex data not supported: X must hold real numbers (positions)."),
     ],
 )
@@ -145,7 +147,10 @@ def test_bad_delta(delta):
 @pytest.mark.parametrize("make", [DPBorda, DPKwikSort, DPPairwise], ids=lambda c: c.__name__)
 def test_noise_and_delta_that_disagree(make):
     text = message(make(noise="gaussian").fit, GOOD)
-    assert text == "noise='gaussian' needs delta > 0, got delta=0; set delta=1e-6, say, or noise='laplace'."
+    assert text == (
+        "noise='gaussian' needs delta > 0, got delta=0; set delta=1e-6, say; where noise can be chosen, 'laplace' "
+        "needs none."
+    )
     text = message(make(delta=1e-6).fit, GOOD)
     assert text == "noise='laplace' is pure and needs delta=0, got delta=1e-06; set delta=0 or noise='gaussian'."
 

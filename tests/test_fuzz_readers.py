@@ -69,7 +69,9 @@ class Table:
         unranked = rng.choice([None, "last", "no_opinion"])
         try:
             profile = files.read(
-                Namespace(file=path, layout=self.layout, items=None, person=self.person, unranked=unranked)
+                Namespace(
+                    file=path, layout=self.layout, items=None, separator=None, person=self.person, unranked=unranked
+                )
             )
         except ValueError as error:
             first, _, ballots = content.partition(b"\n")
@@ -88,7 +90,9 @@ class Orders:
     def read(self, content, folder, rng):
         path = folder / "orders.csv"
         path.write_bytes(content)
-        options = Namespace(file=path, layout="orders", items=",".join(ITEMS), person=None, unranked="last")
+        options = Namespace(
+            file=path, layout="orders", items=",".join(ITEMS), separator=None, person=None, unranked="last"
+        )
         try:
             profile = files.read(options)
         except ValueError as error:

@@ -271,7 +271,7 @@ def test_clone_pickle_and_other_names():
     [
         ("yes", [[1, 2]], r"^higher_is_better must be True or False, got 'yes'\.$"),
         (1, [[1, 2]], r"^higher_is_better must be True or False, got 1\.$"),
-        (True, [["good", "bad"]], "^X must hold numbers"),
+        (True, [["good", "bad"]], r"^X must hold numbers \(NaN for no opinion\), got text in column 0; turn orders"),
         (True, [[1, -np.inf]], "^Input X contains infinity"),
     ],
 )

@@ -12,7 +12,7 @@ from sklearn_dprank import rankings
 from sklearn_dprank.rankings import BALLOT_CHECKS, check_ballots, compact_positions
 from sklearn_dprank.tables import passes
 
-NUMBERS = "X must hold numbers (positions: smaller is better, NaN for no opinion), got text"
+NUMBERS = "X must hold numbers (NaN for no opinion), got text"
 
 
 def opinions(X):

@@ -11,6 +11,7 @@ import sklearn_dprank
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+LANDING = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8")
 
 
 def block(marker, language):
@@ -26,6 +27,20 @@ def test_example_prints_what_readme_prints(capsys):
     exec(compile(code, "README.md", "exec"), {})
     (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     assert capsys.readouterr().out == printed
+
+
+def test_landing_page_has_the_same_example():
+    pages = (README, LANDING.replace("\n   ", "\n"))
+    (printed,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    for text in (block("example", "python"), printed, block("command: run", "bash")):
+        assert all(text in page for page in pages)
+
+
+def test_the_guide_has_the_same_numbers_of_voters():
+    """Of README's table, 10 items at an epsilon of one half."""
+    guide = (ROOT / "docs" / "user_guide" / "choosing.rst").read_text(encoding="utf-8")
+    rows = [row.split("|")[1:] for row in README.splitlines() if re.match(r"\| \w.* \| 10 \| ", row)]
+    assert [row[4].strip() for row in rows] == re.findall(r"^     - ([\d,]+)$", guide, flags=re.MULTILINE)[:4]
 
 
 def test_devices_report(capsys):

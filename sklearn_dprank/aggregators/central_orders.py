@@ -46,7 +46,7 @@ class DPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     optimal_gap_ : float
         Only if the answers ran out: what is certified of the Kemeny order of all noisy margins.
     n_features_in_ : int
@@ -123,7 +123,7 @@ class DPKwikSort(RankAggregator):
 
 
 class DPKemenySampler(RankAggregator):
-    """P-SAMPLE: draw a ranking, the likelier the fewer its disagreements with the ballots; exact, no cut-off.
+    """P-SAMPLE: draw a ranking, more probably one that contradicts the ballots less; exact, no cut-off.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class DPKemenySampler(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -41,7 +41,7 @@ class Aggregator(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     optimal_gap_ : float
         With the Kemeny rule: certified bound on how much better another order could fit the noisy
         margins, relative to the overruled ones; computed from the release alone.

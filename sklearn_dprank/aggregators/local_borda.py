@@ -30,7 +30,7 @@ class LDPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}

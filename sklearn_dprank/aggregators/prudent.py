@@ -32,7 +32,7 @@ class DPPrudentOrder(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -124,7 +124,7 @@ class DPTopK(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The positions of all items: 0 to k - 1, and k for all others, which are tied.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

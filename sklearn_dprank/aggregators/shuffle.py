@@ -36,8 +36,8 @@ class ShufflePairwise(_Shuffled):
     delta : float, default=1e-6
         Central failure probability.
     n_queries : int, default=1
-        K: messages of each voter, one in each of K shuffles. More than one often carry more:
-        `~sklearn_dprank.model_selection.recommend` finds how many.
+        K: messages of each voter, one in each of K shuffles, for one epsilon together. Several often err less than
+        one: `~sklearn_dprank.model_selection.recommend` finds how many.
     pairs : {"hidden", "assigned"}, default="hidden"
         Whether a voter draws its pairs privately and hides among all voters, or is assigned them and hides
         among those with the same pair.
@@ -57,7 +57,7 @@ class ShufflePairwise(_Shuffled):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -172,7 +172,7 @@ class ShuffleHierarchical(_Shuffled):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}

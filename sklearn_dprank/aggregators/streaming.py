@@ -39,7 +39,7 @@ class DPStreamingBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter: a ceiling, whatever the ballots say.
+        What this fit promises each voter, whatever the ballots say.
     scores_ : ndarray, shape (n_items,)
         Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
         their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.

@@ -212,7 +212,8 @@ class Central(BaseEstimator):
         pure = self._mechanism().pure
         if not pure and self.delta == 0:
             raise ValueError(
-                f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say, or noise='laplace'."
+                f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say; where noise can be chosen, "
+                "'laplace' needs none."
             )
         if pure and self.delta > 0:
             raise ValueError(

@@ -11,7 +11,7 @@ from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
 from ..profile import Profile
 from . import files
-from .printing import as_table
+from .printing import A_POINT, as_table
 
 NAME = "compare"
 ABOUT = "try mechanisms on the ballots of a file or a bundled example; nothing of it is private"
@@ -32,32 +32,65 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     files.add_arguments(added, optional=True)
     added.add_argument(
-        "--epsilons", type=float, nargs="+", default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], help="privacy losses to try"
+        "--epsilons",
+        type=float,
+        nargs="+",
+        default=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
+        help="privacy losses to try, with blanks between; default: 0.01 0.03 0.1 0.3 1 3",
     )
-    added.add_argument("--trials", type=int, default=20, help="fits at each epsilon")
-    added.add_argument("--seed", type=int, default=0)
-    added.add_argument("--picture", type=Path, default=Path("compare.png"), help="where the picture goes")
+    added.add_argument(
+        "--estimators",
+        nargs="+",
+        choices=sorted({type(each).__name__ for each in MECHANISMS.values()}),
+        metavar="ESTIMATOR",
+        help="which to compare, with blanks between, out of %(choices)s; default: all",
+    )
+    added.add_argument("--trials", type=int, default=20, help="fits at each epsilon; default: %(default)s")
+    added.add_argument("--seed", type=int, default=0, help="the same seed gives the same table; default: %(default)s")
+    added.add_argument(
+        "--picture", type=Path, default=Path("compare.png"), help="where the picture goes; default: %(default)s"
+    )
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon; the picture is written."""
+    _check_picture(options.picture)
     ballots = files.read(options) if options.file else example()
-    tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots.n_items)}
+    tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots.n_items, options.estimators)}
+    if not tried:
+        raise ValueError(
+            f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
+        )
     shown = PrivacyUtilityDisplay.from_estimators(
         tried, ballots, epsilons=options.epsilons, n_trials=options.trials, random_state=options.seed
     )
     _save(shown.plot().figure_, options.picture)
     excess = {name: np.mean(errors, axis=1) - shown.floor for name, errors in shown.errors.items()}
+    blind = shown.ceiling - shown.floor
     if options.format == "json":
         points = {name: (100 * errors).round(4).tolist() for name, errors in excess.items()}
-        return json.dumps({"not_private": True, "epsilons": options.epsilons, "excess_points": points})
-    return _as_text(ballots, options, excess)
+        made = {"epsilons": options.epsilons, "excess_points": points, "random_order_points": round(100 * blind, 4)}
+        return json.dumps({"not_private": True, **made})
+    return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
 
 
 def example() -> Profile:
     """Return 1,000 simulated ballots over ten drinks, for whoever has no file at hand."""
     votes = make_mallows(n_voters=1000, n_items=len(_DRINKS), phi=0.75, random_state=1)
     return Profile.from_rankings(votes, item_names=_DRINKS, keep="positions")
+
+
+def _check_picture(path):
+    """Raise before anything is computed if there will be no picture."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
+    known = Figure().canvas.get_supported_filetypes()
+    if not path.parent.is_dir():
+        raise ValueError(f"--picture: there is no folder {path.parent}; make it first.")
+    if path.suffix.lstrip(".").lower() not in known:
+        raise ValueError(f"--picture: its name must end in one of {', '.join(sorted(known))}, got {path.name!r}.")
 
 
 def _save(figure, path):
@@ -68,8 +101,9 @@ def _save(figure, path):
     plt.close(figure)
 
 
-def _takes(estimator, n_items):
-    return not isinstance(estimator, DPPrudentOrder) or n_items <= _MOST_PRUDENT
+def _takes(estimator, n_items, wanted):
+    asked = wanted is None or type(estimator).__name__ in wanted
+    return asked and (not isinstance(estimator, DPPrudentOrder) or n_items <= _MOST_PRUDENT)
 
 
 def _as_text(ballots, options, excess):
@@ -80,7 +114,7 @@ def _as_text(ballots, options, excess):
         [
             f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits",
             as_table(rows),
-            "A point is one pair of items in a hundred more than the best possible consensus gets wrong.",
+            A_POINT,
             "NOT PRIVATE: errors are computed from the ballots exactly. It is for choosing, not for publication.",
             f"Picture: {options.picture}",
         ]

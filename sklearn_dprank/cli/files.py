@@ -16,6 +16,8 @@ from ..tables import missing
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_WHO = ("user", "voter", "person", "respondent", "participant", "customer")
+_NO_ITEMS = {"id", "index", "timestamp", *_WHO, *(f"{who}id" for who in _WHO)}
 _LARGEST = 1e300  # what a cell may hold: ratings of one person are added up
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 
@@ -34,7 +36,12 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         const="orders",
         help="items, best first; no header, see --items",
     )
-    added.add_argument("--items", help="with --orders: the names of all items, with commas between")
+    added.add_argument(
+        "--items",
+        help="names of the items, with commas between: of all with --orders, else of the columns that are items "
+        "(without it, all but --person)",
+    )
+    added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
         "--unranked",
         choices=["last", "no_opinion"],
@@ -63,19 +70,23 @@ def read(options: argparse.Namespace) -> Profile:
         raise ValueError(f"nothing tells what a row of {path.name} means: say {_LAYOUTS}.")
     if options.layout == "orders":
         return _from_orders(path, options)
-    names, values = _parquet(path) if suffixes[-1:] == [".parquet"] else _csv(path, options.person)
+    names, values = _parquet(path) if suffixes[-1:] == [".parquet"] else _csv(path, options)
     names, values = _persons(names, values, options.person)
+    names, values = _items(names, values, options.items)
     return _from_columns(names, _as_numbers(names, values), options)
 
 
-def _csv(path, person):
+def _csv(path, options):
     """Return the names in the first row, and the cells of the others."""
-    names, *rows = _rows(path) or [[]]
+    names, *rows = _rows(path, options.separator) or [[]]
     if len(names) < 2 or not rows:
-        raise ValueError(f"{path.name} must have a first row with the names of at least two items, and a row a voter.")
+        raise ValueError(
+            f"{path.name} must have a first row with the names of at least two items, and a row a voter; if cells are "
+            "separated by something else than commas, say so: --separator ';' or --separator tab."
+        )
     if any(len(row) != len(names) for row in rows):
         raise ValueError(f"{path.name} has rows with more or fewer cells than its first row, {len(names)}; mend them.")
-    if all(_no_name(name) for name in names if name != person):
+    if all(_no_name(name) for name in names if name != options.person):
         raise ValueError(  # a ballot there would be published as names, and not counted
             f"the first row of {path.name} must name the items, and holds numbers; if it is a ballot, put a row of "
             "names before it, and if they are names, write one of them with a letter."
@@ -88,13 +99,19 @@ def _no_name(name):
     return not name.strip() or _NUMBER.fullmatch(name)
 
 
-def _rows(path):
+def _rows(path, separator):
     """Return the rows of a CSV file that are not empty."""
+    separator = {None: ",", "tab": "\t", "\\t": "\t"}.get(separator, separator)
+    if len(separator) != 1 or separator in '"\r\n':
+        raise ValueError(f"--separator must be one character, or tab, got {shown(separator)}.")
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            return [row for row in csv.reader(lines) if row]
+            return [row for row in csv.reader(lines, delimiter=separator) if row]
     except UnicodeDecodeError:
-        raise ValueError(f"{path.name} is not UTF-8 text, as CSV must be; convert it, or unpack it, first.") from None
+        raise ValueError(
+            f"{path.name} is not UTF-8 text, as CSV must be; unpack it first, or save it again as UTF-8 (in a "
+            'spreadsheet "CSV UTF-8").'
+        ) from None
     except csv.Error as error:
         raise ValueError(f"{path.name} is no CSV file ({error}); mend it.") from None
 
@@ -130,6 +147,34 @@ def _persons(names, values, person):
     return names[:own] + names[own + 1 :], (whose, np.delete(values, own, axis=1))
 
 
+def _items(names, persons_and_cells, items):
+    """Return the columns that are items: those that are listed, or all, if none looks like something else."""
+    persons, cells = persons_and_cells
+    if items is not None:
+        chosen = _listed(items)
+        for name in chosen:
+            if name not in names:
+                raise ValueError(f"--items names {shown(name)}, which is none of the columns; mend the spelling.")
+        return chosen, (persons, cells[:, [names.index(name) for name in chosen]])
+    for column, name in enumerate(names, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"column {column} has no name; row numbers, which pandas writes without index=False, are no item: "
+                "delete the column, or list the items with --items."
+            )
+        if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
+            raise ValueError(
+                f"column {shown(name)} is hardly an item; if it says whose row it is, name it by --person; otherwise "
+                "list the items with --items."
+            )
+    return names, persons_and_cells
+
+
+def _listed(items):
+    """Return the names in ``--items``; one with a comma in it stands in quotes."""
+    return [name.strip() for name in next(csv.reader([items], skipinitialspace=True), [])]
+
+
 def _as_numbers(names, persons_and_cells):
     """Return the cells as floats, NaN where they are empty; rows of one person become their mean."""
     persons, cells = persons_and_cells
@@ -140,8 +185,9 @@ def _as_numbers(names, persons_and_cells):
         except (TypeError, ValueError, OverflowError):
             called = column + 1 if _no_name(name) else shown(name)
             raise ValueError(
-                f"column {called} holds something that is no number (up to {_LARGEST:g}); mend it, or name it by "
-                "--person."
+                f"column {called} holds something that is no number (up to {_LARGEST:g}); leave a cell empty where "
+                "there is no opinion; if the column says whose row it is, name it by --person; and if a line is one "
+                "rating (voter, item, rating), turn the table first, so that a line is a voter and a column an item."
             ) from None
     if persons is None:
         return numbers
@@ -163,7 +209,7 @@ def _column(cells):
 
 def _number(cell):
     """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
-    if isinstance(cell, (bytes, np.ndarray)):  # which floats are made of, too
+    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy makes a number of an array of one
         raise TypeError
     if isinstance(cell, str):
         if cell.strip() in ("", "nan", "NaN"):
@@ -174,8 +220,6 @@ def _number(cell):
 
 
 def _from_columns(names, numbers, options):
-    if options.items:
-        raise ValueError("--items goes with --orders; here the first row names the items.")
     positions = RatingsToRankings().fit_transform(numbers) if options.layout == "ratings" else numbers
     return _counted(positions, names, options.unranked)
 
@@ -185,9 +229,13 @@ def _from_orders(path, options):
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person:
         raise ValueError("--person goes with --ratings and --positions: orders of one person have no mean.")
-    names = [name.strip() for name in options.items.split(",")]
-    orders = [[cell.strip() or None for cell in row] for row in _rows(path)]
-    return _counted(orders_to_positions(orders, item_names=names), names, options.unranked)
+    names = _listed(options.items)
+    orders = [[cell.strip() or None for cell in row] for row in _rows(path, options.separator)]
+    try:
+        positions = orders_to_positions(orders, item_names=names)
+    except ValueError as error:
+        raise ValueError(str(error).replace("item_names", "--items")) from None
+    return _counted(positions, names, options.unranked)
 
 
 def _counted(positions: Any, names: list[str], unranked: str | None) -> Profile:

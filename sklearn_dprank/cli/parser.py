@@ -2,6 +2,7 @@
 
 import argparse
 
+from .. import __version__
 from . import comparing, ranking, recommending
 
 _DESCRIPTION = "Differentially private rank aggregation: one consensus of many rankings, and a promise to every voter."
@@ -10,6 +11,7 @@ _DESCRIPTION = "Differentially private rank aggregation: one consensus of many r
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; ``options.run(options)`` of what it parses does the work."""
     made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in (ranking, comparing, recommending):
         added = commands.add_parser(command.NAME, help=command.ABOUT, description=f"{command.ABOUT.capitalize()}.")

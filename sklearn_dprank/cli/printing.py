@@ -1,4 +1,16 @@
-"""Tables of text."""
+"""Results as text and as JSON."""
+
+import json
+import sys
+from typing import Any
+
+A_POINT = "A point is one pair of items in a hundred more than the best possible consensus gets wrong."
+
+
+def as_json(made: dict[str, Any]) -> str:
+    """Return a result as one line of JSON, with letters as they are where the terminal can show them."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return json.dumps(made, ensure_ascii=not encoding.lower().startswith("utf"))
 
 
 def as_table(rows: list[list[str]]) -> str:

@@ -1,15 +1,15 @@
 """``dprank rank``: publish one private consensus of the ballots in a file."""
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
+from ..checks import check_number
 from ..privacy import PrivacyBudget
 from . import files
-from .printing import as_table
+from .printing import as_json, as_table
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -19,13 +19,26 @@ _ESTIMATORS = {cls.__name__: cls for cls in (DPBorda, DPPairwise, DPPrudentOrder
 def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
     files.add_arguments(added)
-    added.add_argument("--epsilon", type=float, required=True, help="privacy loss, in nats")
+    added.add_argument(
+        "--epsilon", type=float, required=True, help="privacy loss: the smaller, the more private and the less exact"
+    )
     added.add_argument("--delta", type=float, help="failure probability, for Gaussian noise and DPSwissBorda")
-    added.add_argument("--neighboring", choices=["add_remove", "replace"], default="add_remove")
-    added.add_argument("--estimator", choices=list(_ESTIMATORS), default="DPBorda")
-    added.add_argument("--noise", choices=["laplace", "knorm", "gaussian"], help="of DPBorda and DPPairwise")
+    added.add_argument(
+        "--neighboring",
+        choices=["add_remove", "replace"],
+        default="add_remove",
+        help="what is hidden: whether somebody voted (%(default)s, the default), or only how",
+    )
+    added.add_argument("--estimator", choices=list(_ESTIMATORS), default="DPBorda", help="default: %(default)s")
+    added.add_argument(
+        "--noise",
+        choices=["laplace", "knorm", "gaussian"],
+        help="of DPBorda and DPPairwise (no knorm); default: laplace; knorm errs less, and publishes no intervals",
+    )
     added.add_argument("--top", type=int, metavar="K", help="release only the best K items, in order")
-    added.add_argument("--level", type=float, default=0.95, help="of the intervals, all of them at once")
+    added.add_argument(
+        "--level", type=float, default=0.95, help="how probably all intervals hold at once; default: %(default)s"
+    )
     added.add_argument("--budget", type=Path, metavar="FILE", help="charge this account of the voters, an SQLite file")
     added.add_argument(
         "--budget-epsilon", type=float, help="open the account with so much, where the file is not there"
@@ -36,14 +49,15 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> str:
     """Return the consensus, its intervals where there are any, and what is promised."""
     estimator = _estimator(options)
-    budget = _budget(options)
+    check_number(options.level, "--level", above=0, below=1)  # before anything is paid for
     ballots = files.read(options)
+    budget = _budget(options)
     fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
     made = {"consensus": [str(item) for item in fitted.consensus_], **_intervals(fitted, ballots.item_names, options)}
     made["privacy"] = _promise(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
-    return json.dumps(made, ensure_ascii=False) if options.format == "json" else _as_text(made, fitted.privacy_)
+    return as_json(made) if options.format == "json" else _as_text(made, fitted.privacy_)
 
 
 def _estimator(options):
@@ -92,12 +106,24 @@ def _as_text(made, guarantee):
     rows = [["rank", "item"]]
     ends = made.get("intervals", {})
     if ends:
-        rows[0] += [f"really between ({made['level']:g} that all are right)"]
+        rows[0] += ["without noise"]
     for rank, item in enumerate(made["consensus"], start=1):
-        rows.append([str(rank), item, *(["{} and {}".format(*ends[item])] if ends else [])])
-    lines = [as_table(rows), "", guarantee.statement()]
+        rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
+    lines = [as_table(rows), "", _about(made), "", guarantee.statement()]
     if "budget" in made:
         lines.append(
-            "Account: epsilon {spent:.6g} spent, {remaining:.6g} left for pure releases.".format(**made["budget"])
+            "Account: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(
+                **made["budget"]
+            )
         )
     return "\n".join(lines)
+
+
+def _about(made):
+    """Return what the intervals mean, or that there are none."""
+    if "intervals" in made:
+        return (
+            f"Without noise the items have ranks in these intervals: all hold at once with probability "
+            f"{made['level']:g}. They are of these voters, and may be published."
+        )
+    return "No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."

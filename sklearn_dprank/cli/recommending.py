@@ -4,6 +4,7 @@ import argparse
 import json
 
 from ..model_selection import recommend
+from .printing import A_POINT, as_table
 
 NAME = "recommend"
 TRUST = ["central", "secure_aggregation", "shuffle", "local"]
@@ -14,26 +15,64 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``recommend``."""
     added.add_argument("--items", type=int, required=True, help="number of items")
     added.add_argument("--voters", type=float, required=True, help="public estimate of the number of voters")
-    added.add_argument("--epsilon", type=float, required=True, help="privacy loss, in nats")
-    added.add_argument("--delta", type=float, default=0.0, help="failure probability")
-    added.add_argument("--trust", choices=TRUST, default="central", help="who sees ballots")
-    added.add_argument("--neighboring", choices=["add_remove", "replace"])
+    added.add_argument(
+        "--epsilon",
+        type=float,
+        nargs="+",
+        required=True,
+        help="privacy loss; several, with blanks between, are compared",
+    )
+    added.add_argument(
+        "--delta",
+        type=float,
+        default=0.0,
+        help="failure probability; shuffle and secure_aggregation need one, 1e-6 say",
+    )
+    added.add_argument(
+        "--trust",
+        choices=TRUST,
+        default="central",
+        help="who may see ballots: a curator (central, the default); nobody (local), or nobody, but a shuffler mixes "
+        "reports, or servers add them up (secure_aggregation)",
+    )
+    added.add_argument(
+        "--neighboring",
+        choices=["add_remove", "replace"],
+        help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
+    )
     added.add_argument("--top", type=int, metavar="K", help="only the best K items are wanted")
     added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the advice."""
-    public = (options.items, options.voters, options.epsilon, options.delta, options.trust, options.neighboring)
-    advice = recommend(*public, k=options.top, disagreement=options.disagreement)
+    """Return the advice for one epsilon, or a table for several."""
+    given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
+    given |= {"k": options.top, "disagreement": options.disagreement}
+    advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}
     if options.format == "json":
-        said = {"estimator": repr(advice.estimator), **_errors(advice), "reason": advice.reason}
-        others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
-        return json.dumps({**said, "alternatives": others})
-    least, largest = (100 * error for error in advice.error_range)
+        made = [_as_made(advice) for advice in advised.values()]
+        return json.dumps(made[0] if len(options.epsilon) == 1 else made)
     missed = "% of the best missed" if options.top else "points of excess error"
-    expected = f"{100 * advice.error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
-    return f"{advice.estimator!r}\n{expected}\n{advice.reason}"
+    about = [] if options.top else [A_POINT]
+    if len(advised) > 1:
+        return "\n".join([_as_rows(advised, missed), *about])
+    (advice,) = advised.values()
+    error, (least, largest) = 100 * advice.error, (100 * each for each in advice.error_range)
+    expected = f"{error:.2g} {missed} to expect, {least:.2g} to {largest:.2g} depending on the voters."
+    return "\n".join([repr(advice.estimator), expected, *about, advice.reason])
+
+
+def _as_rows(advised, missed):
+    rows = [["epsilon", "recommended", missed, "from", "to"]]
+    for epsilon, advice in advised.items():
+        errors = (advice.error, *advice.error_range)
+        rows.append([f"{epsilon:g}", repr(advice.estimator), *(f"{100 * error:.2g}" for error in errors)])
+    return as_table(rows)
+
+
+def _as_made(advice):
+    others = [{"estimator": repr(each.estimator), **_errors(each)} for each in advice.alternatives]
+    return {"estimator": repr(advice.estimator), **_errors(advice), "reason": advice.reason, "alternatives": others}
 
 
 def _errors(advice):

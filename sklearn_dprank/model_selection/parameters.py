@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
@@ -30,6 +31,9 @@ def grid_of(param_grid):
     grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]
     if not all(isinstance(grid, Mapping) for grid in grids):
         raise ValueError(f"param_grid must be a dict of lists of values, or a list of these, got {shown(param_grid)}.")
+    for name, values in (pair for grid in grids for pair in grid.items()):
+        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+            raise TypeError(f"param_grid[{name!r}] must be a list of values, got {shown(values)}.")
     rows = list(ParameterGrid(param_grid))
     if not rows:
         raise ValueError(f"param_grid is empty; give at least one candidate to choose, got {param_grid!r}.")

@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
+from ..checks import shown
 from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
-from ..model_selection.parameters import in_words, is_aggregator
+from ..model_selection.parameters import is_aggregator
 from ..model_selection.seeds import child_seeds
 from ..profile import as_profile
 from ._legends import place_legend
@@ -54,7 +55,7 @@ class ErrorDisplay:
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
-                f"{in_words(estimators)}."
+                f"{shown(estimators)}."
             )
         values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
@@ -187,11 +188,17 @@ def _explain(ax, handles, notes, own):
 def _swept(values, argument, whole):
     """Return the values to sweep; refuse, before any fit, those that have no place on the axis."""
     values = [values] if isinstance(values, Real) else list(values)
-    fine = [isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf for value in values]
-    if not values or not all(fine) or (whole and any(value != int(value) for value in values)):
+    wrong = [value for value in values if not _has_a_place(value, whole)]
+    if not values or wrong:
         kind = "whole numbers" if whole else "numbers"
-        raise ValueError(f"{argument} must be a list of positive {kind}, each a place on the axis, got {values}.")
+        got = f"{shown(wrong[0])} among them" if wrong else "none"
+        raise ValueError(f"{argument} must be a list of positive {kind}, each a place on the axis, got {got}.")
     return [int(value) for value in values] if whole else values
+
+
+def _has_a_place(value, whole):
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and 0 < float(value) < math.inf and not (whole and value != int(value))
 
 
 def _checked(values, errors, parameter):
@@ -228,7 +235,7 @@ def _positive(values, parameter):
 def _check_floor(floor):
     known = floor == "kemeny" if isinstance(floor, str) else floor is None or isinstance(floor, Real)
     if not known or (isinstance(floor, Real) and not math.isfinite(floor)):
-        raise ValueError(f"floor must be 'kemeny', a number or None, got {floor!r}.")
+        raise ValueError(f"floor must be 'kemeny', a number or None, got {shown(floor)}.")
 
 
 def _floor(profile, floor):

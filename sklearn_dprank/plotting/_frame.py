@@ -54,7 +54,7 @@ def results_frame(search: GridSearchCV) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise ImportError('results_frame needs pandas: install the extra "plot"') from None
+        raise ImportError('results_frame needs pandas: install the extra "plot", or pip install pandas') from None
     metrics = metrics_of(search)
     results = search.cv_results_
     seeds = [np.asarray(seed) for seed in results["seed"]]

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import shown
 from ..names import names_of
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.owed import guarantee_of, last_step
@@ -40,10 +41,14 @@ def ranked(estimator, called):
     ------
     sklearn.exceptions.NotFittedError
         If it is not fitted.
+    TypeError
+        If it is no estimator.
     ValueError
         If it has no ``ranks_``, or they are no positions.
     """
     last = last_step(estimator)
+    if not hasattr(type(last), "fit"):
+        raise TypeError(f"{called} must be a fitted estimator, got {shown(last)}.")
     if not hasattr(last, "ranks_"):
         check_is_fitted(last)
         raise ValueError(

@@ -36,7 +36,7 @@ def axes(ax, size):
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError('plotting needs matplotlib: install the extra "plot"') from None
+        raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 

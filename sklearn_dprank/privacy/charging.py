@@ -180,7 +180,10 @@ def _refusal(terms, before, guarantee, what):
     """Say what is asked, what is left, and what to do."""
     left, known = remaining_of(terms, before), guarantee.losses or Losses()
     may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
-    remedy = "Ask for less; ballots of these voters allow no more."
+    remedy = (
+        "Ask for less; ballots" if max(left.epsilon, left.mu, left.basic_epsilon) > 0 else "Nothing is left; ballots"
+    )
+    remedy += " of these voters allow no more."
     if guarantee.delta and not terms.delta:
         may += ", and none may have a delta, because the budget has none"
     elif 0 < guarantee.delta < 1 and not known.approximate:

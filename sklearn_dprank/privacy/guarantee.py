@@ -158,6 +158,10 @@ class PrivacyGuarantee:
         guarantees = list(guarantees)
         if not guarantees:
             raise ValueError("guarantees must hold at least one guarantee.")
+        if foreign := [each for each in guarantees if not isinstance(each, PrivacyGuarantee)]:
+            raise ValueError(
+                f"guarantees must hold what fits promise, [fit.privacy_ for fit in fits] say, got {shown(foreign[0])}."
+            )
         promising = [g for g in guarantees if math.isfinite(g.epsilon)] or guarantees[:1]
         relations = {g.neighboring for g in promising}
         if len(relations) > 1:

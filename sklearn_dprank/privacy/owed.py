@@ -6,6 +6,7 @@ scikit-learn is imported only where an estimator is given, so nothing else here 
 from dataclasses import replace
 from typing import Any
 
+from ..checks import shown
 from .guarantee import PrivacyGuarantee
 
 _ROW_WISE: set[type] = set()  # subclasses may do anything, and are not in it
@@ -65,7 +66,7 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     from sklearn.utils.validation import check_is_fitted
 
     if not hasattr(type(estimator), "fit"):
-        raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {estimator!r}.")
+        raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {shown(estimator)}.")
     if isinstance(estimator, BaseEstimator):  # others cannot be asked
         check_is_fitted(estimator)
     return owed_by(estimator, declared)
@@ -109,7 +110,7 @@ def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGua
         If the fit is impossible, or it cannot be known what it will owe.
     """
     if not hasattr(type(estimator), "fit"):
-        raise TypeError(f"estimator must be an estimator, pipeline or search, got {estimator!r}.")
+        raise TypeError(f"estimator must be an estimator, pipeline or search, got {shown(estimator)}.")
     if (nothing := _mixed(estimator)) is not None:
         return nothing
     kind = type(last_step(estimator))

@@ -68,7 +68,11 @@ class MaxViolatedPrefixMargin(OrderUtility):
         if not are_items(placed, n_items):
             raise ValueError(f"placed must hold different items, from 0 to {n_items - 1}.")
         left = n_items - len(placed)
-        if self.k >= left:
+        if self.k > left:
+            raise ValueError(
+                f"k={self.k} is more than the {left} items there are to choose from; take k up to {left - 1}."
+            )
+        if self.k == left:
             raise ValueError(
                 f"k={shown(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
                 f"{left - 1}."

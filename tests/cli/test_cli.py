@@ -89,7 +89,7 @@ def test_what_is_printed(tmp_path, run, printed):
     true = dict(zip(NAMES, (Borda().fit(VOTES).ranks_ + 1).tolist(), strict=True))
     assert all(best <= true[name] <= worst for name, (best, worst) in made["intervals"].items())
     text = run("rank", path, "--positions", *LARGE)
-    assert text.splitlines()[1].split()[:2] == ["1", "coffee"] and "1 and 1" in text and "Epsilon = 50" in text
+    assert text.splitlines()[1].split()[:2] == ["1", "coffee"] and "1 to 1" in text and "Epsilon = 50" in text
 
 
 def test_only_the_best(tmp_path, printed):
@@ -136,9 +136,14 @@ def test_gaps_are_not_guessed(tmp_path, run, printed):
         ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], ["--ratings", "--person", "who"], "'who' has empty cells"),
         ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "votes.csv is no CSV file (field larger than field limit"),
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
-        (VOTES, NAMES, ["--ratings", "--items", "a,b"], "--items goes with --orders"),
+        (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items names 'a', which is none of the columns"),
+        (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
+        (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' is hardly an item"),
+        (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
+        (VOTES, NAMES, ["--ratings", "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
+        ([["ann", "tea", 3]], ["who", "item", "stars"], ["--ratings", "--person", "who"], "so that a line is a voter"),
         (orders(VOTES), None, ["--orders"], "--orders needs --items"),
-        (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "names something else than these 2 items"),
+        (orders(VOTES), None, ["--orders", "--items", "tea,coffee"], "these 2 items; add it to --items"),
         (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
         (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
@@ -203,6 +208,39 @@ def test_what_the_terminal_cannot_show_is_escaped(tmp_path, monkeypatch):
     assert b"caf\\xe9" in shown.buffer.getvalue()
 
 
+def test_other_columns_and_separators(tmp_path, printed):
+    """A third column that is no item would win; one that is called like no item is taken if it is named."""
+    rows = [[2, 1, 9]] * 60
+    path = write(tmp_path / "votes.csv", [[";".join(map(str, row))] for row in rows], ["index;the, best;age"])
+    arguments = ["rank", path, "--ratings", "--separator", ";", "--items", 'index, "the, best"', *LARGE]
+    assert printed(*arguments)["consensus"] == ["index", "the, best"]
+    path = write(tmp_path / "votes.tsv", [["\t".join(map(str, row))] for row in rows], ["milk\ttea\tmate"])
+    assert printed("rank", path, "--ratings", "--separator", "tab", *LARGE)["consensus"] == ["mate", "milk", "tea"]
+
+
+def test_json_stays_json_where_the_terminal_has_no_accents(tmp_path, monkeypatch):
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", shown)
+    path = write(tmp_path / "votes.csv", [[0, 1]] * 99, ["café", "mate"])
+    assert main(["rank", path, "--positions", "--format", "json", *LARGE]) == 0
+    shown.flush()
+    assert json.loads(shown.buffer.getvalue())["consensus"] == ["café", "mate"]
+
+
+def test_a_refused_level_costs_nothing(tmp_path, run):
+    account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "1"]
+    arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--epsilon", "0.5", *account]
+    assert "--level must be a number above 0 and below 1, got 95" in run(*arguments, "--level", "95")
+    assert not (tmp_path / "account.sqlite").exists()
+
+
+def test_it_is_said_where_there_are_no_intervals(tmp_path, run):
+    arguments = ["rank", write(tmp_path / "votes.csv", VOTES), "--positions", "--epsilon", "1"]
+    assert "No intervals" in run(*arguments, "--noise", "knorm") and "hold at once with probability 0.95" in run(
+        *arguments
+    )
+
+
 def test_no_such_file(run, tmp_path):
     assert "No such file" in run("rank", tmp_path / "none.csv", "--ratings", "--epsilon", "1")
 
@@ -225,6 +263,19 @@ def test_comparison_on_the_example(tmp_path, run, printed):
     assert worst["DPBorda, K-norm noise"] < worst["LDPPairwise"]
     assert all(points[1] <= points[0] for points in made["excess_points"].values())
     assert "NOT PRIVATE" in run(*common) and "1000 ballots, 10 items, simulated" in run(*common)
+
+
+def test_comparison_of_some(tmp_path, run, printed):
+    """Four voters, each with an opinion on one of three pairs: a random order is wrong on half of a third of them."""
+    pytest.importorskip("matplotlib")
+    path = write(tmp_path / "votes.csv", [[0, 1, ""]] * 4, ["x", "y", "z"])
+    common = ["compare", path, "--positions", "--unranked", "no_opinion", "--trials", "1", "--epsilons", "9"]
+    made = printed(*common, "--picture", tmp_path / "c.png", "--estimators", "DPBorda", "LDPPairwise")
+    assert set(made["excess_points"]) == {"DPBorda, K-norm noise", "DPBorda, Laplace noise", "LDPPairwise"}
+    assert made["random_order_points"] == pytest.approx(100 / 6, abs=1e-4)
+    assert "a random order          16.67" in run(*common, "--picture", tmp_path / "c.png")
+    assert "there is no folder" in run(*common, "--picture", tmp_path / "none" / "c.png")
+    assert "must end in one of" in run(*common, "--picture", tmp_path / "c.abc")
 
 
 def test_comparison_of_a_file(tmp_path, printed):
@@ -283,3 +334,20 @@ def test_advice(run, printed):
     top = recommend(45, 1e4, 0.005, k=3, disagreement=0.2)
     said = run("recommend", "--items", "45", *common[3:], "--top", "3", "--disagreement", "0.2")
     assert said.splitlines()[0] == repr(top.estimator) and "% of the best missed" in said
+
+
+def test_advice_for_several_epsilons(run, printed):
+    common = ["recommend", "--items", "10", "--voters", "1e4", "--epsilon", "0.005", "0.5"]
+    assert [each["estimator"] for each in printed(*common)] == [
+        repr(recommend(10, 1e4, e).estimator) for e in (0.005, 0.5)
+    ]
+    head, first, second, about = run(*common).splitlines()
+    assert head.split()[:2] == ["epsilon", "recommended"] and about.startswith("A point is one pair")
+    assert first.split()[-3:] == [f"{100 * error:.2g}" for error in _errors(0.005)] and second.startswith(
+        "    0.5  DPPrud"
+    )
+
+
+def _errors(epsilon):
+    advice = recommend(10, 1e4, epsilon)
+    return (advice.error, *advice.error_range)

@@ -277,7 +277,7 @@ def test_ten_tenths_fit_into_one():
     budget.charge(pure(0.1), "the tenth")
     assert budget.spent_.epsilon == 1.0000000000000002  # never rounded down
     assert budget.spent_.caveats == ()
-    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Ask"):
+    with pytest.raises(BudgetExhausted, match=r"epsilon = 0\. Nothing is left; ballots of these voters allow no more"):
         budget.charge(pure(1e-9), "another")
 
 

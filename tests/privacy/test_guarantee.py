@@ -204,6 +204,8 @@ def test_relations_do_not_mix_but_nothing_fits_all():
     assert (total.epsilon, total.trust, total.neighboring) == (math.inf, "none", "replace")
     with pytest.raises(ValueError, match=r"^guarantees must hold at least one guarantee"):
         PrivacyGuarantee.compose([])
+    with pytest.raises(ValueError, match=r"what fits promise, \[fit.privacy_ for fit in fits\] say, got 'fit'"):
+        PrivacyGuarantee.compose([guarantee(), "fit"])
 
 
 def test_replacing_is_removing_and_adding():

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..._types import Neighboring
-from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_number, check_whole
+from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_number, check_whole, shown
 from ...profile import Shape
 from ..parameters import in_words
 from .outlook import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook
@@ -34,7 +34,7 @@ class Recommendation:
         The least and the largest error, on average over the noise, of the simulated electorates that disagree within
         0.05 of the guess; without a guess, of those that disagree on 10 to 45 % of the pairs.
     reason : str
-        The public inputs that decided, and the runner-up.
+        The public inputs that decided, and the runner-up; errors in points (hundredths), or in percent with `k`.
     alternatives : tuple of Alternative
         What else was considered, the least error first. One that is better at `error`'s disagreement may be listed
         where it is worse on average over those that were thought of.
@@ -69,7 +69,9 @@ def recommend(
         Number of items m, at least 2.
     n_voters : float
         Number of voters n: an order of magnitude (1e4) will do for "central" and "local". It must be a public
-        estimate; under "add_remove" the true number is private and must not be read off the ballots. For "shuffle" and
+        estimate; under "add_remove" the true number is private and must not be read off the ballots. Where ballots
+        have gaps or ties, for "central", give it times the share of the pairs on which a ballot prefers an item (.16
+        where each rates 40 % of the items at random): the error is then that on such pairs. For "shuffle" and
         "secure_aggregation" it becomes `min_reports`, rounded down: give the number of honest voters that you are
         sure of.
     epsilon : float
@@ -189,7 +191,7 @@ def _advice(choice, outlook, n_voters):
     reference = (
         f"Mallows, Plackett-Luce and mixed votes that contradict their centre on {100 * level:.3g} % of the pairs"
     )
-    reason = _reason(chosen, others, why)
+    reason = _reason(chosen, others, why, "points" if outlook.k is None else "%")
     return Recommendation(chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference)
 
 
@@ -202,13 +204,13 @@ def _refusal(estimator, n_items, n_voters):
     return ""
 
 
-def _reason(chosen, others, why):
+def _reason(chosen, others, why, unit):
     runner_up = (
         ""
         if not others
         else (
-            f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {others[0].error:.2g} against "
-            f"{chosen.error:.2g}."
+            f" Runner-up: {in_words(others[0].estimator)}, whose expected error is {100 * others[0].error:.2g} "
+            f"against {100 * chosen.error:.2g} {unit}."
         )
     )
     return f"{in_words(chosen.estimator)}, because {why}.{runner_up}"
@@ -218,7 +220,9 @@ def _check(n_items, n_voters, epsilon, delta):
     check_whole(n_items, "n_items", 2, _MOST_ITEMS)
     number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
     if not number or not 0 < n_voters < math.inf:
-        raise ValueError(f"n_voters must be a positive, finite number; a public estimate will do; got {n_voters!r}.")
+        raise ValueError(
+            f"n_voters must be a positive, finite number; a public estimate will do; got {shown(n_voters)}."
+        )
     if n_voters > _MOST_VOTERS:
         raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
     check_epsilon(epsilon)

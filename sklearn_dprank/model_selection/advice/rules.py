@@ -50,7 +50,9 @@ def central_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: flo
     chosen = preferred(considered)
     halved = " / 2 (neighboring='replace')" if neighboring == "replace" else ""
     scale, unit = _prudent_unit(outlook.n_items)
-    why = f"with n epsilon{halved} = {_figure(signal)}, {_figure(signal / scale)} {unit},"
+    why = (
+        f"with n epsilon{halved} = {_figure(signal)} ({_figure(signal / scale)} {unit} for m = {outlook.n_items} items)"
+    )
     why += f" and delta = {delta:g}" if delta else ""
     return Choice.of(chosen, considered, f"{why} {_least(outlook)}{_of_top(outlook, chosen, considered)}")
 
@@ -71,7 +73,7 @@ def _of_top(outlook, chosen, considered):
     if outlook.k is None or chosen is considered[0]:
         return ""
     top, best = considered[0].alternative, chosen.alternative
-    return f"; DPTopK does not pay here: it is expected to miss {top.error:.2g}, not {best.error:.2g}"
+    return f"; DPTopK does not pay here: it is expected to miss {100 * top.error:.2g} %, not {100 * best.error:.2g} %"
 
 
 def _prudent_unit(n_items):

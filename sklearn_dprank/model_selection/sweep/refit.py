@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._scikit_learn import BaseEstimator
-from ...checks import check_number
+from ...checks import check_number, shown
 from ..parameters import is_called
 
 
@@ -33,9 +33,9 @@ def check_refit(refit, names, several):
         return
     if not isinstance(refit, str) or not several or refit not in names:
         raise ValueError(
-            f"refit must be False, a callable or the name of a metric ({names}), got {refit!r}."
+            f"refit must be False, a callable or the name of a metric ({names}), got {shown(refit)}."
             if several
-            else f"refit must be a bool or a callable, got {refit!r}."
+            else f"refit must be a bool or a callable, got {shown(refit)}."
         )
 
 

@@ -17,6 +17,7 @@ from sklearn_dprank import (
     DPPrudentOrder,
     DPSwissBorda,
     DPTopK,
+    Kemeny,
     LDPBorda,
     LDPPairwise,
     SecAggBorda,
@@ -24,10 +25,11 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.model_selection import recommend
+from sklearn_dprank.model_selection import cross_validate, recommend
 from sklearn_dprank.model_selection.advice import rules
 from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
 from sklearn_dprank.model_selection.advice.rules import worth
+from sklearn_dprank.profile import Profile
 
 TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
 
@@ -65,12 +67,14 @@ def test_result_is_usable(n_items, k, guess, epsilon, trust):
 
 def test_reason_names_what_decided_and_the_runner_up():
     advice = recommend(10, 1000, 0.1)
-    assert "with n epsilon = 100, 6.62 ln m!, its expected error is the least on average over voters" in advice.reason
+    assert "with n epsilon = 100 (6.62 ln m! for m = 10 items) its expected error is the least on" in advice.reason
     assert "20 to 42 % of the pairs" in advice.reason
     runner_up = advice.alternatives[0]
-    assert repr(runner_up.estimator) in advice.reason and f"{runner_up.error:.2g}" in advice.reason
+    assert repr(runner_up.estimator) in advice.reason and f"{100 * runner_up.error:.2g} against" in advice.reason
     assert "about 15 % of the pairs" in recommend(10, 1000, 0.1, disagreement=0.15).reason
-    assert "with n epsilon = 500, 0.247 m^2, and delta = 1e-06" in recommend(45, 5000, 0.1, 1e-6).reason
+    assert (
+        "with n epsilon = 500 (0.247 m^2 for m = 45 items) and delta = 1e-06" in recommend(45, 5000, 0.1, 1e-6).reason
+    )
     assert "with epsilon = 1 its expected error" in recommend(10, 1000, 1, trust="local").reason
     assert "with 1000 reports, epsilon = 1 and delta = 1e-06" in recommend(10, 1000, 1, 1e-6, "shuffle").reason
     assert "with 1000 honest voters" in recommend(10, 1000, 1, 1e-6, "secure_aggregation").reason
@@ -356,3 +360,24 @@ def test_readme_table(example):
             assert cell == "up to 30" if place == 0 else before.error > 0.01
             found |= {type(here.estimator).__name__} if place else set()
         assert found == set(re.findall(r"`(\w+)", names))
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.05])
+def test_ballots_with_gaps_are_fewer_voters(epsilon):
+    """Half of all opinions are missing: on the pairs that are left the error is that of a quarter of the voters."""
+    votes = make_mallows(3000, 8, 0.75, random_state=0).astype(float)
+    votes[np.random.default_rng(1).random(votes.shape) < 0.5] = np.nan
+    profile = Profile.from_rankings(votes)
+    share = profile.pairwise_counts.sum() / (len(votes) * 28)
+    assert share == pytest.approx(0.25, abs=0.01)
+    fits = cross_validate(DPBorda(epsilon=epsilon, noise="knorm"), profile, n_trials=60, random_state=0)
+    found = (Kemeny().fit(profile).score(profile) - fits["test_score"].mean()) / share
+    few, many = (recommend(8, n, epsilon, disagreement=0.35) for n in (share * len(votes), len(votes)))
+    expected = [_of_knorm(advice) for advice in (few, many)]
+    assert found == pytest.approx(expected[0], rel=0.5) and found > 4 * expected[1]
+
+
+def _of_knorm(advice):
+    """Return the error of K-norm Borda, chosen or not."""
+    (error,) = (each.error for each in (advice, *advice.alternatives) if "knorm" in repr(each.estimator))
+    return error

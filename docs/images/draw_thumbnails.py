@@ -1,0 +1,211 @@
+"""Draw what stands in the gallery for examples that make no picture: python docs/images/draw_thumbnails.py
+
+Each is a sketch of what the example does, without a number in it; an example names its own as
+``sphinx_gallery_thumbnail_path``.
+"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+
+mpl.use("agg")
+FOLDER = Path(__file__).parent / "thumbnails"
+BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK = (  # Okabe and Ito's palette
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#333333",
+)
+ITEMS = (BLUE, ORANGE, GREEN, PINK)
+
+
+def box(axes, left, bottom, width, height, face="white", edge=BLACK):
+    """A box with round corners."""
+    shape = f"round,pad=0,rounding_size={min(width, height) / 6}"
+    axes.add_patch(FancyBboxPatch((left, bottom), width, height, shape, fc=face, ec=edge, lw=2.2, zorder=2))
+
+
+def order(axes, left, bottom, width, height, colours):
+    """A ranking: a bar an item, the best on top and longest."""
+    steps = np.linspace(1, 0.45, len(colours)) * width
+    places = bottom + height * (np.arange(len(colours))[::-1] + 0.5) / len(colours)
+    axes.barh(places, steps, height / len(colours) * 0.66, left=left, color=colours, zorder=3)
+
+
+def phone(axes, left, bottom, colours):
+    """A voter's device with a ballot on it."""
+    box(axes, left, bottom, 1.3, 1.9)
+    order(axes, left + 0.25, bottom + 0.3, 0.85, 1.35, colours)
+
+
+def arrow(axes, start, end, colour=BLACK):
+    """From one place to another."""
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "lw": 2, "color": colour, "mutation_scale": 15})
+
+
+def result(axes, left, bottom):
+    """The consensus that is published."""
+    box(axes, left, bottom, 2.1, 2.6, "#F3F7FA", BLUE)
+    order(axes, left + 0.35, bottom + 0.35, 1.4, 1.9, ITEMS)
+
+
+def run_clients(axes):
+    """Devices, a shuffler that mixes, a consensus."""
+    box(axes, 2.7, 0.9, 2.9, 5.2, "#FFF6E5", ORANGE)
+    ballots = ((ORANGE, BLUE, GREEN, PINK), (BLUE, GREEN, ORANGE, PINK), (BLUE, ORANGE, PINK, GREEN))
+    heights = (5.65, 3.5, 1.35)
+    for ballot, start, end in zip(ballots, heights, (3.5, 1.35, 5.65), strict=True):
+        phone(axes, 0.2, start - 0.95, ballot)
+        start, end = 3.5 + (start - 3.5) * 0.75, 3.5 + (end - 3.5) * 0.75
+        axes.plot([1.65, 3.1, 5.2, 5.75], [start, start, end, end], color=BLACK, lw=2, zorder=3)
+        arrow(axes, (5.7, end), (7.4, 3.5 + (end - 3.5) * 0.45))
+    result(axes, 7.6, 2.2)
+
+
+def run_secure_aggregation(axes):
+    """Devices that split what they say between two servers, whose sums make the consensus."""
+    for bottom, ballot in ((4.6, ITEMS), (0.5, (ORANGE, BLUE, GREEN, PINK))):
+        phone(axes, 0.2, bottom, ballot)
+        for server in (5.4, 1.6):
+            arrow(axes, (1.6, bottom + 0.95), (3.9, server))
+    for bottom in (4.4, 0.6):
+        for shelf in range(3):
+            box(axes, 4.1, bottom + 0.68 * shelf, 1.9, 0.6, "#EAF4EF", GREEN)
+            axes.add_patch(Circle((5.6, bottom + 0.68 * shelf + 0.3), 0.1, fc=GREEN, ec="none", zorder=3))
+        arrow(axes, (6.2, bottom + 1.0), (7.4, 3.5 + (bottom - 2.5) * 0.35))
+    result(axes, 7.6, 2.2)
+
+
+def run_on_dask(axes):
+    """Ballots that are counted where they lie, and counts that add up."""
+    shades = np.array([[0, 3, 4, 5], [1, 0, 3, 4], [0.6, 1, 0, 3], [0.3, 0.6, 1, 0]])
+    for bottom in (4.7, 2.55, 0.4):
+        for sheet in range(3):
+            box(axes, 0.3 + 0.22 * sheet, bottom + 0.16 * sheet, 1.25, 1.5)
+        order(axes, 0.97, bottom + 0.52, 0.8, 1.1, ITEMS)
+        grid(axes, shades, 3.1, bottom + 0.2, 1.5)
+        arrow(axes, (2.1, bottom + 0.95), (3.0, bottom + 0.95))
+        arrow(axes, (4.75, bottom + 0.95), (6.2, 3.5 + (bottom - 2.55) * 0.45))
+    grid(axes, shades, 6.4, 1.9, 3.2)
+
+
+def grid(axes, values, left, bottom, side):
+    """A table of counts, the darker the more."""
+    axes.imshow(values, "Blues", extent=(left, left + side, bottom, bottom + side), vmin=0, vmax=6, zorder=2)
+    axes.add_patch(Rectangle((left, bottom), side, side, fc="none", ec=BLACK, lw=2.2, zorder=3))
+
+
+def how_many_voters(axes):
+    """The less trust, the more voters: three crowds."""
+    crowds = ((1.35, 0.5, 7, BLUE, "curator"), (4.05, 1.05, 40, ORANGE, "shuffler"), (7.75, 2.1, 230, RED, "nobody"))
+    for middle, radius, count, colour, name in crowds:
+        turn, far = np.arange(count) * np.pi * (3 - 5**0.5), radius * np.sqrt((np.arange(count) + 0.5) / count)
+        axes.scatter(middle + far * np.cos(turn), 4.2 + far * np.sin(turn), s=38, color=colour, lw=0, zorder=3)
+        axes.text(middle, 0.7, name, ha="center", color=colour, fontsize=14, weight="bold")
+
+
+def frame(axes):
+    """The two axes of a picture in the picture."""
+    arrow(axes, (0.7, 0.7), (9.7, 0.7))
+    arrow(axes, (0.7, 0.7), (0.7, 6.8))
+
+
+def simulate_recommendations(axes):
+    """Curves of several mechanisms; what is recommended is the lowest."""
+    frame(axes)
+    across = np.linspace(0.9, 9.4, 200)
+    curves = [5.5 / (1 + np.exp((across - middle) * steep)) + floor for middle, steep, floor in CURVES]
+    for curve, colour in zip(curves, (BLUE, RED, GREEN), strict=True):
+        axes.plot(across, 0.8 + curve, color=colour, lw=2.4, ls="--", zorder=3)
+    axes.plot(across, 0.8 + np.min(curves, axis=0), color=ORANGE, lw=9, alpha=0.45, solid_capstyle="round", zorder=2)
+
+
+CURVES = ((2.6, 0.8, 1.1), (5.0, 1.9, 0.15), (4.6, 0.75, 0.6))
+
+
+def judge_recommendations(axes):
+    """Ranges that were foretold, and what came."""
+    frame(axes)
+    middles = (5.2, 4.9, 4.1, 3.9, 3.0, 2.7, 2.0, 1.8)
+    halves = (0.9, 1.2, 0.8, 1.1, 0.9, 0.9, 0.7, 0.6)
+    measured = (0.3, -0.5, 0.4, -0.2, 0.5, -0.4, 0.2, -0.3)
+    for place, (middle, half, off) in enumerate(zip(middles, halves, measured, strict=True)):
+        across = 1.5 + 1.05 * place
+        axes.plot([across, across], [middle - half, middle + half], color=SKY, lw=11, solid_capstyle="round", zorder=2)
+        axes.plot(across, middle + off, "o", color=RED, ms=10, zorder=3)
+
+
+def measure_bounds(axes):
+    """Errors above what no mechanism avoids."""
+    frame(axes)
+    across = np.linspace(0.9, 9.4, 200)
+    floor = 0.9 + 3.1 * np.exp(-(across - 0.9) / 2)
+    axes.fill_between(across, 0.75, floor, color="#DDDDDD", zorder=1)
+    axes.fill_between(across, 0.75, floor, facecolor="none", edgecolor="#888888", hatch="//", lw=0, zorder=1)
+    axes.plot(across, floor, color=BLACK, lw=2.4, zorder=2)
+    for height, marker, colour in ((1.35, "o", BLUE), (2.1, "s", RED)):
+        some = np.linspace(1.3, 8.9, 7)
+        axes.plot(some, 0.9 + 3.1 * height * np.exp(-(some - 0.9) / 2.6), marker, ls="-", lw=2, ms=10, color=colour)
+
+
+def measure_scale(axes):
+    """Time against items, up to a limit."""
+    frame(axes)
+    axes.plot([0.9, 9.4], [5.6, 5.6], color=RED, lw=2.4, ls="--")
+    for start, end, marker, colour in ((1.2, 3.6, "o", BLUE), (3.4, 6.4, "s", GREEN), (6.0, 9.2, "^", ORANGE)):
+        some = np.linspace(start, end, 5)
+        axes.plot(
+            some, 1.1 + 4.5 * ((some - start) / (end - start)) ** 1.5, marker, ls="-", lw=2.2, ms=10, color=colour
+        )
+
+
+def yan_tables(axes):
+    """A table of what was measured."""
+    lengths = (0.35, 0.6, 0.95, 0.5, 0.85, 1.2, 0.75, 1.1, 1.5)
+    for row in range(4):
+        for column in range(4):
+            head = row == 3 or column == 0
+            left, middle = 0.5 + 2.3 * column, 1.1 + 1.6 * row
+            box(axes, left, middle - 0.7, 2.1, 1.4, "#E8F1F8" if head else "white", "#999999")
+            if head:
+                axes.plot([left + 0.45, left + 1.65], [middle, middle], color=BLUE, lw=6, zorder=3)
+            else:
+                axes.barh(middle, lengths[3 * row + column - 1], 0.6, left=left + 0.3, color=ORANGE, zorder=3)
+
+
+def top_k(axes):
+    """Only the best few of an order are said."""
+    order(axes, 1.2, 4.1, 7.8, 2.6, (BLUE, ORANGE, GREEN))
+    order(axes, 1.2, 0.3, 3.0, 3.5, ("#DDDDDD",) * 4)
+
+
+DRAWN = {
+    "run_clients": run_clients,
+    "run_secure_aggregation": run_secure_aggregation,
+    "run_on_dask": run_on_dask,
+    "how_many_voters": how_many_voters,
+    "simulate_recommendations": simulate_recommendations,
+    "judge_recommendations": judge_recommendations,
+    "measure_bounds": measure_bounds,
+    "measure_scale": measure_scale,
+    "plot_top_k": top_k,
+    "plot_yan_2020_tables": yan_tables,
+}
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, draw in DRAWN.items():
+        figure = plt.figure(figsize=(4, 2.8))
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 10), ylim=(0, 7), aspect="equal")
+        axes.axis("off")
+        draw(axes)
+        axes.set(xlim=(0, 10), ylim=(0, 7))
+        figure.savefig(FOLDER / f"{name}.png", dpi=100, metadata={"Software": None})
+        plt.close(figure)

@@ -1,0 +1,105 @@
+"""Ballots given in the place of something else: whatever is raised quotes none of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_dprank import (
+    DPBorda,
+    DPPairwise,
+    DPPrudentOrder,
+    DPTopK,
+    LDPPairwise,
+    PositionalRule,
+    ShufflePairwise,
+)
+from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
+from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend
+from sklearn_dprank.plotting import ConsensusDisplay, PrivacyUtilityDisplay, RankIntervalDisplay, results_frame
+from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
+from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
+from sklearn_dprank.profile import Profile
+
+SECRET = 917364
+VOTES = np.where(np.random.default_rng(0).random((6, 4)) < 0.5, SECRET, -1.0)
+FORMS = {
+    "array": VOTES,
+    "lists": VOTES.tolist(),
+    "tuples": tuple(map(tuple, VOTES.tolist())),
+    "frame": pd.DataFrame(VOTES, columns=list("abcd")),
+    "series": pd.Series(VOTES[0]),
+    "dict": {"a": VOTES[:, 0].tolist()},
+}
+
+
+def search(**settings):
+    return GridSearchCV(DPBorda(), {"epsilon": [1.0]}, n_trials=1, **settings).fit(VOTES)
+
+
+def display(estimators, epsilons=(1.0,), **settings):
+    return PrivacyUtilityDisplay.from_estimators(estimators, VOTES, epsilons=epsilons, n_trials=1, **settings)
+
+
+def fits(cls, parameter):
+    return lambda X: cls(**{parameter: X}).fit(VOTES)
+
+
+CALLS = {
+    "budget.fit(X, estimator)": lambda X: PrivacyBudget(5.0).fit(X, DPBorda()),
+    "budget.charge(X)": lambda X: PrivacyBudget(5.0).charge(X, "poll"),
+    "budget.charge(what=X)": lambda X: PrivacyBudget(5.0).charge(DPBorda().fit(VOTES).privacy_, X),
+    "PrivacyBudget(X)": PrivacyBudget,
+    "PrivacyBudget.open(X)": PrivacyBudget.open,
+    "guarantee_of": guarantee_of,
+    "compose": PrivacyGuarantee.compose,
+    "GridSearchCV(X)": lambda X: GridSearchCV(X, {"epsilon": [1.0]}).fit(VOTES),
+    "param_grid": lambda X: GridSearchCV(DPBorda(), X).fit(VOTES),
+    "values of a grid": lambda X: GridSearchCV(DPBorda(), {"epsilon": X}, n_trials=1).fit(VOTES),
+    "cv": lambda X: search(cv=X),
+    "scoring": lambda X: search(scoring=X),
+    "refit": lambda X: search(refit=X),
+    "n_trials": lambda X: cross_validate(DPBorda(), VOTES, n_trials=X),
+    "cross_validate(X, estimator)": lambda X: cross_validate(X, DPBorda()),
+    "PrivateSelection": lambda X: PrivateSelection(X, score_epsilon=0.1, mean_draws=5).fit(VOTES),
+    "recommend(X)": lambda X: recommend(X, 100, 1.0),
+    "n_voters": lambda X: recommend(4, X, 1.0),
+    "epsilon of recommend": lambda X: recommend(4, 100, X),
+    "disagreement": lambda X: recommend(4, 100, 1.0, disagreement=X),
+    **{name: fits(DPBorda, name) for name in ("epsilon", "delta", "noise", "neighboring", "random_state")},
+    "k": fits(DPTopK, "k"),
+    "rule": fits(DPPairwise, "rule"),
+    "window": fits(DPPrudentOrder, "window"),
+    "scores": fits(PositionalRule, "scores"),
+    "n_queries": fits(LDPPairwise, "n_queries"),
+    "min_reports": fits(ShufflePairwise, "min_reports"),
+    "higher_is_better": fits(RatingsToRankings, "higher_is_better"),
+    "voter_epsilon": lambda X: LDPPairwise().fit(VOTES, voter_epsilon=X),
+    "reports": lambda X: LDPPairwise().fit_reports(X, items=4),
+    "items": lambda X: LDPPairwise().client(X),
+    "ballot": lambda X: LDPPairwise().client(4).report(X),
+    "estimators": display,
+    "an estimator": lambda X: display({"a": X}),
+    "epsilons": lambda X: display({"a": DPBorda()}, X),
+    "floor": lambda X: display({"a": DPBorda()}, floor=X),
+    "intervals": RankIntervalDisplay.from_estimator,
+    "consensus": lambda X: ConsensusDisplay.from_estimators(X, DPBorda()),
+    "from_search": PrivacyUtilityDisplay.from_search,
+    "results_frame": results_frame,
+    "level": lambda X: DPBorda().fit(VOTES).rank_intervals(X),
+    "distance": lambda X: kendall_tau_distance(X, [0, 1]),
+    "average": lambda X: average_kendall_tau(X, VOTES),
+    "item_names": lambda X: Profile.from_rankings(VOTES, item_names=X),
+    "orders": orders_to_positions,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_message_quotes_a_ballot(call):
+    refused = 0
+    for form, ballots in FORMS.items():
+        try:
+            CALLS[call](ballots)
+        except Exception as refusal:  # which one is told elsewhere
+            refused += 1
+            assert str(SECRET) not in str(refusal), form
+    assert refused
