@@ -1,8 +1,8 @@
 """The commands of the project, each in one place: `.ci/run` calls them from here too.
 
-    nox -s test        or lint, docs, bench, planted; what follows `--` goes to the command
+    nox -s test        or lint, docs, bench, planted, peers; what follows `--` goes to the command
 
-They run in the environment that is active, which `python -m pip install -e ".[dev]"` fills.
+They run in the environment that is active, which `python -m pip install -e ".[dev]"` fills; but for `peers`.
 """
 
 import shutil
@@ -18,6 +18,16 @@ LINT = (
     "mypy",
     "mypy --strict --config-file= --follow-imports=silent tests/user_code.py",
     "lint-imports --no-cache",
+)
+#: What the page "Against others" is measured against; nothing of the package or its tests needs them.
+PEERS = (
+    "svvamp==0.15.2",
+    "pref_voting==1.18.2",
+    "corankco==7.2.0",
+    "prefsampling==0.1.24",
+    "choix==0.4.1",
+    "opendp==0.16.0",
+    "dp-accounting==0.6.0",
 )
 
 nox.options.sessions = ["lint", "test"]
@@ -60,3 +70,10 @@ def bench(session):
 def planted(session):
     """Plant faults, each of which a test has to catch: all, or those whose names hold a word after `--`."""
     session.run("python", "tests/audit/planted.py", *session.posargs)
+
+
+@nox.session(venv_backend="venv")
+def peers(session):
+    """Measure other packages, in an environment of their own, and write the tables of the page "Against others"."""
+    session.install("-e", ".[plot]", *PEERS)
+    session.run("python", "examples/measure_peers.py", "--full")

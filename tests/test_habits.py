@@ -30,13 +30,14 @@ def constant(name):
 
 
 def test_few_names():
-    assert sorted(SESSIONS) == ["bench", "docs", "lint", "planted", "test"]
+    assert sorted(SESSIONS) == ["bench", "docs", "lint", "peers", "planted", "test"]
     assert set(re.findall(r"^\| `nox -s (\w+)` \|", CONTRIBUTING, flags=re.MULTILINE)) == SESSIONS
 
 
 def test_ci_runs_every_session_and_has_no_such_command_of_its_own():
+    """But for `peers`, which installs much, measures, and fails for nothing that a change here could break."""
     lines = [line for line in CI.splitlines() if not line.startswith("#")]
-    assert set(re.findall(r"\bnox -s (\w+)", "\n".join(lines))) == SESSIONS
+    assert set(re.findall(r"\bnox -s (\w+)", "\n".join(lines))) == SESSIONS - {"peers"}
     for command in ("ruff", "mypy", "lint-imports", "sphinx", "planted.py", "tests/benchmarks"):
         assert command in NOX
         assert not [line for line in lines if re.search(rf"(^|[ /]){command} ", line)]

@@ -1,0 +1,395 @@
+"""
+Measuring the page against others
+=================================
+
+How long the same work takes here and in packages that do a part of it: the tables and the picture of the user guide's
+page "Against others". `nox -s peers` installs them, in an environment of their own, and runs this script; a peer that
+is not there is skipped, and said to be::
+
+    python examples/measure_peers.py           # each row once, printed beside the stored ratio: a minute
+    python examples/measure_peers.py --full    # the tables and the picture of the page, in their place: minutes
+"""
+
+import argparse
+import csv
+import datetime
+import os
+import platform
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import _peers_privacy as privacy
+import _peers_rankings as rankings
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy
+import sklearn
+from threadpoolctl import threadpool_limits
+
+import sklearn_dprank
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "user_guide"
+ROUNDS = 5
+LEAST = 0.02  # seconds of one reading of the clock, at least: short calls are repeated
+LONG = 1.0  # seconds of a call that three readings are enough for
+
+
+class Row(NamedTuple):
+    """A row of the table: a task, its size, a peer's name on the package index, and what makes the duel."""
+
+    task: str
+    size: str
+    peer: str
+    duel: Callable
+
+
+# %%
+# What is compared. A row where a peer is faster stands where it belongs.
+
+PAIRS, BORDA, KEMENY, SEARCH = "Counts of all pairs", "Borda order", "Kemeny order, exact", "A good order, by search"
+TO_ALL, OF_TWO, STRENGTHS = "Distance to all voters", "Distance of two orders", "Bradley-Terry strengths"
+MALLOWS, PLACKETT, UNIFORM = "Mallows votes", "Plackett-Luce votes", "Uniform votes"
+LAPLACE, NORMAL = "Discrete Laplace noise", "Gaussian noise, integers"
+ONE, COMPOSED = "One Gaussian release", "Composition"
+TASKS = (
+    *(PAIRS, BORDA, KEMENY, SEARCH, TO_ALL, OF_TWO, STRENGTHS),
+    *(MALLOWS, PLACKETT, UNIFORM, LAPLACE, NORMAL, ONE, COMPOSED),
+)
+_FEW, _SOME, _MANY = "5,000 voters, 10 items", "5,000 voters, 45 items", "100,000 voters, 45 items"
+_UNIFORM = "51 voters, {} items, uniform"
+ROWS = (
+    Row(PAIRS, _FEW, "pref_voting", partial(rankings.pref_voting_pairs, 5000, 10)),
+    Row(PAIRS, _SOME, "corankco", partial(rankings.corankco_pairs, 5000, 45)),
+    Row(PAIRS, _SOME, "svvamp", partial(rankings.svvamp_pairs, 5000, 45)),
+    Row(PAIRS, _MANY, "svvamp", partial(rankings.svvamp_pairs, 100_000, 45)),
+    Row(BORDA, "1,000 voters, 10 items", "corankco", partial(rankings.corankco_borda, 1000, 10)),
+    Row(BORDA, _FEW, "pref_voting", partial(rankings.pref_voting_borda, 5000, 10)),
+    Row(BORDA, _SOME, "svvamp", partial(rankings.svvamp_borda, 5000, 45)),
+    Row(BORDA, _MANY, "svvamp", partial(rankings.svvamp_borda, 100_000, 45)),
+    Row(KEMENY, _UNIFORM.format(6), "corankco", partial(rankings.corankco_kemeny, 51, 6, 1.0)),
+    Row(KEMENY, _UNIFORM.format(6), "pref_voting", partial(rankings.pref_voting_kemeny, 51, 6, 1.0)),
+    Row(KEMENY, _UNIFORM.format(6), "svvamp", partial(rankings.svvamp_kemeny, 51, 6, 1.0)),
+    Row(KEMENY, _UNIFORM.format(8), "svvamp", partial(rankings.svvamp_kemeny, 51, 8, 1.0)),
+    Row(KEMENY, "50 voters, 20 items, φ = .9", "corankco", partial(rankings.corankco_kemeny, 50, 20, 0.9)),
+    Row(KEMENY, f"{_SOME}, φ = .75", "svvamp", partial(rankings.svvamp_kemeny, 5000, 45, 0.75)),
+    Row(SEARCH, "20 voters, 100 items, uniform", "corankco", partial(rankings.corankco_search, 20, 100, 100)),
+    Row(SEARCH, "100 voters, 100 items, uniform", "corankco", partial(rankings.corankco_search, 100, 100, 100)),
+    Row(TO_ALL, "1,000 voters, 10 items", "corankco", partial(rankings.corankco_cost, 1000, 10)),
+    Row(OF_TWO, "10 items", "choix", partial(rankings.choix_distance, 10)),
+    Row(OF_TWO, "10 items", "pref_voting", partial(rankings.pref_voting_distance, 10)),
+    Row(OF_TWO, "10 items", "prefsampling", partial(rankings.prefsampling_distance, 10)),
+    Row(OF_TWO, "1,000 items", "choix", partial(rankings.choix_distance, 1000)),
+    Row(OF_TWO, "1,000 items", "pref_voting", partial(rankings.pref_voting_distance, 1000)),
+    Row(STRENGTHS, _FEW, "choix", partial(rankings.choix_strengths, 5000, 10)),
+    Row(STRENGTHS, _SOME, "choix", partial(rankings.choix_strengths, 5000, 45)),
+    Row(STRENGTHS, "5,000 voters, 200 items", "choix", partial(rankings.choix_strengths, 5000, 200)),
+    Row(MALLOWS, "1,000 voters, 10 items", "prefsampling", partial(rankings.prefsampling_mallows, 1000, 10)),
+    Row(MALLOWS, "1,000 voters, 45 items", "prefsampling", partial(rankings.prefsampling_mallows, 1000, 45)),
+    Row(PLACKETT, "1,000 voters, 10 items", "choix", partial(rankings.choix_plackett_luce, 1000, 10)),
+    Row(PLACKETT, "1,000 voters, 10 items", "prefsampling", partial(rankings.prefsampling_plackett_luce, 1000, 10)),
+    Row(UNIFORM, "10,000 voters, 10 items", "prefsampling", partial(rankings.prefsampling_uniform, 10_000, 10)),
+    Row(UNIFORM, "10,000 voters, 10 items", "svvamp", partial(rankings.svvamp_uniform, 10_000, 10)),
+    Row(LAPLACE, "one draw", "opendp", partial(privacy.opendp_laplace, 1)),
+    Row(LAPLACE, "1,000 draws", "opendp", partial(privacy.opendp_laplace, 1000)),
+    Row(LAPLACE, "100,000 draws", "opendp", partial(privacy.opendp_laplace, 100_000)),
+    Row(NORMAL, "1,000 draws", "opendp", partial(privacy.opendp_gaussian, 1000)),
+    Row(ONE, "epsilon of a sigma", "dp-accounting", privacy.accounting_gaussian_epsilon),
+    Row(ONE, "sigma of an epsilon", "dp-accounting", privacy.accounting_gaussian_sigma),
+    Row(COMPOSED, "30 pure, ε = .1 each", "dp-accounting", partial(privacy.accounting_pure, 30)),
+    Row(COMPOSED, "12 pure, ε = .01 to .3", "dp-accounting", partial(privacy.accounting_unequal, 12)),
+    Row(COMPOSED, "20 pure and 10 Gaussian", "dp-accounting", partial(privacy.accounting_mixed, 20, 10)),
+    Row(COMPOSED, "30 of Laplace noise, ε = .1", "dp-accounting", partial(privacy.accounting_laplace, 30)),
+)
+PEERS = tuple(dict.fromkeys(row.peer for row in sorted(ROWS, key=lambda row: row.peer)))
+
+
+def installed(peer):
+    """Return the version of a peer that is installed, or None."""
+    try:
+        return metadata.version(peer)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+# %%
+# Measuring. Both are called in turn, so that what else a machine does meets both; the time is the processor's, that of
+# programs that are called included, on one thread. The first call of each, in which code is compiled and caches of
+# imports are filled, is not counted; its answers are compared.
+
+
+class Measured(NamedTuple):
+    """Median milliseconds a call, here and there, and how the answers agree."""
+
+    ours: float
+    theirs: float
+    answers: str
+
+    @property
+    def ratio(self):
+        """How many times faster it is here."""
+        return self.theirs / self.ours
+
+
+def measure(duel, rounds=ROUNDS, least=LEAST):
+    """Return what two calls take."""
+    answers = duel.agree(duel.ours(), duel.theirs())
+    calls = [_calls(function, least) for function in duel[:2]]
+    taken = ([], [])
+    for done in range(rounds):
+        if done >= 3 and max(map(max, taken)) > LONG:
+            break
+        for each, function, count in zip(taken, duel[:2], calls, strict=True):
+            each.append(_seconds(function, count))
+    return Measured(*(1000 * median(each) for each in taken), answers)
+
+
+def _calls(function, least):
+    """Return how many calls take long enough to be read from the clock."""
+    count = 1
+    while (seconds := _seconds(function, count) * count) < least:
+        count = max(2 * count, min(10 * count, round(1.2 * least / max(seconds, 1e-9) * count)))
+    return count
+
+
+def _seconds(function, calls):
+    start = _clock()
+    for _ in range(calls):
+        function()
+    return (_clock() - start) / calls
+
+
+def _clock():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def results(rounds=ROUNDS, least=LEAST, show=lambda row, found: None):
+    """Return {(task, size, peer): Measured, or None where the peer is not installed}."""
+    found = {}
+    for row in ROWS:
+        with warnings.catch_warnings(), threadpool_limits(1):  # peers' own, and of a search that ends early
+            warnings.simplefilter("ignore")
+            found[row[:3]] = measure(row.duel(), rounds, least) if installed(row.peer) else None
+        show(row, found[row[:3]])
+    return found
+
+
+# %%
+# The table.
+
+HEADER = ("Task", "Size", "Peer", "Here, ms", "Peer, ms", "Ratio", "Faster", "Answers", "Measured")
+MISSING = "not installed"
+
+
+def short(number):
+    """Return three digits of a number at least, without an exponent."""
+    digits = max(0, 2 - int(np.floor(np.log10(number))))
+    return f"{number:,.{digits}f}"
+
+
+def cells(row, found, day):
+    """Return a row of the table."""
+    if found is None:
+        return (*row[:3], *["–"] * 4, MISSING, "–")
+    faster = "here" if found.ratio > 1 else row.peer
+    numbers = map(short, (found.ours, found.theirs, found.ratio))
+    return (*row[:2], f"{row.peer} {installed(row.peer)}", *numbers, faster, found.answers, day)
+
+
+def stored():
+    """Return the rows of the page's table as {(task, size, peer): {column: cell}}."""
+    with (PAGE / "benchmarks.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["Task"], row["Size"], row["Peer"].split()[0]): row for row in rows}
+
+
+def made(day):
+    """Return the sentence that says when and on what this was measured."""
+    versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
+    versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
+    words = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"Measured on {day} on {os.cpu_count()} cores, of which one was used, with {words}."
+
+
+# %%
+# What is called on either side, for the second table.
+
+CALLS = {
+    (PAIRS, "pref_voting"): ("Profile.from_rankings(ballots).margins", "Profile(orders)"),
+    (PAIRS, "corankco"): (
+        "Profile.from_rankings(ballots).pairwise_counts",
+        "PairwiseBasedAlgorithm.pairwise_cost_matrix(positions, scheme)",
+    ),
+    (PAIRS, "svvamp"): (
+        "Profile.from_rankings(ballots).pairwise_counts",
+        "Profile(preferences_borda_rk=scores).matrix_duels_rk",
+    ),
+    (BORDA, "corankco"): ("Borda().fit(ballots)", "BordaCount().compute_consensus_rankings(dataset, scheme)"),
+    (BORDA, "pref_voting"): ("Borda().fit(ballots)", "profile.borda_scores()"),
+    (BORDA, "svvamp"): ("Borda().fit(ballots)", "RuleBorda()(Profile(preferences_borda_rk=scores))"),
+    (KEMENY, "corankco"): (
+        "Kemeny().fit(ballots)",
+        "ExactAlgorithmPulp().compute_consensus_rankings(dataset, scheme)",
+    ),
+    (KEMENY, "pref_voting"): ("Kemeny().fit(ballots)", "kemeny_young_rankings(profile)"),
+    (KEMENY, "svvamp"): ("Kemeny().fit(ballots)", "RuleKemeny()(Profile(preferences_borda_rk=scores))"),
+    (SEARCH, "corankco"): (
+        "Kemeny(work_limit=100).fit(ballots)",
+        "BioConsert().compute_consensus_rankings(dataset, scheme)",
+    ),
+    (TO_ALL, "corankco"): (
+        "average_kendall_tau(ranks, ballots)",
+        "KemenyComputingFactory(scheme).get_kemeny_score(ranking, dataset)",
+    ),
+    (OF_TWO, "choix"): ("kendall_tau_distance(a, b)", "kendalltau_dist(a, b)"),
+    (OF_TWO, "pref_voting"): ("kendall_tau_distance(a, b)", "kendalltau_dist(a, b)"),
+    (OF_TWO, "prefsampling"): ("kendall_tau_distance(a, b)", "kendall_tau_distance(a, b)"),
+    (STRENGTHS, "choix"): ("BradleyTerry(ridge=1e-6).fit(profile)", "ilsr_pairwise_dense(counts)"),
+    (MALLOWS, "prefsampling"): ("make_mallows(n, m, .75)", "mallows(n, m, .75)"),
+    (PLACKETT, "choix"): ("make_plackett_luce(n, m, weights)", "generate_rankings(log_weights, n, size=m)"),
+    (PLACKETT, "prefsampling"): ("make_plackett_luce(n, m, weights)", "plackett_luce(n, m, weights)"),
+    (UNIFORM, "prefsampling"): ("make_mallows(n, m, 1.0)", "impartial(n, m)"),
+    (UNIFORM, "svvamp"): ("make_mallows(n, m, 1.0)", "GeneratorProfileIc(n, m)().preferences_rk"),
+    (LAPLACE, "opendp"): ("discrete_laplace(rate, size, SecureBits())", "make_laplace(...)(zeros)"),
+    (NORMAL, "opendp"): ("rounded_gaussian(zeros, 10.0, SecureBits())", "make_gaussian(...)(zeros)"),
+    (ONE, "dp-accounting"): (
+        "gaussian_epsilon(delta, sigma), gaussian_sigma(epsilon, delta)",
+        "get_epsilon_gaussian(sigma, delta), get_sigma_gaussian(epsilon, delta)",
+    ),
+    (COMPOSED, "dp-accounting"): (
+        "PrivacyGuarantee.compose(guarantees, delta=delta).epsilon",
+        "from_...(...).self_compose(count).compose(...).get_epsilon_for_delta(delta)",
+    ),
+}
+
+# %%
+# Why a peer is faster, where it is; what is written here is printed for such rows only.
+
+REASONS = {
+    (BORDA, "pref_voting"): "Its profile is read and checked beforehand; here that is a part of the fit.",
+    (KEMENY, "svvamp"): "Majorities of few items fall into small parts, whose orders are quickly listed; here a fit of "
+    "so few is mostly what an estimator does besides: reading ballots, stating the guarantee.",
+    (SEARCH, "corankco"): "From each ballot it moves items until no move improves the order, in compiled code; few "
+    "voters are few starts. Here the search is NumPy's, and a part of the work goes into a proof of how far from the "
+    "best its order is (``optimal_gap_``).",
+    (OF_TWO, "choix"): "It sorts, in m log m steps; all m² pairs are compared here.",
+    (OF_TWO, "pref_voting"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
+    "have ties and gaps.",
+    (OF_TWO, "prefsampling"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
+    "have ties and gaps.",
+    (
+        STRENGTHS,
+        "choix",
+    ): "It iterates a linear system of plain counts. Here the fit is one of answers that devices may "
+    "have flipped, by Newton's method, and an estimator's; from 64 items on, answers stand in lists, of which most may "
+    "be empty, and systems are solved without the threads of BLAS.",
+    (ONE, "dp-accounting"): "Both search for a root of the same function; here the result is rounded to the side that "
+    "protects more.",
+    (COMPOSED, "dp-accounting"): "It rounds losses up to a grid, which may cost a little epsilon; here all values of "
+    "their sum are kept where there are few enough, and unequal epsilons have many.",
+}
+UNKNOWN = "Why is not known."
+
+
+def lost(found):
+    """Return the list of the tasks in which a peer is faster, and why."""
+    count, wins = sum(each is not None for each in found.values()), {}
+    for (task, size, peer), each in found.items():
+        if each is not None and each.ratio <= 1:
+            wins.setdefault((task, peer), []).append(f"{short(1 / each.ratio)} times ({size})")
+    lines = [
+        f"- **{task}**: {peer} is faster, {'; '.join(sizes)}. {REASONS.get((task, peer), UNKNOWN)}"
+        for (task, peer), sizes in wins.items()
+    ]
+    return "\n".join([f"In {sum(map(len, wins.values()))} of {count} rows a peer is faster.\n", *lines])
+
+
+# %%
+# The picture: a line for each task and size, peers told apart by colour and marker.
+
+_COLORS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's
+LOOKS = dict(zip(PEERS, zip(_COLORS, "os^DvPX", strict=True), strict=True))
+
+
+def draw(ratios):
+    """Return the figure of {(task, size, peer): ratio}."""
+    places = {}
+    for task, size, _ in ratios:
+        places.setdefault((task, size), len(places) + len({each for each, _ in places} | {task}) * 0.6)
+    figure, ax = plt.subplots(figsize=(9, 0.245 * max(places.values()) + 1.4), layout="constrained")
+    ax.axvspan(1e-9, 1, color="0.93", lw=0)
+    ax.axvline(1, color="0.3", lw=1)
+    for peer in PEERS:
+        mine = {key: ratio for key, ratio in ratios.items() if key[2] == peer}
+        if mine:
+            color, marker = LOOKS[peer]
+            heights = [places[key[:2]] for key in mine]
+            style = {"ls": "", "ms": 8, "mec": "black", "mew": 0.6, "alpha": 0.9, "label": peer}
+            ax.plot(list(mine.values()), heights, marker, color=color, **style)
+    ax.set_xscale("log")
+    ax.set_xlim(min(0.05, 0.6 * min(ratios.values())), 1.8 * max(ratios.values()))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"1/{1 / value:,.0f}")
+    ax.set_yticks(list(places.values()), [f"{task}: {size}" for task, size in places], fontsize=8.5)
+    ax.set_ylim(max(places.values()) + 0.8, min(places.values()) - 0.8)
+    ax.grid(axis="x", lw=0.4, color="0.8")
+    ax.grid(axis="y", lw=0.3, color="0.85")
+    ax.set_axisbelow(True)
+    ax.set_xlabel("times faster here than there (in the grey area the peer is faster)")
+    figure.legend(loc="outside upper center", ncols=len(PEERS), frameon=False, fontsize=9, handletextpad=0.1)
+    return figure
+
+
+def _write(found):
+    day = datetime.date.today().isoformat()
+    _table("benchmarks.csv", [HEADER, *(cells(row, found[row[:3]], day) for row in ROWS)])
+    calls = (
+        (task, peer, *(f"``{call}``" for call in both)) for (task, peer), both in sorted(CALLS.items(), key=_in_order)
+    )
+    _table("benchmarks_calls.csv", [("Task", "Peer", "Here", "There"), *calls])
+    (PAGE / "benchmarks.inc").write_text(made(day) + "\n", encoding="utf-8")
+    (PAGE / "benchmarks_lost.inc").write_text(lost(found) + "\n", encoding="utf-8")
+    draw({key: each.ratio for key, each in found.items() if each}).savefig(DOCS / "images" / "benchmarks.png", dpi=110)
+
+
+def _in_order(call):
+    (task, peer), _ = call
+    return TASKS.index(task), peer
+
+
+def _table(name, rows):
+    with (PAGE / name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def _show(row, found):
+    known = stored().get(row[:3], {}).get("Ratio", "–")
+    said = MISSING if found is None else f"{short(found.ratio)} times faster here ({found.answers})"
+    print(f"{row.task}, {row.size}, against {row.peer}: {said}; stored {known}", flush=True)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="measure with care and write the page's tables and picture")
+    full = parser.parse_args(arguments).full
+    there = [peer for peer in PEERS if installed(peer)]
+    for peer in PEERS:
+        if peer not in there:
+            print(f"{peer} is not installed: {sum(row.peer == peer for row in ROWS)} rows are skipped")
+    if not there:
+        print("No peer is installed, so nothing is measured or written; `nox -s peers` installs them.")
+        return
+    found = results(show=_show) if full else results(1, 0.0, _show)
+    if full:
+        _write(found)
+
+
+if __name__ == "__main__":
+    main()
