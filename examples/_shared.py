@@ -194,10 +194,14 @@ def panels(n_rows, n_columns, height=2.6):
 
 
 def line(ax, x, scores, look, label):
-    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors."""
+    """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors.
+
+    Bars of what is never negative end at 0.
+    """
     scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
-    error = 2 * standard_error(scores.T)
-    ax.errorbar(x, scores.mean(axis=1), error, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
+    mean, error = scores.mean(axis=1), 2 * standard_error(scores.T)
+    bars = [np.minimum(error, mean) if (scores >= 0).all() else error, error]
+    ax.errorbar(x, mean, bars, label=label, lw=1.4, ms=4.5, capsize=2, elinewidth=0.8, **_LOOKS[look])
 
 
 def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
@@ -233,7 +237,12 @@ def finish(figure, title, name, folder=None):
     for ax in figure.axes:
         entries.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     columns = 2 if len(entries) == 4 and figure.get_figwidth() < 8 else 3 if len(entries) % 4 else 4
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    look = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
+    for ncols in range(columns, 0, -1):
+        legend = figure.legend(entries.values(), entries, ncols=ncols, **look)
+        if legend.get_window_extent().width <= figure.bbox.width or ncols == 1:
+            break
+        legend.remove()
     figure.suptitle(title, fontsize=11)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ import resource
 import sys
 import time
 import warnings
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ VOTERS = (100, 1000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.01, 0.1, 1.0, 10.0, 100.0)
 FEW_ITEMS, SOME_ITEMS, SOME_VOTERS = 10, 25, 1000  # where one of them is varied, the others are these
 LIMIT = 10.0  # seconds that a supported size may take
-STOP = 30  # seconds of processor time after which a fit is stopped
+STOP = 60  # seconds of processor time after which a fit is stopped
 
 # %%
 # What is measured: every estimator as its defaults have it, and those whose default is for few items in their other
@@ -86,9 +87,23 @@ class Fit(NamedTuple):
 
 def fit(name, n_voters, n_items, epsilon=1.0):
     """Return what this fit takes."""
-    ballots = np.random.default_rng(0).random((n_voters, n_items), dtype=np.float32).argsort(axis=1).astype(np.int16)
+    votes = ballots(n_voters, n_items)
+    few = partial(_fit, name, epsilon, np.tile(np.arange(6), (200, 1)))
+    return in_a_process(partial(_seconds, partial(_fit, name, epsilon, votes)), few)
+
+
+@lru_cache(maxsize=1)
+def ballots(n_voters, n_items):
+    """Return uniform votes; beyond a hundred thousand voters they repeat, which takes as much memory."""
+    rng = np.random.default_rng(0)
+    distinct = rng.random((min(n_voters, 100_000), n_items), dtype=np.float32).argsort(axis=1).astype(np.int16)
+    return np.resize(distinct, (n_voters, n_items))
+
+
+def in_a_process(timed, before=None):
+    """Return what `timed`, which returns its seconds, takes in a process of its own, where `before` is called first."""
     ours, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=_fitted, args=(name, epsilon, ballots, theirs))
+    child = multiprocessing.get_context("fork").Process(target=_measured, args=(timed, before, theirs))
     child.start()
     theirs.close()
     try:
@@ -97,19 +112,21 @@ def fit(name, n_voters, n_items, epsilon=1.0):
         return Fit(said="stopped")
     finally:
         child.join()
+        ours.close()
 
 
-def _fitted(name, epsilon, ballots, pipe):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator(name, epsilon).fit(np.tile(np.arange(6), (200, 1)))
+def _measured(timed, before, pipe):
+    if before is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            before()
     used = resource.getrusage(resource.RUSAGE_SELF)
     spent = int(used.ru_utime + used.ru_stime)
     resource.setrlimit(resource.RLIMIT_CPU, (spent + STOP, spent + STOP))
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            seconds = _seconds(name, epsilon, ballots)
+            seconds = timed()
     except (ValueError, MemoryError) as error:
         pipe.send((math.nan, math.nan, f"refuses: {error}"))
         return
@@ -118,13 +135,17 @@ def _fitted(name, epsilon, ballots, pipe):
     pipe.send((seconds, grown / unit, "".join(f"warns: {each.message}" for each in said[:1])))
 
 
-def _seconds(name, epsilon, ballots):
-    """Return the time of a fit; short ones are repeated, as clocks of processor time tick slowly."""
+def _fit(name, epsilon, votes):
+    estimator(name, epsilon).fit(votes)
+
+
+def _seconds(work):
+    """Return the time of some work; where it is short it is repeated, as clocks of processor time tick slowly."""
     repeats, total = 0, 0.0
     while total < 0.1 and repeats < 1000:
         start, more = time.process_time(), max(1, repeats)
         for _ in range(more):
-            estimator(name, epsilon).fit(ballots)
+            work()
         repeats, total = repeats + more, total + time.process_time() - start
     return total / repeats
 

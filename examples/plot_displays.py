@@ -68,8 +68,8 @@ certain = RankIntervalDisplay.from_estimator(more, name="DPBorda, epsilon = 1").
 # %%
 # Error against epsilon
 # ---------------------
-# Each point is the mean of 20 fits with fresh noise, and bands go from the best fit to the worst. Near the optimum the
-# lines lie on top of each other; ``excess=True`` draws what they exceed it by.
+# Each point is the mean of 20 fits with fresh noise; the best possible consensus of the ballots is at 0, and a band
+# holds the middle 80 % of the fits.
 
 mechanisms = {"DPBorda, K-norm noise": DPBorda(noise="knorm"), "DPKwikSort": DPKwikSort(), "DPPairwise": DPPairwise()}
 utility = PrivacyUtilityDisplay.from_estimators(
@@ -77,8 +77,11 @@ utility = PrivacyUtilityDisplay.from_estimators(
 ).plot()
 
 # %%
+# ``excess=False`` draws the distances themselves, ``band=(0, 1)`` from the best fit to the worst. Near the optimum the
+# lines lie on top of one another; their markers stand side by side.
 
-excess = PrivacyUtilityDisplay(utility.epsilons, utility.errors, utility.floor, utility.ceiling).plot(excess=True)
+measured = (utility.epsilons, utility.errors, utility.floor, utility.ceiling)
+distances = PrivacyUtilityDisplay(*measured, floor_name=utility.floor_name).plot(excess=False, band=(0, 1))
 
 # %%
 # How many questions to a voter

@@ -202,7 +202,9 @@ def draw_voters(results, numbers=NUMBERS, folder=None):
         ax.set_ylabel("average Kendall tau")
     for ax in axes[-1]:
         ax.set_xlabel("voters")
-    finish(figure, "Figure 3: Mallows votes, epsilon = 0.1", "hay_figure_3", folder)
+    finish(
+        figure, "Figure 3: Mallows votes, epsilon = 0.1; bands from the best fit to the worst", "hay_figure_3", folder
+    )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ print(search.best_estimator_[-1].consensus_)
 # %%
 # Error against epsilon
 # ---------------------
-# Bands go from the best trial to the worst.
+# The excess over the optimum of the ballots; a band holds the middle 80 % of the fits.
 
 display = PrivacyUtilityDisplay.from_search(search, votes).plot()
 

@@ -18,6 +18,7 @@ shell::
 import matplotlib.pyplot as plt
 import numpy as np
 from _shared import begin, claim, curves, excess, finish, mallows, not_above, panels, summary
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import expit
 
 from sklearn_dprank import DPBorda, DPSwissBorda
@@ -105,7 +106,11 @@ def draw_errors(all_votes, results, folder=None):
     figure, axes = panels(1, len(all_votes))
     for ax, votes, result in zip(axes[0], all_votes, results, strict=True):
         curves(ax, EPSILONS, result, votes.title, "epsilon", ticks=True)
-    axes[0, 0].set_ylabel("percent of pairs above optimum")
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    axes[0, 0].set_ylabel("% of pairs above optimum")
     finish(figure, "Figure 2: error against epsilon (delta = 1e-6)", "swiss_figure_2", folder)
 
 

@@ -164,7 +164,7 @@ if __name__ == "__main__":
     for ax, votes, result in zip(axes[0], VOTES, RESULTS, strict=True):
         curves(ax, EPSILONS, result, votes.title, "epsilon", ticks=True)
         ax.set_yscale("log")
-    axes[0, 0].set_ylabel("percent of pairs above optimum")
+    axes[0, 0].set_ylabel("% of pairs above optimum")
     finish(figure, "Figure 3: two ways to draw a prudent order", "top_k_figure_3", ARGUMENTS.pictures)
     for votes, result in zip(VOTES, RESULTS, strict=True):
         flips, other = (errors[:, 0] for errors in result.values())

@@ -26,6 +26,7 @@ from .privacy.bits import Bits
 from .profile import Ballots, Profile, Shape
 from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, shape_of
 from .rules import Rule
+from .rules.base import asks_of, checked_order
 from .tables import passes
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
@@ -164,12 +165,13 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
             yield self._publish(consensus, session, promised[state is None], names)
 
     def _publish(self, consensus, session, guarantee, names):
+        order = checked_order(consensus, self.n_features_in_)
         clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
-        self.consensus_ = items[consensus.order]
+        self.consensus_ = items[order]
         if len(self.consensus_) < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
             self._item_names = items  # whole numbers, which live in the consensus; one of the best few lacks the others
-        self.ranks_ = order_to_positions(consensus.order, self.n_features_in_)
+        self.ranks_ = order_to_positions(order, self.n_features_in_)
         self.privacy_ = guarantee
         for name, value in {**consensus.published, **session.published}.items():
             setattr(self, f"{name}_", value)
@@ -208,7 +210,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
                     "epsilon for all: leave it out."
                 )
             agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
-        return rule, channel.plan(rule.asks(shape.n_items), shape.n_items, shape.n_voters, **agreed)
+        return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, shape.n_voters, **agreed)
 
     def _will_owe(self, X, voter_epsilon):
         """Return what `fit` on X will promise, for `privacy.PrivacyBudget`; of X only what is public is read."""

@@ -5,6 +5,7 @@ import numpy as np
 _PIECE = 1 << 17  # voters counted at a time at most: one row of a piece is 128 KB
 _LARGEST = 1 << 23  # entries of a piece at most
 _TESTS = 1 << 20  # comparisons made at a time, where rows are shorter than that
+_PLACED = 1 << 20  # ballot entries whose placements are kept apart at a time: a row of 32 bytes each at most
 _FEW = 1 << 10  # voters looked at first where one may settle it
 _TABLE = 1 << 19  # ballot entries looked at together at a time: they stay in cache
 _SUMMED = 1 << 16  # voters whose positions, of two bytes at most, add up in four
@@ -131,7 +132,7 @@ def count_placements(positions):
     """
     n_items = len(positions.table)
     strict, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
-    for piece in _pieces(positions.table, _PIECE):
+    for piece in _pieces(positions.table, min(_PIECE, max(1, _PLACED // n_items))):
         if all_strict(piece):
             strict += [np.bincount(row, minlength=n_items) for row in piece]
         else:

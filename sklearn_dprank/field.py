@@ -1,26 +1,41 @@
 """What every aggregator does with voters in the field: a protocol for their devices, and fits on what they send."""
 
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 from ._scikit_learn import available_if
 from ._types import Items, Message, RandomState
-from .checks import check_epsilon, check_whole
+from .checks import check_epsilon, check_whole, shown
 from .devices import Device
 from .names import checked_names
 from .profile import Shape
 
+#: What else to call, by what a channel can do.
+_INSTEAD = {
+    "collects_reports": "each device reports once: fit_reports(reports, items=...)",
+    "asks_questions": "devices are asked in rounds: fit_interactive(ask, items=..., n_voters=...)",
+    "collects_sums": "servers add up what devices send: fit_sums(sums, items=...)",
+    "has_periods": "ballots come period by period: partial_fit(X)",
+}
+
 
 def channel_can(*abilities):
-    """Return a check for `available_if`: that the estimator's channel has one of these abilities."""
+    """Return a check for `available_if`: that the estimator's channel has one of these abilities.
+
+    Where it has none, an AttributeError says what there is instead; scikit-learn raises its own from it.
+    """
 
     def check(estimator):
         try:
             channel, _ = estimator._compose()
         except (TypeError, ValueError):
             return False
-        return any(getattr(channel, ability, False) for ability in abilities)
+        if any(getattr(channel, ability, False) for ability in abilities):
+            return True
+        there = [text for ability, text in _INSTEAD.items() if getattr(channel, ability, False)]
+        instead = "; ".join(there) or "a curator holds all ballots: fit(X)"
+        raise AttributeError(f"with {type(channel).__name__}, {instead}.")
 
     return check
 
@@ -116,9 +131,8 @@ class Field:
             If no report can be used, or fewer than were promised to hide each other.
         """
         self._validate_params()
-        epsilons = None if epsilons is None else list(epsilons)
-        for epsilon in epsilons or ():
-            check_epsilon(epsilon, "epsilons")
+        if epsilons is not None:
+            epsilons = _grid(epsilons)
         names, n_items = _named(items)
         self._set_items(names, n_items)
         return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
@@ -201,6 +215,15 @@ def _for_devices(planned):
             f"voters' devices cannot send what this rule asks for, which fit simulates: {planned[1].unsent}."
         )
     return planned
+
+
+def _grid(epsilons):
+    """Return the epsilons that voters may have, as a list."""
+    if isinstance(epsilons, (str, Real)) or not isinstance(epsilons, Iterable) or not (grid := list(epsilons)):
+        raise ValueError(f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {shown(epsilons)}.")
+    for epsilon in grid:
+        check_epsilon(epsilon, "epsilons")
+    return grid
 
 
 def _named(items):

@@ -72,6 +72,11 @@ class Periods:
         stream = poll(Bits.from_random_state(self.random_state)) if before is None else poll.after(before)
         consensus = rule.aggregate(stream)
         stream.close()
-        self._publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
-        self.stream_ = stream
+        published = dict(vars(self))
+        try:
+            self._publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+            self.stream_ = stream
+        except BaseException:  # an interrupt half way would leave a part of this period, and no stream to go on from
+            self.__dict__ = published
+            raise
         return self

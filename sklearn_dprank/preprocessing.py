@@ -171,16 +171,23 @@ def unranked_last(X: ArrayLike) -> Any:
     return _like(X, _positions(check_ballots(X)))
 
 
-def _positions(values):
-    """Return how many values of the row are strictly smaller, those without a value last: int64."""
-    out = np.empty(values.shape, dtype=np.int64)
+def _positions(values, dtype=np.int64, largest_first=False):
+    """Return how many values of the row are better: those without a value are last, and NaN where `dtype` has it."""
+    out = np.empty(values.shape, dtype=dtype)
     step = max(1, _BLOCK // values.shape[1])
     for start in range(0, len(values), step):
-        block = values[start : start + step]
-        if block.dtype.kind == "f":
-            block = np.where(np.isnan(block), np.inf, block)
-        out[start : start + step] = smaller_values(block)
+        block, part = values[start : start + step], out[start : start + step]
+        part[:] = smaller_values(_sortable(block, largest_first))
+        if part.dtype.kind == "f":
+            part[np.isnan(block)] = np.nan
     return out
+
+
+def _sortable(block, largest_first):
+    """Return what is smaller where values are better, and largest where there is none."""
+    if block.dtype.kind != "f":
+        return block
+    return np.where(np.isnan(block), np.inf, -block if largest_first else block)
 
 
 def _like(X, positions):
@@ -274,8 +281,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         ratings = self._ratings(X, reset=False)
-        positions = _positions(-ratings if self.higher_is_better else ratings)
-        return _like(X, np.where(np.isnan(ratings), np.nan, positions))
+        return _like(X, _positions(ratings, np.float64, largest_first=self.higher_is_better))
 
     def _ratings(self, X, reset):
         column_names(X)  # refuses columns that name no items

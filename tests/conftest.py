@@ -7,6 +7,17 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+#: Rooms of tests that audit, simulate or run examples: more than half of the time of all. `-m quick` leaves them out.
+LONG = ("aggregators", "audit", "benchmarks", "model_selection", "orders", "privacy", "randomizers", "test_examples")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark as quick what is neither slow nor in a room that takes long."""
+    for item in items:
+        here = item.path.is_relative_to(Path(__file__).parent)
+        room = item.path.relative_to(Path(__file__).parent).parts[0] if here else ""
+        if not room.startswith(LONG) and "slow" not in item.keywords:
+            item.add_marker("quick")
 
 
 @pytest.fixture(scope="module")

@@ -967,6 +967,24 @@ FIELD = [
 device = faults("devices/device.py")
 owed = faults("privacy/owed.py")
 BOUNDARIES = [
+    faults("rules/base.py")(
+        "an order may list an item twice",
+        "elif len(items := set(order.tolist())) < len(order):",
+        "elif len(items := set(order.tolist())) > len(order):",
+        "tests/rules/test_own_rules.py::test_what_is_no_order",
+    ),
+    faults("rules/base.py")(
+        "a rule that lists queries in place of asks",
+        "wrong = [asks] if not several else [ask for ask in asks if not isinstance(ask, Ask)]",
+        "wrong = [asks] if not several else []",
+        "tests/rules/test_own_rules.py::test_what_is_no_list_of_asks",
+    ),
+    faults("mechanisms/base.py")(
+        "a mechanism that promises nothing",
+        'if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:',
+        'if missing := [name for name in ("sampler",) if not hasattr(calibrated, name)]:',
+        "tests/mechanisms/test_own_mechanisms.py::test_what_cannot_draw_or_promise",
+    ),
     faults("devices/halves.py")(
         "names of ours stand for anybody's code",
         "own = type(name) is str and HALVES.get(name, half) is half",
@@ -975,8 +993,8 @@ BOUNDARIES = [
     ),
     faults("devices/halves.py")(
         "devices believe what a protocol states",
-        "half.spent(protocol) <= Decimal(protocol[stated])",
-        "half.spent(protocol) <= 2 * Decimal(protocol[stated])",
+        "refuse_unless(spent <= Decimal(protocol[stated])",
+        "refuse_unless(spent <= 2 * Decimal(protocol[stated])",
         "tests/devices/test_device_protocol.py::test_levels_that_protect_nobody",
         "tests/devices/test_device_fuzz.py::test_the_stated_epsilon_may_be_the_true_one_and_no_less",
     ),
@@ -1708,7 +1726,115 @@ SUMS = [
     ),
 ]
 
+_WALKS = {
+    "budget": "tests/privacy/test_budget_states.py::test_a_budget_and_a_plain_list",
+    "device": "tests/devices/test_device_states.py::test_a_device_and_a_plain_dictionary",
+    "server": "tests/servers/test_aggregation_states.py::test_servers_and_plain_dictionaries",
+    "curator": "tests/channels/test_curator_states.py::test_a_curator_and_plain_counts",
+    "stream": "tests/aggregators/test_streaming_states.py::test_streams_and_plain_sums",
+    "search": "tests/model_selection/test_search_states.py::test_searches_and_plain_fits",
+}
+crowds = faults("channels/crowd.py", _WALKS["curator"])
+WALKS = [
+    budget_file(
+        "a budget counts three releases",
+        'FROM releases ORDER BY number"',
+        'FROM releases ORDER BY number LIMIT 3"',
+        _WALKS["budget"],
+    ),
+    budget_file(
+        "a budget decides by what it once read",
+        "            release = decide(_releases_of(connection))\n",
+        '            self.seen = getattr(self, "seen", None) or _releases_of(connection)\n'
+        "            release = decide(self.seen)\n",
+        _WALKS["budget"],
+    ),
+    budget_file(
+        "half a charge is kept",
+        '                yield connection\n                connection.execute("COMMIT")',
+        "                try:\n                    yield connection\n                finally:\n"
+        "                    connection.commit()",
+        _WALKS["budget"],
+    ),
+    device(
+        "a device forgets all but its last answer",
+        "{**self._said, what: said}",
+        "{what: said}",
+        _WALKS["device"],
+    ),
+    faults("devices/interactive.py", _WALKS["device"])(
+        "a device answers once more than agreed", ">= allowance(protocol)[kind]:", "> allowance(protocol)[kind]:"
+    ),
+    server(
+        "a server locks others out after an error",
+        "            self._kept.rollback()  #",
+        "            pass  #",
+        _WALKS["server"],
+        f"{_SERVERS}::test_a_server_that_cannot_write_takes_all_back_and_goes_on",
+    ),
+    server(
+        "half a transaction of a server is kept",
+        "            self._kept.rollback()  #",
+        "            self._kept.commit()  #",
+        _WALKS["server"],
+    ),
+    server(
+        "a restarted server says a second sum",
+        "            if not rows:\n",
+        '            self._kept.execute("UPDATE server SET said = NULL")\n            if not rows:\n',
+        _WALKS["server"],
+    ),
+    combined(
+        "sums of as many other voters are added",
+        "if len({(said.voters, said.n_reports) for said in heard}) > 1:",
+        "if len({said.n_reports for said in heard}) > 1:",
+        _WALKS["server"],
+    ),
+    crowds(
+        "more answers are counted than voters were asked",
+        "if self.inbox.accepted + len(reports) > most:",
+        "if False:",
+    ),
+    crowds(
+        "answers to earlier questions are counted",
+        'whole_numbers(asked, number, number, "another question")',
+        'whole_numbers(asked, 1, number, "another question")',
+    ),
+    faults("channels/interactive.py", _WALKS["curator"])(
+        "voters are asked again what they have answered", "if query not in self._answers:", "if True:"
+    ),
+    faults("periods.py", _WALKS["stream"])(
+        "an interrupt while a period is published loses the stream", "            self.__dict__ = published\n", ""
+    ),
+    streaming(
+        "a stream forgets all but two periods",
+        "self._kept[query][1].sum(axis=0)",
+        "self._kept[query][1][-2:].sum(axis=0)",
+        _WALKS["stream"],
+    ),
+    faults("model_selection/sweep/search.py", _WALKS["search"])(
+        "a search that is cut short keeps what an earlier one found", "        clear_fitted(self)\n", ""
+    ),
+    faults("model_selection/sweep/search.py", _WALKS["search"])(
+        "the refit of a search is free",
+        "results.guarantees, [promise_of(self.best_estimator_)],",
+        "results.guarantees, [],",
+    ),
+]
+
 _CLI = "tests/cli/test_cli.py"
+_UTILITY = "tests/plotting/test_utility.py"
+PICTURES = [
+    faults("plotting/_errors.py", f"{_UTILITY}::test_excess_is_drawn_by_default")(
+        "a picture of exact errors that does not say so", '"\\n(% of pairs, not private)"', '"\\n(% of pairs)"'
+    ),
+    faults("plotting/_errors.py", f"{_UTILITY}::test_where_errors_are_drawn_themselves")(
+        "an excess that is negative on a logarithmic axis", "errors >= self.floor - _ROUNDING", "errors >= -_ROUNDING"
+    ),
+    faults("plotting/_lines.py", f"{_UTILITY}::test_bands_are_the_quantiles_that_the_legend_names")(
+        "bands that are not what they say", "_QUANTILES = (0.1, 0.9)", "_QUANTILES = (0.0, 1.0)"
+    ),
+]
 COMMAND = [
     faults("cli/ranking.py")(
         "the command forgets the account",
@@ -1757,6 +1883,27 @@ ORDERINGS = [
         "if False:",
         f"{_KEMENY}::test_where_the_search_misses_the_optimum_the_first_one_is_taken",
     ),
+    bounded(
+        "a closure that follows no chain through the last item",
+        "for item in between:",
+        "for item in between[:-1]:",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
+    bounded(
+        "closures are free",
+        "work.spend(len(between)",
+        "work.spend(0 * len(between)",
+        f"{_KEMENY}::test_closures_are_those_of_chains_followed_one_by_one",
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_take_longer_as_the_basis_fills")(
+        "an iteration takes as long whatever the basis", "+ self.filled * fullness", "+ 0 * fullness"
+    ),
+    faults("orders/work.py", "tests/orders/test_work.py::test_iterations_that_are_paid_for")(
+        "one iteration is not paid for", "        return paid\n", "        return paid + 1\n"
+    ),
+    faults("orders/relaxation.py", "tests/orders/test_relaxation.py::test_a_later_program_starts_where_it_is_told")(
+        "a program without rows is charged as if it were full", "if not rows.any():", "if False:"
+    ),
 ]
 
 FAULTS = [
@@ -1774,4 +1921,4 @@ FAULTS = [
     *BOUNDARIES,
     *ACCOUNTS,
 ]
-FAULTS += SUMS + COMMAND
+FAULTS += SUMS + WALKS + COMMAND + PICTURES

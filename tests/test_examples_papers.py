@@ -85,6 +85,37 @@ def test_replacements_are_spread_like_the_real_votes(example, name, distance):
     assert shared.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
 
 
+def test_error_bars_of_what_is_never_negative_end_at_0(example):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    shared = example("_shared")
+    errors, differences = [[0.0, 0.0, 0.9], [0.4, 0.5, 0.6]], [[-0.1, 0.0, 0.9], [0.4, 0.5, 0.6]]
+    for scores, first in ((errors, 0.0), (differences, 4 / 15 - 2 * np.std(differences[0], ddof=1) / np.sqrt(3))):
+        figure, ax = plt.subplots()
+        shared.line(ax, [1, 2], scores, 0, "a")
+        lower, upper = np.array(ax.containers[0].lines[2][0].get_segments())[..., 1].T
+        mean, noise = np.mean(scores, axis=1), 2 * np.std(scores, axis=1, ddof=1) / np.sqrt(3)
+        np.testing.assert_allclose(upper, mean + noise)
+        np.testing.assert_allclose(lower, [first, mean[1] - noise[1]], atol=1e-12)
+        plt.close(figure)
+
+
+def test_legends_are_not_wider_than_the_picture(example):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    shared = example("_shared")
+    for words in ("short", "twice as much noise as the theorem asks for"):
+        figure, axes = shared.panels(1, 1)
+        shared.curves(axes[0, 0], [1, 2], {f"{words} {k}": np.ones((2, 3)) for k in range(5)})
+        shared.finish(figure, "title", "name")
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box = legend.get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width and len(legend.get_texts()) == 5
+        assert len({round(text.get_window_extent().x0) for text in legend.get_texts()}) == (
+            3 if words == "short" else 1
+        )
+        plt.close(figure)
+
+
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
 def test_real_votes(example, monkeypatch, capsys):
     monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)

@@ -44,6 +44,19 @@ console.log(JSON.stringify({ reports, followed }));
 """
 
 
+SECOND_VOTES = """async () => {
+  const { Device, readProtocol } = await import("./device.js");
+  const { protocol } = await (await fetch("protocol")).json();
+  const device = new Device(readProtocol(protocol), { store: localStorage });
+  const said = [];
+  for (const a of [0, 1, 2, 3]) for (const b of [0, 1, 2, 3]) for (const c of [0, 1, 2, 3]) {
+    const ballot = [a, b, c, 6 - a - b - c];
+    if (new Set(ballot).size === 4) await device.report(ballot).catch((error) => said.push(error.message));
+  }
+  return said;
+}"""
+
+
 def load(name):
     spec = importlib.util.spec_from_file_location(name, POLL / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -197,9 +210,45 @@ def test_what_is_published(collector, tmp_path, estimator):
     page = load("publish").page(path)
     order = [page.index(f"<td>{name}</td>") for name in BEST_FIRST]
     assert order == sorted(order) and "What &lt;b&gt;?" in page
-    assert "500 answers" in page and "1 reports did not follow" in page and "Epsilon = " in page
+    assert "500 answers" in page and "1 report did not follow" in page and "Epsilon = " in page
+    assert "No rank is settled" not in page and "PrivacyGuarantee" not in page
     path.with_suffix(".html").write_text(page)
     assert requested(app, "GET", "/result")[1].decode() == page
+
+
+def test_three_answers_settle_nothing(collector, tmp_path):
+    path = tmp_path / "poll.sqlite"
+    estimator = LDPPairwise(epsilon=2.0)
+    collector.begin(path, "What?", estimator, NAMES)
+    app = collector.collector(path)
+    for voter in range(3):
+        posted(app, f"{voter:032x}", estimator.client(NAMES).report([0, 1, 2, 3]))
+    page = load("publish").page(path)
+    assert "From 3 answers." in page and "No rank is settled by them" in page and page.count("1 and 4") == 4
+    assert "did not follow" not in page
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "said"),
+    [
+        ("collector", ["new.sqlite", "--items", "tea"], "items must name at least two items, got 1."),
+        ("collector", ["new.sqlite", "--items", "tea, tea"], "items must be distinct"),
+        ("collector", ["new.sqlite", "--epsilon", "0"], "epsilon must be a positive, finite number"),
+        ("collector", ["nowhere/new.sqlite"], "unable to open database file"),
+        ("collector", ["words.txt"], "file is not a database"),
+        ("publish", ["words.txt"], "nothing is published: file is not a database"),
+        ("publish", ["empty.sqlite"], "nothing is published: no report could be used (there were none)"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(collector, tmp_path, monkeypatch, capsys, script, arguments, said):
+    (tmp_path / "words.txt").write_text("not a poll" * 99)
+    collector.begin(tmp_path / "empty.sqlite", "What?", LDPPairwise(), NAMES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [script, *arguments])
+    with pytest.raises(SystemExit):
+        load(script).main()
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 # --- all of it, in a browser
@@ -268,18 +317,20 @@ def vote_by_keyboard(page, order):
 
 
 def comes_back(page, address):
-    """The same browser, the same ballot: the same report. Another ballot: refused."""
-    mine = order_of(page)
-    for order, answer in [(mine, "has arrived"), (mine[::-1], "would be a second vote")]:
-        page.goto(address)
-        page.wait_for_selector("#send:not([disabled])")
-        vote_by_keyboard(page, order)
-        page.click("#send")
-        page.wait_for_function(f"document.querySelector('#status').textContent.includes('{answer}')")
+    """The same browser: it is told so, and sends the same report. Another ballot is refused."""
+    page.goto(address)
+    page.wait_for_selector("#send:not([disabled])")
+    assert "has answered this poll" in page.inner_text("#status") and "What was sent" in page.inner_text("#said")
+    assert not page.is_visible("#ballot")
+    page.click("#send")
+    page.wait_for_function("document.querySelector('#status').textContent.includes('has arrived')")
+    assert page.evaluate(SECOND_VOTES).count("this device has answered; another ballot would be a second vote.") >= 23
 
 
 def drags(page, address):
     page.goto(address)
+    page.evaluate("localStorage.clear()")
+    page.reload()
     page.wait_for_selector("#send:not([disabled])")
     first, *_, last = order_of(page)
     boxes = [page.locator(f"#ballot li:text-is('{name}')").bounding_box() for name in (last, first)]

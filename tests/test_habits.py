@@ -48,6 +48,15 @@ def test_readme_and_nox_run_the_same_tests():
     assert f'{" ".join(words)} "{marker}"\n```' in README
 
 
+def test_the_quick_choice_leaves_out_rooms_that_exist(request):
+    """README's two minutes: everything but these rooms and what is slow."""
+    assert "`python -m pytest -n auto -m quick`" in README
+    left_out = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "EXAMPLES")).LONG
+    rooms = {path.name for path in (ROOT / "tests").iterdir()}
+    assert all(any(room.startswith(name) for room in rooms) for name in left_out)
+    assert "quick" in request.node.keywords and not {"rules", "devices", "channels", "test_common.py"} & set(left_out)
+
+
 def test_a_commit_is_checked_by_the_commands_of_lint():
     assert tuple(re.findall(r"^ +entry: (.+)$", HOOKS, flags=re.MULTILINE)) == constant("LINT")
     assert "  - repo: local\n" in HOOKS

@@ -72,7 +72,7 @@ def collector(path):
 
     async def result(request):
         page = Path(path).with_suffix(".html")
-        return FileResponse(page) if page.exists() else PlainTextResponse("Nothing has been published yet.", 404)
+        return FileResponse(page) if page.exists() else FileResponse(STATIC / "nothing.html", 404)
 
     routes = [
         Route("/protocol", ask),
@@ -103,11 +103,17 @@ def main():
     parser.add_argument("--shuffle", type=int, metavar="VOTERS", help="answers about hidden pairs, of so many at least")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
-    if not options.file.exists():
-        shuffled = ShufflePairwise(local_epsilon=options.epsilon, min_reports=options.shuffle)
-        estimator = shuffled if options.shuffle else LDPPairwise(epsilon=options.epsilon)
-        begin(options.file, options.question, estimator, [item.strip() for item in options.items.split(",")])
-    uvicorn.run(collector(options.file), host="127.0.0.1", port=options.port, access_log=False)
+    try:
+        if options.file.exists():
+            print(f"Goes on with the poll in {options.file}, its question and its items; a new file begins another.")
+        else:
+            shuffled = ShufflePairwise(local_epsilon=options.epsilon, min_reports=options.shuffle)
+            estimator = shuffled if options.shuffle else LDPPairwise(epsilon=options.epsilon)
+            begin(options.file, options.question, estimator, [item.strip() for item in options.items.split(",")])
+        application = collector(options.file)
+    except (ValueError, sqlite3.Error) as error:  # items that are none, a file that is no poll or cannot be written
+        parser.error(str(error))
+    uvicorn.run(application, host="127.0.0.1", port=options.port, access_log=False)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ PAGE = """<!doctype html>
 <body>
 <main>
 <h1>{question}</h1>
-<p>{accepted} answers, each turned round by chance before it was sent.</p>
+<p>From {voters}. Before it left its voter, each answer was turned round now and then, by chance. {verdict}</p>
 <table>
 <thead><tr><th class="number">Rank</th><th>Item</th><th>Really between</th></tr></thead>
 <tbody>
@@ -40,8 +40,8 @@ answered, and of what chance hides of them: the ranks are those by how many pref
 <ul class="quiet">
 {statement}
 </ul>
-<p class="quiet">Nobody was kept from answering twice from two browsers. {refused} reports did not follow the
-protocol and were left out.</p>
+<p class="quiet">Nobody was kept from answering twice from two browsers.{refused}</p>
+<p><a href="./">Back to the question</a></p>
 </main>
 </body>
 </html>
@@ -63,31 +63,48 @@ def read(path):
     return question, estimator, protocol["items"], reports
 
 
+def counted(number, what):
+    """Return so many of something in words."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def page(path):
     """Return the page of what a poll found."""
     question, estimator, items, reports = read(path)
     fitted = estimator.fit_reports(reports, items=items)
     ends = dict(zip(items, (fitted.rank_intervals() + 1).tolist(), strict=True))
+    sure = sum(best > 1 or worst < len(items) for best, worst in ends.values())
+    refused = sum(fitted.reports_refused_.values())
     rows = [
         f'<tr><td class="number">{rank}</td><td>{escape(str(item))}</td><td>{best} and {worst}</td></tr>'
         for rank, item in enumerate(fitted.consensus_.tolist(), start=1)
         for best, worst in [ends[item]]
     ]
+    lines = fitted.privacy_.statement().replace("; PrivacyGuarantee.compose says to what", "").splitlines()
     return PAGE.format(
         question=escape(question),
-        accepted=fitted.reports_accepted_,
-        refused=sum(fitted.reports_refused_.values()),
+        voters=counted(fitted.reports_accepted_, "answer"),
+        verdict="" if sure else "<strong>No rank is settled by them: this order may be chance alone.</strong>",
+        refused=f" {counted(refused, 'report')} did not follow the protocol, and did not count." if refused else "",
         rows="\n".join(rows),
-        statement="\n".join(f"<li>{escape(line)}</li>" for line in fitted.privacy_.statement().splitlines()),
+        statement="\n".join(f"<li>{escape(line)}</li>" for line in lines),
     )
 
 
-if __name__ == "__main__":
+def main():
+    """Write the page of a poll."""
     parser = argparse.ArgumentParser(description="Publish a poll.")
     parser.add_argument("file", type=Path, help="what collector.py kept")
     path = parser.parse_args().file
     if not path.exists():
         parser.error(f"there is no {path}")
     written = path.with_suffix(".html")
-    written.write_text(page(path), encoding="utf-8")
+    try:
+        written.write_text(page(path), encoding="utf-8")
+    except (ValueError, sqlite3.Error) as error:  # too few answers, or no poll
+        parser.error(f"nothing is published: {error}")
     print(f"Published: {written}")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,9 @@ def _noise_is_known(estimator):
     if not hasattr(estimator, "ranks_"):
         return True
     noise = getattr(estimator, "noise_", None)
-    return noise is not None and noise.orders
+    if noise is None or not noise.orders:
+        raise AttributeError("this fit published an order only, or numbers of which the law of the noise is not known.")
+    return True
 
 
 class Certain:

@@ -13,6 +13,7 @@ from ..certainty import PublishedNoise
 from ..checks import Check, check_made, check_parameters, shown
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
+from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
@@ -174,7 +175,7 @@ class Central(BaseEstimator):
         whole = Fraction(times) / Fraction(ask.share)
         asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
         if self.calibration == "exact":
-            calibrated = mechanism.calibrated(*asked)
+            calibrated = checked_calibrated(mechanism.calibrated(*asked), mechanism)
             if query.weighed and not hasattr(calibrated, "deviation"):
                 refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
             return Price(query, sensitivity, calibrated, times, epsilon / whole)

@@ -7,7 +7,7 @@ import numpy as np
 from ..devices import interactive as voters_half
 from ..devices.protocol import digest
 from ..randomizers.base import joined
-from ..randomizers.inbox import Inbox, as_reports
+from ..randomizers.inbox import FOLLOW, Inbox, as_reports
 from ..randomizers.reports import RefusedReport, bits_of, columns, pairs_of, whole_numbers
 
 
@@ -68,8 +68,7 @@ class FieldCrowd:
         """Raise unless an answer was accepted."""
         self.inbox.require(
             "ask must deliver each question to the devices in question['voters'] and return their answers, devices "
-            "must follow estimator.protocol(items) with the same items in the same order, and n_voters must not be so "
-            "small that nobody is asked."
+            f"{FOLLOW}, and n_voters must not be so small that nobody is asked."
         )
 
     def _read(self, number, allowed, most, reports, name):

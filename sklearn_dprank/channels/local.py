@@ -17,7 +17,7 @@ from ..randomizers import Randomizer
 from ..randomizers.base import Heard
 from ..randomizers.budgets import stated_epsilon
 from ..randomizers.choice import check_randomizer, resolve_randomizer
-from ..randomizers.inbox import Inbox, as_reports, gathered
+from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts
@@ -96,7 +96,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            name,
+            f"reports by {getattr(randomizer, 'called', name)}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
@@ -162,10 +162,8 @@ class _LocalPoll:
         for name, drawn, n_reports in gathered(said, self._n_items):
             epsilon = self._epsilons[name]
             yield epsilon, self._randomizer.counts(drawn, self._protocols[epsilon]), n_reports
-        self._inbox.require(
-            "devices must follow the protocol of this estimator, estimator.protocol(items), with the same items in "
-            "the same order" + ("; where voters have their own epsilon, give epsilons=." if not self._personal else ".")
-        )
+        own = "" if self._personal else "; where voters have their own epsilon, give epsilons="
+        self._inbox.require(f"devices {FOLLOW}{own}.")
 
     def _read(self, reports, name):
         """Return what the devices of one protocol drew."""

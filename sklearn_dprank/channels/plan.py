@@ -184,7 +184,9 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
         check_number(ask.share, f"share of {ask.query}", above=0)
     shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
     if shares > 1:
-        raise ValueError(f"{name} has one budget, but the rule's asks claim {shares} of it; let shares add up to 1.")
+        raise ValueError(
+            f"{name} has one budget, but the rule's asks claim {float(shares):g} of it; let shares add up to 1."
+        )
     kinds = [ask.query.kind for ask in asks]
     for ask, kind in zip(asks, kinds, strict=True):
         if kinds.count(kind) > 1:

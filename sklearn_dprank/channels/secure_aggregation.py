@@ -142,7 +142,10 @@ class SecureAggregation(BaseEstimator):
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
         if self.min_reports is None and n_voters is None:
-            raise ValueError("min_reports must be given: each voter's noise is found from it before anyone reports.")
+            raise ValueError(
+                "min_reports must be given, got None: each voter's noise is found from it before anyone reports. "
+                "Set it to the number of honest voters that you are sure of."
+            )
         least = int(n_voters if self.min_reports is None else self.min_reports)
         if n_voters is not None and n_voters < least:
             raise ValueError(f"min_reports={least} is above the {n_voters} voters; nothing is released.")

@@ -23,7 +23,7 @@ from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways, cost_as_text
 from ..randomizers.choice import check_randomizer, resolve_flips
-from ..randomizers.inbox import Inbox, as_reports, gathered
+from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
 from ..randomizers.reports import bits_of, columns, pairs_of, whole_numbers
 from ..randomizers.response import PairFlips, counted_wins
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
@@ -175,7 +175,10 @@ class Shuffle(BaseEstimator):
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
         if self.min_reports is None:
             if n_voters is None:
-                raise ValueError("min_reports must be given: the local epsilon is found from it before anyone reports.")
+                raise ValueError(
+                    "min_reports must be given, got None: the local epsilon is found from it before anyone reports. "
+                    "Set it to the number of honest voters that you are sure of."
+                )
             return n_voters
         if n_voters is not None and n_voters < int(self.min_reports):
             raise ValueError(f"min_reports={self.min_reports} is above the {n_voters} voters; nothing is released.")
@@ -249,7 +252,7 @@ class _ShufflePoll:
         for _, (shuffle, first, second, answers), _ in gathered(said, m):
             heard = heard + np.bincount(shuffle, minlength=shuffles)
             wins = wins + counted_wins(first, second, answers, m)
-        self._inbox.require("devices must follow estimator.protocol(items), with the same items in the same order.")
+        self._inbox.require(f"devices {FOLLOW}.")
         self._check_crowds(heard, wins)
         return wins
 

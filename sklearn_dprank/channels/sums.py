@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..devices.protocol import digest, is_whole
 from ..devices.shares import Sum
+from ..randomizers.inbox import FOLLOW
 from ..randomizers.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
 
 ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
@@ -35,7 +36,7 @@ def combined(protocol, of, messages, inbox, question=None):
         If a server is missing, or said two sums, or they are of different voters.
     """
     heard = list(inbox.read(messages, partial(_read, protocol, of, question)))
-    inbox.require("servers must follow estimator.protocol(items), with the same items in the same order.")
+    inbox.require(f"servers {FOLLOW}.")
     numbers = sorted(said.server for said in heard)
     if numbers != list(range(protocol["servers"])):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")

@@ -24,6 +24,8 @@ from .protocol import RefusedProtocol, digest, is_whole
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._types import RandomState
 
+_TRUSTED = " (of what is sent, were the shuffler or the servers not to be trusted)"
+
 
 class Device:
     """One voter's device: knows a public protocol and holds what it has said, once.
@@ -92,7 +94,7 @@ class Device:
         if spent > Decimal(limit):
             raise RefusedProtocol(
                 f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r} "
-                "of this device's owner."
+                f"of this device's owner{_TRUSTED if hasattr(self._half, 'STATED') else ''}; raise it, or send nothing."
             )
         self._random_state = random_state
         self._bits: Bits | None = None

@@ -104,7 +104,8 @@ def voter_half(protocol, half=None):
     """
     name = protocol.get("randomizer")
     if half is None:
-        refuse_unless(type(name) is str and name in HALVES, "randomizer", f"one of {sorted(HALVES)}")
+        known = f"one of {sorted(HALVES)}, or of your own with its half, Device(protocol, half=...)"
+        refuse_unless(type(name) is str and name in HALVES, "randomizer", known)
         return HALVES[name]
     own = type(name) is str and HALVES.get(name, half) is half
     refuse_unless(own, "randomizer", f"a name of its own, as its half is; none of {sorted(HALVES)}")
@@ -131,5 +132,6 @@ def checked(protocol, half=None):
     check_form(protocol, half.FIELDS)
     half.check(protocol)
     stated = getattr(half, "STATED", "epsilon")
-    refuse_unless(half.spent(protocol) <= Decimal(protocol[stated]), stated, "at least what its numbers spend")
+    spent = half.spent(protocol)
+    refuse_unless(spent <= Decimal(protocol[stated]), stated, f"at least what its numbers spend, {float(spent):.10g}")
     return json.loads(json.dumps(protocol))

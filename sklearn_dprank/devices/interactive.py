@@ -3,7 +3,18 @@
 import numpy as np
 
 from .answers import flipped_answers
-from .protocol import FLIP_GRID, digest, flips_cost, is_flip, is_pair, is_whole, n_pairs, refuse_unless, total
+from .protocol import (
+    FLIP_GRID,
+    UNCHANGED,
+    digest,
+    flips_cost,
+    is_flip,
+    is_pair,
+    is_whole,
+    n_pairs,
+    refuse_unless,
+    total,
+)
 
 FIELDS = ("answers", "flips", "flip_grid")
 KINDS = ("each", "last")
@@ -50,7 +61,7 @@ def asked(question, protocol):
         if known and type(pairs) is list and 1 <= len(pairs) <= n_pairs(protocol):
             if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
                 return number, kind, pairs
-    raise ValueError("question does not follow the protocol.")
+    raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
 
 
 def named(asked):

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 
 VERSION = 2
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / this, so they are drawn exactly
+UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
 _UP = Context(prec=80, rounding=ROUND_CEILING)  # of its own: a caller may have set another for the whole process
 _LARGEST_INTEGER = 2**53 - 1  # beyond, languages read a JSON number differently
@@ -65,8 +66,12 @@ def are_items(items):
 
 def check_form(protocol, fields):
     """Raise `RefusedProtocol` unless a protocol has the common fields, those of its randomizer, and no others."""
-    refuse_unless(set(protocol) == {"version", "randomizer", "items", "epsilon", *fields}, "its set of fields", "exact")
-    refuse_unless(is_whole(protocol["version"], VERSION, VERSION), "version", VERSION)
+    expected = {"version", "randomizer", "items", "epsilon", *fields}
+    unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
+    refuse_unless(set(protocol) == expected, "its set of fields", unlike)
+    version = protocol["version"]
+    other = f", got {version}: curator and device need releases of this package that speak the same"
+    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other if is_whole(version, 0) else ''}")
     refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
     refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
 

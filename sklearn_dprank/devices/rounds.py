@@ -10,7 +10,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from .protocol import digest, is_whole, refuse_unless
+from .protocol import UNCHANGED, digest, is_whole, refuse_unless
 from .shares import CROWD, NOISE, STATED, check_among, check_crowd, check_noise, epsilon_among, messages, split, sum_of
 
 __all__ = ["FIELDS", "STATED", "answered", "asked", "check", "named", "refusal", "spent", "sum_about"]
@@ -73,7 +73,7 @@ def asked(question, protocol):
             about = question.get(what.asked_about)
             if set(question) == names and what.accepts(about):
                 return Asked(number, digest(question), about)
-    raise ValueError("question does not follow the protocol.")
+    raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
 
 
 def named(asked):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .._scikit_learn import BaseEstimator
 from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
+from ..checks import shown
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
@@ -19,7 +20,7 @@ class Sampler(Protocol):
     """Draws one private answer about one set of ballots, again and again if it is asked to."""
 
     def draw(self, bits: BitSource) -> NDArray[Any]:
-        """Return one answer."""
+        """Return one answer: of a vector, integers, as many as it has; of a cost of orders, an order."""
 
 
 class Calibrated(Protocol):
@@ -52,6 +53,22 @@ class Calibrated(Protocol):
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
         """Return what so many answers of this sensitivity reveal together; None where only the budget is known."""
+
+
+def checked_calibrated(calibrated: Any, mechanism: "Mechanism") -> Calibrated:
+    """Return a calibrated mechanism, if it can draw, and says what a guarantee must.
+
+    Raises
+    ------
+    ValueError
+        If it lacks what the curator asks it for.
+    """
+    if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:
+        raise ValueError(
+            f"{type(mechanism).__name__}.calibrated(...) must return a calibrated mechanism, with how, arithmetic, "
+            f"losses and sampler; got {shown(calibrated)}, which lacks {', '.join(missing)}."
+        )
+    return calibrated
 
 
 class OfBudget:

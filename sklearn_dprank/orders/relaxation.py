@@ -165,6 +165,8 @@ class WarmRelaxation(Relaxation):
         super().keep(rows)
         dropped = np.flatnonzero(~rows).astype(np.int32)
         self._model.deleteRows(len(dropped), dropped)
+        if not rows.any():
+            self._done = 0  # the basis is empty again
 
     def solve(self, low, high, work):
         """Solve within bounds of shape (p,), as far as the work goes; return Solved, or None."""

@@ -77,6 +77,9 @@ class Work:
 class Pace(NamedTuple):
     """How long a simplex method takes, in steps.
 
+    An iteration takes the longer, the fuller the basis is; and it fills with the iterations since it was empty, each of
+    which brings in a column at most. How full it is tells how many iterations there were for each row and column.
+
     Attributes
     ----------
     start : float
@@ -88,7 +91,16 @@ class Pace(NamedTuple):
     filled : float
         More of it once the basis is full.
     half : float
-        After how many iterations the basis is half full.
+        After how many iterations for each row and column the basis is half full.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.orders.work import Pace
+    >>> pace = Pace(start=100, line=10, iteration=1, filled=8, half=0.5)
+    >>> pace.steps(size=20, iterations=10)  # 100 + 20 * (10 + 10 * (1 + 8 / 2))
+    1300.0
+    >>> pace.iterations(size=20, steps=1300)
+    10
     """
 
     start: float
@@ -99,17 +111,18 @@ class Pace(NamedTuple):
 
     def steps(self, size, iterations, done=0):
         """Return about how many steps a program of `size` rows and columns takes, `done` iterations from the start."""
-        return self.start + size * (self.line + iterations * self._each(done + iterations))
+        fullness = ((done + iterations) / size) ** 2
+        each = self.iteration + self.filled * fullness / (fullness + self.half**2)
+        return self.start + size * (self.line + iterations * each)
 
     def iterations(self, size, steps, done=0):
-        """Return how many iterations `steps` pay for at least."""
-        rest = max(0.0, (steps - self.start) / size - self.line)
-        at_most = rest / self._each(done)
-        return int(rest / self._each(done + at_most))
+        """Return how many iterations `steps` pay for."""
+        paid, dear = 0, 2 + int(max(0.0, steps - self.start) / (size * self.iteration))
+        while dear - paid > 1:
+            middle = (paid + dear) // 2
+            paid, dear = (middle, dear) if self.steps(size, middle, done) <= steps else (paid, middle)
+        return paid
 
-    def _each(self, done):
-        return self.iteration + self.filled * done / (done + self.half)
 
-
-COLD = Pace(start=3_000_000, line=2000, iteration=8, filled=40, half=60_000)  # SciPy, which starts each program anew
-WARM = Pace(start=200_000, line=500, iteration=3, filled=20, half=3000)  # HiGHS, from the last basis
+COLD = Pace(start=3_000_000, line=1000, iteration=1, filled=30, half=0.6)  # SciPy, which starts each program anew
+WARM = Pace(start=200_000, line=2000, iteration=1, filled=18, half=0.5)  # HiGHS, from the last basis

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._scikit_learn import BaseEstimator
+from ._legends import legend_below
 from ._ranked import NOT_PRIVATE, mark_of, ranked
-from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
+from ._style import BLUE, LABEL, TITLE, VERMILION, axes, fitting, names_of_items, read_positions, shortened
 
 # By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
-    "up": ({"color": COLOURS[0], "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
-    "down": ({"color": COLOURS[1], "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
+    "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
+    "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
     "level": ({"color": "black", "linestyle": ":", "lw": 2.0, "marker": "D", "zorder": 3}, "crosses, same place"),
     "still": ({"color": "0.6", "linestyle": "-", "lw": 0.9, "marker": ".", "zorder": 2}, "crosses no other"),
 }
@@ -207,14 +208,14 @@ class ConsensusDisplay:
         title = f"Kendall tau distance: {self.n_crossings} of {math.comb(n_items, 2)} pairs cross"
         if half := self.n_half_tied:
             title += f", {half} {'is' if half == 1 else 'are'} tied on one side"
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=TITLE)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _label_sides(self, ax, places):
         """Write names and places at both ends, and above them what the two columns are."""
         n_items = len(self.left)
-        size = 9 if n_items <= 30 else 7
+        size = LABEL if n_items <= 30 else 7
         names = fitting(self.item_names, 28)
         right = ax.secondary_yaxis("right")
         for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
@@ -261,9 +262,8 @@ def _explain(ax, kinds):
     """Put a legend of the kinds of lines there are below the axes."""
     from matplotlib.lines import Line2D
 
-    entries = [(Line2D([], [], ms=4, **style), text) for kind, (style, text) in _STYLES.items() if kind in kinds]
-    handles, texts = zip(*entries, strict=True)
-    ax.legend(handles, texts, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False, fontsize=8)
+    drawn = [(style, text) for kind, (style, text) in _STYLES.items() if kind in kinds]
+    legend_below(ax, [Line2D([], [], ms=4, label=text, **style) for style, text in drawn], pad=0.5)
 
 
 def _label(name, positions, item, left):

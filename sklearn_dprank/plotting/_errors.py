@@ -13,17 +13,24 @@ from ..model_selection import cross_validate
 from ..model_selection.parameters import in_words, is_aggregator
 from ..model_selection.seeds import child_seeds
 from ..profile import as_profile
+from ._legends import place_legend
+from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._optimum import best_known
+from ._scales import number_ticks, scale_errors
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
-from ._style import axes, look, shortened
+from ._style import LABEL, axes, dress, shortened
 
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
-_DECADES = 3  # of the positive part of an axis that reaches 0
+_ROUNDING = 1e-12  # of a difference of two errors
+_WIDTH = 6.4  # inches
+_BESIDE = "markers side by side: almost the same point"
 
 
 #: Where the line below all errors is: sought, known, or not drawn.
 Floor: TypeAlias = Literal["kemeny"] | float | None
+#: Quantiles that bands go between.
+Band: TypeAlias = Literal["auto"] | tuple[float, float] | None
 
 
 class ErrorDisplay:
@@ -112,38 +119,69 @@ class ErrorDisplay:
         """Return what the legend says of every line, by name."""
         return {name: shortened(name, 60) for name in self.errors}
 
-    def _draw(self, ax, excess):
-        """Draw lines, bands, floor and ceiling; return the axes."""
+    def _draw(self, ax, excess, band):
+        """Draw lines, bands, floor and ceiling; return the axes and what was subtracted from the errors."""
+        excess = self._is_excess(excess)
+        base = self.floor if excess else 0.0
+        found = list(self._lines())
+        quantiles = quantiles_of(band, len(found))
+        own, ax = ax is None, axes(ax, (_WIDTH, 4.2))
+        dress(ax)
+        lines = {name: _drawn(values, _above(errors, base), quantiles) for name, values, errors in found}
+        drawn = draw_lines(ax, lines, self._labels(), quantiles is not None)
+        edges = np.concatenate([np.ravel((line.means, line.low, line.high)) for line in lines.values()])
+        bounds = self._draw_bounds(ax, base, excess and edges.min() > 0)
+        self._scale_x(ax, np.concatenate([line.values for line in lines.values()]))
+        shown = np.append(edges, [bound.get_ydata()[0] for bound in bounds])
+        linear = scale_errors(ax, shown, excess, excess and self.measure == _DISTANCE)
+        self._name_axes(ax, excess, own)
+        notes = [words_of(quantiles), *([_BESIDE] if part_markers(ax, drawn) else [])]
+        named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis says above what it is
+        _explain(ax, [*drawn, *named, *([linear] if linear else [])], notes, own)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax, base
+
+    def _is_excess(self, excess):
+        """Tell whether the excess is drawn: by default where there is a floor, and no error below it."""
+        if excess is None:
+            known = [errors[np.isfinite(errors)] for errors in self.errors.values()]
+            return self.floor is not None and all((errors >= self.floor - _ROUNDING).all() for errors in known)
         if excess and self.floor is None:
             raise ValueError("excess=True needs the floor; give the ballots as X where the display is made.")
-        base = self.floor if excess else 0.0
-        own, labels = ax is None, self._labels()
-        ncols = 2 if max(map(len, labels.values())) <= 38 else 1
-        ax = axes(ax, (7, 4.2 + 0.22 * math.ceil((len(labels) + 2) / ncols)))
-        lines = {name: (values, _summary(errors - base)) for name, values, errors in self._lines()}
-        for k, (name, (values, (low, mean, high))) in enumerate(lines.items()):
-            ax.fill_between(values, low, high, color=look(k)["color"], alpha=0.12, lw=0)
-            ax.plot(values, mean, label=labels[name], ms=5, lw=1.5, **look(k))
-        bounds = [bound - base for bound in (self.floor, self.ceiling) if bound is not None]
-        self._draw_bounds(ax, base)
-        self._scale_x(ax, np.concatenate([values for values, _ in lines.values()]))
-        _scale_errors(ax, np.concatenate([*(drawn.ravel() for _, drawn in lines.values()), bounds]), excess)
-        ax.set_xlabel(self._xlabel)
-        what = f"excess over the {self.floor_name}" if excess else self.measure
-        ax.set_ylabel(what + (" " if own else "\n") + "(not private)")  # others' axes may be small
-        _place_legend(ax, ncols if own else 1)
-        self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        return bool(excess)
 
-    def _draw_bounds(self, ax, base):
-        if self.floor is not None:
-            ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label=f"{self.floor_name} (not private)")
+    def _draw_bounds(self, ax, base, unreached):
+        """Draw ceiling and floor, where they are known and 0 has a place on the axis; return their lines."""
+        bounds = []
+        if self.floor is not None and not unreached:
+            name = f"{self.floor_name} (not private)"
+            bounds.append(ax.axhline(self.floor - base, color="0.2", lw=1, zorder=1.5, label=name))
         if self.ceiling is not None:
-            ax.axhline(self.ceiling - base, color="0.4", lw=1, ls=(0, (1, 2)), zorder=1.5, label="random ranking")
+            look = {"color": "0.4", "lw": 1, "ls": (0, (1, 2))}
+            bounds.append(ax.axhline(self.ceiling - base, zorder=1.5, label="random ranking", **look))
+        return bounds
+
+    def _name_axes(self, ax, excess, own):
+        """Say what the axes are, and that errors are not private."""
+        percent = excess and self.measure == _DISTANCE
+        gap = " " if own else "\n"  # others' axes may be small
+        what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
+        what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
+        ax.set_ylabel(what, fontsize=LABEL)
+        ax.set_xlabel(self._xlabel, fontsize=LABEL)
 
     def _scale_x(self, ax, values):
         ax.set_xscale("log")
         number_ticks(ax.xaxis, values.min(), values.max())
+
+
+def _explain(ax, handles, notes, own):
+    """Place the legend; make a figure of our `own` higher where it goes below."""
+    longest = max(len(handle.get_label()) for handle in handles)
+    ncols = 2 if own and longest <= 40 else 1
+    if not place_legend(ax, handles, "\n".join(notes), ncols=ncols) and own:
+        rows = math.ceil(len(handles) / ncols) + len(notes)
+        ax.figure.set_size_inches(_WIDTH, 4.0 + 0.18 * rows)
 
 
 def _swept(values, argument, whole):
@@ -207,43 +245,14 @@ def _ceiling(profile):
     return float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
 
 
-def _summary(errors):
-    """Return least, mean and largest error of every row; NaN, a trial that did not finish, is left out."""
-    return np.array([np.nanmin(errors, axis=1), np.nanmean(errors, axis=1), np.nanmax(errors, axis=1)])
+def _above(errors, base):
+    """Return by how much errors are above the base; what only rounding makes of 0 is 0."""
+    above = errors - base
+    return np.where(np.abs(above) < _ROUNDING, 0.0, above)
 
 
-def _place_legend(ax, ncols):
-    """Put the legend below the axes if a layout engine makes room there, and on them if not."""
-    if ax.figure.get_layout_engine() is None:
-        ax.legend(fontsize=8, framealpha=0.7)
-    else:
-        ax.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=ncols)
-
-
-def number_ticks(axis, low, high):
-    """Label a logarithmic axis with plain numbers, and with enough of them where it spans less than a decade or two."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-
-    if high < 10 * low:
-        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    else:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _scale_errors(ax, shown, excess):
-    """Make the error axis logarithmic; where something may be at 0, it is linear below the least positive error."""
-    if (shown > 0).all():
-        ax.set_yscale("log")
-        number_ticks(ax.yaxis, shown.min(), shown.max())
-    elif shown.max() > 0 and (excess or shown.min() == 0):
-        from matplotlib.ticker import FuncFormatter, NullLocator
-
-        least = max(shown[shown > 0].min(), shown.max() / 10**_DECADES)
-        linear = 10 ** math.floor(math.log10(least))
-        ax.set_yscale("symlog", linthresh=linear)
-        if shown.min() >= 0:
-            ax.set_ylim(bottom=-linear / 4)
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        ax.yaxis.set_minor_locator(NullLocator())
+def _drawn(values, errors, quantiles):
+    """Return a line and its band; NaN, a trial that did not finish, is left out."""
+    means = np.nanmean(errors, axis=1)
+    low, high = (means, means) if quantiles is None else np.nanquantile(errors, quantiles, axis=1)
+    return Drawn(values, means, low, high)

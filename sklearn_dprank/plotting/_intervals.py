@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from .._scikit_learn import BaseEstimator
 from ..checks import check_number
 from ..privacy.owed import last_step
+from ._legends import place_legend
 from ._ranked import mark_of, ranked
-from ._style import COLOURS, axes, fitting, names_of_items, read_positions, shortened
+from ._style import BLACK, BLUE, LABEL, SKY, TITLE, axes, dress, fitting, names_of_items, read_positions, shortened
 
 _SAYS = {
     "scores": "Rank by net wins (Borda)",
@@ -147,14 +148,18 @@ class RankIntervalDisplay:
         """
         n_items = len(self.ranks)
         ax = axes(ax, (6.4, min(1.9 + 0.26 * n_items, 11)))
+        dress(ax, "x")
         items = np.argsort(self.ranks, kind="stable")
         best, worst = 1 + self.intervals[items].T
         places, thick = np.arange(n_items), 6.0 if n_items <= 30 else 3.0
-        ax.hlines(places, best, worst, color=COLOURS[5], lw=thick, label=f"{100 * self.level:.6g} %: all at once")
-        ax.plot(best, places, "|", color=COLOURS[0], ms=thick + 2, mew=1.5)
-        ax.plot(worst, places, "|", color=COLOURS[0], ms=thick + 2, mew=1.5)
-        ax.plot(1 + self.ranks[items], places, "o", color="black", ms=thick / 2 + 1, label="consensus", zorder=3)
+        bars = ax.hlines(places, best, worst, color=SKY, lw=thick, label=f"{100 * self.level:.6g} %: all at once")
+        ax.plot(best, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
+        ax.plot(worst, places, "|", color=BLUE, ms=thick + 2, mew=1.5)
+        (dots,) = ax.plot(
+            1 + self.ranks[items], places, "o", color=BLACK, ms=thick / 2 + 1, label="consensus", zorder=3
+        )
         self._label(ax, items)
+        place_legend(ax, [bars, dots], pad=6.0)  # the label of the axis has two lines
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -162,17 +167,10 @@ class RankIntervalDisplay:
         """Write names, what the ranks are, and of whom the picture speaks."""
         n_items = len(items)
         names = fitting(self.item_names, 28)
-        ax.set_yticks(range(n_items), [names[item] for item in items], fontsize=9 if n_items <= 30 else 7)
+        ax.set_yticks(range(n_items), [names[item] for item in items], fontsize=LABEL if n_items <= 30 else 7)
         ax.set_ylim(n_items - 0.5, -0.5)
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, 1 is best\nof these voters, not of a population", fontsize=9)
+        ax.set_xlabel(f"{self.says}, 1 is best\nof these voters, not of a population", fontsize=LABEL)
         heads = [shortened(self.name, 60)] if self.name else []
-        ax.set_title("\n".join([*heads, *([f"({self.mark})"] if self.mark else [])]), fontsize=10)
-        ax.grid(axis="x", color="0.9", zorder=0)
-        ax.set_axisbelow(True)
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.tick_params(axis="y", length=0)
-        # Below the label of the axis, where no bar can be.
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 6.0}
-        ax.legend(**below, ncols=2, frameon=False, fontsize=8)
+        ax.set_title("\n".join([*heads, *([f"({self.mark})"] if self.mark else [])]), fontsize=TITLE)

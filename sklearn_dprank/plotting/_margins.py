@@ -11,7 +11,7 @@ from ..privacy.owed import last_step
 from ..profile import Ballots, as_profile
 from ._optimum import best_known
 from ._ranked import ranked
-from ._style import axes, fitting, names_of_items, read_positions, shortened
+from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened
 
 _NUMBERS = 12  # up to so many items each cell has its number
 _LONGEST = 24  # characters of a name
@@ -201,12 +201,16 @@ class PairwiseMarginDisplay:
         limit = known.max() if known.size and known.max() > 0 else 1.0
         image = ax.imshow(np.ma.masked_invalid(drawn), cmap="cividis", vmin=-limit, vmax=limit)
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
-        bar.set_label("share preferring the row\n− share preferring the column", fontsize=9)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=SMALL)
+        bar.set_label("share preferring the row\n− share preferring the column", fontsize=LABEL)
         self._name_items(ax, names)
         if n_items <= _NUMBERS:
             _write_numbers(ax, drawn, limit)
         self._frame_opposed(ax)
-        ax.set_title(self._title(), fontsize=10)
+        ax.spines[:].set_color("0.8")
+        ax.tick_params(length=0)
+        ax.set_title(self._title(), fontsize=TITLE)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -221,7 +225,7 @@ class PairwiseMarginDisplay:
         n_items = len(self.margins)
         places = np.arange(0, n_items, -(-n_items // _LABELS))
         labels = [names[item] for item in self.order[places]]
-        size = 9 if n_items <= _LARGE else 7
+        size = LABEL if n_items <= _LARGE else 7
         ax.set_yticks(places, labels, fontsize=size)
         upright = max(map(len, labels)) > 3
         ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0)

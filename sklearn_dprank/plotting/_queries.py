@@ -10,7 +10,8 @@ from .._scikit_learn import BaseEstimator
 from .._types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
-from ._errors import ErrorDisplay, Floor, number_ticks
+from ._errors import Band, ErrorDisplay, Floor
+from ._scales import number_ticks
 from ._style import shortened
 
 _GAP = 0.035  # least distance of two labels, as a share of the axis
@@ -179,15 +180,16 @@ class QueryCountDisplay(ErrorDisplay):
         """
         return cls._searched(search, X, n_queries, metric, floor)
 
-    def plot(self, ax: Any = None, *, excess: bool = False) -> Self:
-        """Draw the means, with bands from the smallest to the largest trial and a ring at the best K of each line.
+    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
+        """Draw the mean errors, with bands and a ring at the best K of each line.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
-        excess : bool, default=False
-            Whether to draw what errors exceed the floor by.
+        excess, band
+            As in `PrivacyUtilityDisplay.plot`: the excess over the floor is drawn where there is one, and bands are of
+            quantiles of the trials.
 
         Returns
         -------
@@ -199,14 +201,13 @@ class QueryCountDisplay(ErrorDisplay):
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `excess` is asked for and there is no floor.
+            If `excess` is asked for and there is no floor, or `band` is not two ascending quantiles.
 
         Notes
         -----
-        K has a logarithmic axis where the largest is ten times the smallest or more.
+        The axis of errors is logarithmic as there, and that of K where the largest is ten times the smallest or more.
         """
-        ax = self._draw(ax, excess)
-        base = self.floor if excess else 0.0
+        ax, base = self._draw(ax, excess, band)
         ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}
         for _, counts, errors in self._dependent():
             best = _least(errors)

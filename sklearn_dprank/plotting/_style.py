@@ -3,17 +3,31 @@
 import numpy as np
 
 _MARKERS = "os^Dvp*XP<>h"
-_LINES = ["-", "--", "-.", ":"]
-# Okabe and Ito's palette: told apart by the colour-blind, and in grey together with the markers.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# Up to seven lines are told by their dashes alone, and what lies below shows in the gaps of what lies above.
+_DASHES = [
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.3)),
+    (0, (6, 1.5, 1, 1.5)),
+    (0, (10, 2.5)),
+    (0, (3, 1.3, 1, 1.3, 1, 1.3)),
+    (0, (2.5, 1.3)),
+]
+# Okabe and Ito's palette, which the colour-blind tell apart, in an order in which neighbours differ in grey as well.
+COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
+BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS
+TITLE, LABEL, SMALL = 10, 9, 8  # points, of all displays
 
 
 def look(k):
-    """Return colour, marker and line style of the k-th line."""
+    """Return colour, marker, dashes and width of the k-th line; every other marker is hollow."""
+    colour = COLOURS[k % len(COLOURS)]
     return {
-        "color": COLOURS[k % len(COLOURS)],
+        "color": colour,
         "marker": _MARKERS[k % len(_MARKERS)],
-        "linestyle": _LINES[k % len(_LINES)],
+        "markerfacecolor": "white" if k % 2 else colour,
+        "linestyle": _DASHES[k % len(_DASHES)],
+        "lw": max(2.3 - 0.15 * k, 1.4),  # those drawn first are the wider, and show on both sides of later ones
     }
 
 
@@ -24,6 +38,17 @@ def axes(ax, size):
     except ImportError:
         raise ImportError('plotting needs matplotlib: install the extra "plot"') from None
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def dress(ax, numbers="both"):
+    """Give axes the look of all displays: `numbers` ("x", "y", "both") have a pale grid and ticks, names have none."""
+    numbered = {"x": ["bottom"], "y": ["left"], "both": ["left", "bottom"]}[numbers]
+    ax.spines[[side for side in ax.spines if side not in numbered]].set_visible(False)
+    ax.tick_params(labelsize=LABEL)
+    ax.grid(axis=numbers, color="0.92", lw=0.8)
+    ax.set_axisbelow(True)
+    if numbers != "both":
+        ax.tick_params(axis="y" if numbers == "x" else "x", length=0)
 
 
 def shortened(text, length):

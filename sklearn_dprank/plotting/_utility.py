@@ -9,7 +9,7 @@ from .._scikit_learn import BaseEstimator
 from .._types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
-from ._errors import ErrorDisplay, Floor
+from ._errors import Band, ErrorDisplay, Floor
 from ._search import may_mix
 
 
@@ -167,15 +167,21 @@ class PrivacyUtilityDisplay(ErrorDisplay):
             display._xlabel = "epsilon of the last step (a transformer before it may mix ballots: not private)"
         return display
 
-    def plot(self, ax: Any = None, *, excess: bool = False) -> Self:
-        """Draw the means, with bands from the smallest to the largest trial.
+    def plot(self, ax: Any = None, *, excess: bool | None = None, band: Band = "auto") -> Self:
+        """Draw mean errors, with bands of quantiles.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
-        excess : bool, default=False
-            Whether to draw what errors exceed the floor by.
+        excess : bool or None, default=None
+            Whether to draw by how much errors exceed the floor, on a logarithmic axis, where the best estimators stay
+            apart. False draws the errors themselves, with floor and ceiling. None is the excess where there is a
+            floor and no error is below it.
+        band : (float, float), "auto" or None, default="auto"
+            Quantiles of the trials between which each line has a band: ``(0, 1)`` goes from the best trial to the
+            worst. "auto" is ``(0.1, 0.9)`` for up to five lines and None, no bands, from six on: they would hide
+            other lines.
 
         Returns
         -------
@@ -187,11 +193,15 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `excess` is asked for and there is no floor.
+            If `excess` is asked for and there is no floor, or `band` is not two ascending quantiles.
 
         Notes
         -----
-        Both axes are logarithmic. Where an error is 0, the axis of errors is linear near 0.
+        Both axes are logarithmic.
+
+        Lines are means, which may leave a band of quantiles where a few fits are far off. Where an axis of errors
+        must reach 0 it is linear near it, in the part that is shaded. Markers that would hide one another stand side by
+        side.
         """
-        self._draw(ax, excess)
+        self._draw(ax, excess, band)
         return self

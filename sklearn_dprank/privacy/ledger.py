@@ -45,6 +45,8 @@ class Ledger:
             If every answer planned for `kind` has been given.
         """
         given, planned = self._given.get(kind, 0), self._allowance.get(kind, (0, 0))[0]
+        if not planned:
+            raise BudgetExhausted(f"no answer was planned for {kind!r}; a rule declares in asks(n_items) what it asks.")
         if given >= planned:
             raise BudgetExhausted(f"all {planned} answers planned for {kind!r} are given.")
         self._given[kind] = given + 1

@@ -41,7 +41,17 @@ class Sensitivity(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A rule's declaration: `times` queries of the kind of `query`, for `share` of the budget."""
+    """A rule's declaration: `times` queries of the kind of `query`, for `share` of the budget.
+
+    Attributes
+    ----------
+    query : Query
+        What is asked; of a kind with parameters any one, the most sensitive of them.
+    times : int, default=1
+        How many such answers there may be at most. The same query again is free.
+    share : Fraction or float, default=1
+        Which part of the budget pays for all of them together; the shares of all asks add up to 1 or less.
+    """
 
     query: "Query"
     times: int = 1

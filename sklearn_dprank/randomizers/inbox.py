@@ -18,6 +18,8 @@ _TOGETHER, _CHARACTERS = 256, 1 << 13
 _HELD = 1 << 15  # bytes of draws that are counted together at least
 _BLANK = " \t\n\r"  # what JSON takes for white space
 _JSON = json.JSONDecoder()
+#: What whoever sends must have done, for the remedy of `Inbox.require`.
+FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
 _FROM_FILE = (
     "pass a list of them, or an open file of JSON lines: "
     "with open(path, 'rb') as lines: estimator.fit_reports(lines, items=items)."

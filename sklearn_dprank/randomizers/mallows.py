@@ -54,6 +54,7 @@ class MallowsRandomizer(Randomizer):
     """
 
     name = "mallows"
+    called = "Mallows sampling"
     half = voters_half
     releases = NetWins()
 

@@ -54,6 +54,7 @@ class PrivUnitG(Randomizer):
     """
 
     name = "privunit"
+    called = "PrivUnitG"
     half = voters_half
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -97,13 +98,12 @@ class AggregationServer:
 
     def _open(self, path):
         """Make the tables, or go on with those that are there."""
-        self._kept.execute("BEGIN IMMEDIATE")
-        for table in _TABLES:
-            self._kept.execute(table)
-        rows = self._kept.execute("SELECT protocol, number FROM server").fetchall()
-        if not rows:
-            self._kept.execute("INSERT INTO server VALUES (?, ?, 0, NULL, NULL)", (self._name, self._number))
-        self._kept.execute("COMMIT")
+        with self._transaction():
+            for table in _TABLES:
+                self._kept.execute(table)
+            rows = self._kept.execute("SELECT protocol, number FROM server").fetchall()
+            if not rows:
+                self._kept.execute("INSERT INTO server VALUES (?, ?, 0, NULL, NULL)", (self._name, self._number))
         if rows and rows != [(self._name, self._number)]:
             self.close()
             raise ValueError(f"path={str(path)!r} is the file of another server, or of another protocol.")
@@ -253,8 +253,15 @@ class AggregationServer:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
         return {"question": name}, rounds.sum_about(self._protocol, number)
 
+    @contextmanager
     def _transaction(self):
-        return _Transaction(self._kept)
+        """All of what is done inside, on disk at its end, or nothing; and nobody is locked out after an error."""
+        try:
+            self._kept.execute("BEGIN IMMEDIATE")
+            yield
+            self._kept.execute("COMMIT")
+        finally:
+            self._kept.rollback()  # after a COMMIT there is nothing to take back
 
     def _read(self, messages, question, of):
         """Yield (report, share) as bytes of messages that follow the protocol, and count why others do not."""
@@ -265,16 +272,3 @@ class AggregationServer:
                 yield bytes.fromhex(said["report"]), np.array(said["share"], dtype="<i8").tobytes()
             else:
                 self._refused[reason] += 1
-
-
-class _Transaction:
-    """All of what is done inside, on disk at its end, or nothing."""
-
-    def __init__(self, kept):
-        self._kept = kept
-
-    def __enter__(self):
-        self._kept.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, failure, *more):
-        self._kept.execute("COMMIT" if failure is None else "ROLLBACK")

@@ -18,6 +18,7 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.profile import Profile
 
@@ -116,7 +117,8 @@ def test_margins_of_devices_are_unbiased_shares(estimator):
 
 def test_margins_of_reports_from_the_field():
     estimator = LDPPairwise(6.0)
-    reports = [estimator.client(4, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS)]
+    protocol = estimator.protocol(4)
+    reports = [Device(protocol, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS)]
     assert estimator.fit_reports(reports, items=4).margins_ == pytest.approx(PROFILE.margins / 2000, abs=0.25)
 
 

@@ -183,6 +183,24 @@ def test_an_interrupted_period_can_be_tried_again(monkeypatch):
     assert stream.score(everything) == Borda().fit(everything).score(everything)
 
 
+@pytest.mark.parametrize("day", [0, 1])
+def test_an_interrupt_while_a_period_is_published_leaves_the_one_before(day, monkeypatch):
+    """The stream would be lost otherwise, and the next period begin another."""
+    stream, twin = (streaming(epsilon=1e5, delta=0.01) for _ in range(2))
+    orders(stream, PERIODS[:day])
+    before = {name: id(value) for name, value in vars(stream).items() if name != "n_features_in_"}
+
+    def interrupted(order, n_items):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("sklearn_dprank.base.order_to_positions", interrupted)
+        stream.partial_fit(PERIODS[day])
+    assert {name: id(value) for name, value in vars(stream).items() if name != "n_features_in_"} == before
+    assert orders(stream, PERIODS[day:]) == orders(twin)[day:]
+    assert stream.scores_.tolist() == twin.scores_.tolist()
+
+
 @pytest.mark.parametrize("empty", [nobody(M), pd.DataFrame(nobody(M), columns=NAMES), pd.DataFrame(columns=NAMES)])
 def test_nobody_need_vote_in_a_period(empty):
     """That nobody did is as private as any number of voters; `fit`, which is one release, wants ballots."""

@@ -20,6 +20,7 @@ import sklearn_dprank
 from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.constraints import one_of
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 
 NAN = np.nan
@@ -136,7 +137,7 @@ def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
     low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart
     counts = naive_counts([ballot])
     direction = (counts - counts.T).sum(axis=1) / math.sqrt(8)
-    reports = [estimator.client(3, random_state=seed).report(ballot)["vector"] for seed in range(4000)]
+    reports = [Device(protocol, random_state=seed).report(ballot)["vector"] for seed in range(4000)]
     vectors = np.array([[*vector, -sum(vector)] for vector in reports]) / protocol["points_per_unit"]
     likely = int(np.count_nonzero(vectors @ direction > gamma))
     assert stats.binomtest(likely, 4000, most * low * above).pvalue > 1e-3

@@ -12,6 +12,7 @@ from scipy import stats
 
 from sklearn_dprank import Aggregator, LDPGroupKwikSort
 from sklearn_dprank.channels import Groups, Interactive
+from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KwikSortRule
@@ -51,7 +52,8 @@ def test_the_two_prices():
 
 def devices_by_text(estimator, n_voters):
     """An `ask` that hands each question to the devices of unanimous voters, as text both ways."""
-    devices = [estimator.client(M, random_state=10**6 + v) for v in range(n_voters)]
+    protocol = estimator.protocol(M)
+    devices = [Device(protocol, random_state=10**6 + v) for v in range(n_voters)]
 
     def ask(question):
         question = json.loads(json.dumps(question))
@@ -90,9 +92,9 @@ def test_a_device_flips_each_kind_of_answer_with_its_own_probability(kind):
     collecting = devices_by_text(estimator, M)
     estimator.fit_interactive(lambda asked: seen.append(asked) or collecting(asked), items=M, n_voters=M)
     question = {**{k: v for k, v in seen[0].items() if k != "voters"}, "kind": kind, "pairs": [[1, 3]]}
-    size = 1500
+    size, protocol = 1500, estimator.protocol(M)
     said = [
-        estimator.client(M, random_state=seed).answer(question, [0, ahead, 2, behind, 4])["answer"]
+        Device(protocol, random_state=seed).answer(question, [0, ahead, 2, behind, 4])["answer"]
         for ahead, behind in ((1, 3), (3, 1))
         for seed in range(size)
     ]

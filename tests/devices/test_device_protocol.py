@@ -117,6 +117,27 @@ def test_an_older_version():
     assert refuses(old, "its set of fields")
 
 
+def reason(protocol, **options):
+    with pytest.raises(RefusedProtocol) as error:
+        Device(protocol, **options)
+    return str(error.value).removeprefix("this device does not follow the protocol: ")
+
+
+def test_a_refusal_says_what_to_do():
+    rr = RandomizedResponse().protocol(1.0, 3)
+    assert reason({**rr, "version": 1}).startswith("version must be 2, got 1: curator and device need")
+    assert reason({**rr, "version": "1" * 9}) == "version must be 2."  # what somebody else wrote is not repeated
+    less = {name: value for name, value in rr.items() if name != "flip"}
+    assert reason({**less, "x": 0}) == "its set of fields must be exact; 1 too many, and missing ['flip']."
+    dear = {**RandomizedResponse().protocol(2.0, 3), "epsilon": "1.5"}
+    assert reason(dear) == "epsilon must be at least what its numbers spend, 2."
+    assert reason({**rr, "randomizer": "my-own"}).endswith("or of your own with its half, Device(protocol, half=...).")
+    dearer = "the protocol spends a local epsilon of 1, above max_epsilon=0.5 of this device's owner"
+    assert reason(rr, max_epsilon=0.5) == f"{dearer}; raise it, or send nothing."
+    crowd = ShufflePairwise(epsilon=0.1, min_reports=10**9).protocol(5)
+    assert "(of what is sent, were the shuffler or the servers not to be trusted)" in reason(crowd, max_epsilon=0.5)
+
+
 # --- the common form
 
 

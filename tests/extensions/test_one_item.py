@@ -62,10 +62,10 @@ def test_its_estimate_is_unbiased():
 
 def test_a_fit_simulates_devices_of_the_field():
     ballots = [[0, 1, 2], [0, 1, 2], [0, 0, 1], [2, 1, 0]]
-    simulated, collected = [], []
+    simulated, collected, protocol = [], [], estimator(3.0).protocol(3)
     for seed in range(400):
         simulated.append(tuple(estimator(3.0, seed).fit(ballots).consensus_))
-        devices = [estimator(3.0).client(3, 10**6 + 4 * seed + k) for k in range(4)]
+        devices = [Device(protocol, random_state=10**6 + 4 * seed + k, half=OneItemHalf) for k in range(4)]
         said = [json.dumps(device.report(ballot)) for device, ballot in zip(devices, ballots, strict=True)]
         collected.append(tuple(estimator(3.0, 10**7 + seed).fit_reports(said, items=3).consensus_))
     assert same_law(simulated, collected) > 1e-3

@@ -13,7 +13,7 @@ from sklearn_dprank.orders import kemeny, linear_ordering
 from sklearn_dprank.orders import work as work_module
 from sklearn_dprank.orders.components import majority_components
 from sklearn_dprank.orders.kemeny import minimum_order, warn_of_gap
-from sklearn_dprank.orders.linear_ordering import LinearOrdering, dual_bound
+from sklearn_dprank.orders.linear_ordering import LinearOrdering, _closure, dual_bound
 from sklearn_dprank.orders.local_search import insertion_search, total_cost
 from sklearn_dprank.orders.memetic import memetic_search
 from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
@@ -270,6 +270,21 @@ def test_dual_bound_is_below_every_order(solver):
             assert bound <= int(weights @ x) << shift
             # the price of the pair in its worse order comes on top
             assert (bound + np.where((reduced > 0) == (x == 1), np.abs(reduced), 0) <= int(weights @ x) << shift).all()
+
+
+def test_closures_are_those_of_chains_followed_one_by_one():
+    rng = np.random.default_rng(16)
+    for m in (1, 2, 5, 12):
+        for share in (0.05, 0.15, 0.3, 0.8):
+            relation = rng.random((m, m)) < share  # circles too
+            beyond = relation.copy()
+            for _ in range(m):
+                beyond |= (beyond[:, :, None] & relation[None]).any(axis=1)
+            before, work = relation.copy(), Work(1)
+            np.testing.assert_array_equal(_closure(relation, work), beyond)
+            np.testing.assert_array_equal(relation, before)
+            chained = int((relation.any(axis=0) & relation.any(axis=1)).sum())
+            assert 4000 * chained <= 1e6 - work.left <= (4000 + m**2) * chained
 
 
 def test_uniform_profile_of_45_items_is_solved(solver):

@@ -64,6 +64,10 @@ def test_a_later_program_starts_where_it_is_told():
     again = program.solve(low, high, Work())
     assert again.value >= first.value - 1e-9
     assert program._done - elsewhere < started / 10
+    program.keep(program.right > 0)
+    assert program._done > 0
+    program.keep(program.right > 5)  # no row: nothing fills the basis any more
+    assert program._done == 0
 
 
 def test_stops_with_the_work(solver):

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from sklearn_dprank.orders import work as work_module
-from sklearn_dprank.orders.work import COLD, WARM, Work
+from sklearn_dprank.orders.work import COLD, WARM, Pace, Work
 
 
 def test_counts_down():
@@ -50,16 +50,22 @@ def test_without_a_time_limit_a_part_has_none():
     assert Work(10).part(0).seconds == Work(10).part(1).seconds == math.inf
 
 
-def test_iterations_that_are_paid_for():
-    for pace in (COLD, WARM):
-        for size in (100, 5000):
-            for iterations in (0, 7, 1000, 50_000):
-                for done in (0, 500, 20_000):
-                    steps = pace.steps(size, iterations, done)
-                    paid = pace.iterations(size, steps + 1, done)
-                    assert pace.steps(size, paid, done) <= steps + 1
-                    assert iterations / 4 - 1 <= paid <= iterations
-        assert pace.iterations(100, 10) == 0
+@pytest.mark.parametrize("pace", [COLD, WARM], ids=["cold", "warm"])
+def test_iterations_that_are_paid_for(pace):
+    for size in (100, 5000):
+        for iterations in (0, 1, 7, 1000, 50_000):
+            for done in (0, 500, 20_000):
+                assert pace.iterations(size, pace.steps(size, iterations, done) + 1, done) == iterations
+                assert pace.iterations(size, pace.steps(size, iterations + 1, done) - 1, done) == iterations
+    assert pace.iterations(100, 10) == 0
+
+
+def test_iterations_take_longer_as_the_basis_fills():
+    """The same number for each row and column fills it as much, whatever the size."""
+    pace = Pace(start=0, line=0, iteration=2, filled=10, half=0.5)
+    each = [pace.steps(size, 1, done) / size for size, done in ((100, 0), (100, 49), (1000, 499), (100, 99_999))]
+    assert each == pytest.approx([2, 7, 7, 12], abs=0.01)
+    assert pace.steps(100, 25, 25) == pytest.approx(100 * 25 * 7)
 
 
 def test_the_share_that_steps_take(monkeypatch):

@@ -14,7 +14,9 @@ def test_example(plt, monkeypatch, inside):
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.extend(plt.get_fignums()))
     made = runpy.run_path(str(SCRIPT))
-    displays = [made[name] for name in ("margins", "swapped", "consensus", "certain", "utility", "excess", "queries")]
+    displays = [
+        made[name] for name in ("margins", "swapped", "consensus", "certain", "utility", "distances", "queries")
+    ]
     assert [display.figure_.number for display in displays] == shown
     assert all(inside(display.figure_) for display in displays)
     ranks = made["private"].ranks_

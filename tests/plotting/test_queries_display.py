@@ -40,9 +40,10 @@ def test_best_is_marked(plt):
         "a": [[0.4, 0.4], [0.1, 0.3], [0.2, 0.2]],
         "b": [[0.3, NAN], [NAN, NAN], [0.2, 0.2]],
     }
-    display = QueryCountDisplay([1, 2, 5], errors, floor=0.05).plot()
+    display = QueryCountDisplay([1, 2, 5], errors, floor=0.05).plot(excess=False)
     assert display.best == {"a": 2, "b": 5}
-    first, second, floor, ceiling, *rings = display.ax_.get_lines()
+    first, second, floor, ceiling, *_ = display.ax_.get_lines()
+    rings = [line for line in display.ax_.get_lines() if line.get_label() == "_ring"]
     assert (first.get_label(), second.get_label()) == ("a (best K = 2)", "b (best K = 5)")
     assert first.get_xdata().tolist() == [1, 2, 5] and second.get_xdata().tolist() == [1, 5]
     np.testing.assert_allclose(first.get_ydata(), [0.4, 0.2, 0.2])
@@ -53,7 +54,9 @@ def test_best_is_marked(plt):
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["a (best K = 2)", "b (best K = 5)", "given floor (not private)", "random ranking"]
     assert display.ax_.get_ylabel() == "average Kendall tau distance (not private)"
-    rings = display.plot(excess=True).ax_.get_lines()[4:]
+    display.plot()
+    assert display.ax_.get_ylabel() == "excess over the given floor\n(% of pairs, not private)"
+    rings = [line for line in display.ax_.get_lines() if line.get_label() == "_ring"]
     np.testing.assert_allclose([float(np.ravel(ring.get_ydata())[0]) for ring in rings], 0.15)
 
 

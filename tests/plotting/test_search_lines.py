@@ -176,7 +176,7 @@ def test_candidates_without_epsilon_are_level(plt, searched):
     display = PrivacyUtilityDisplay.from_search(search)
     assert list(display.errors) == ["DPBorda", "Kemeny", "DPBorda (2)"]
     np.testing.assert_array_equal(display.epsilons["Kemeny"], [NAN])
-    first, kemeny, other = display.plot().ax_.get_lines()
+    first, kemeny, other, *_ = display.plot().ax_.get_lines()  # and markers beside
     assert first.get_xdata().tolist() == kemeny.get_xdata().tolist() == other.get_xdata().tolist() == [0.1, 2.0]
     np.testing.assert_allclose(first.get_ydata(), [0.4, 0.2])
     np.testing.assert_allclose(kemeny.get_ydata(), [0.2, 0.2])

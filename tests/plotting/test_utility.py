@@ -64,7 +64,7 @@ def test_estimators_are_left_alone():
 
 
 def test_plot(plt, display):
-    assert display.plot() is display
+    assert display.plot(excess=False) is display
     assert display.ax_.figure is display.figure_
     lines = {line.get_label(): line for line in display.ax_.get_lines()}
     assert list(lines) == [*MECHANISMS, "Kemeny optimum (not private)", "random ranking"]
@@ -73,17 +73,52 @@ def test_plot(plt, display):
         np.testing.assert_allclose(lines[name].get_ydata(), display.errors[name].mean(axis=1))
     assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {display.floor}
     assert set(lines["random ranking"].get_ydata()) == {0.5}
-    # Told apart without colours too.
-    assert len({(lines[name].get_marker(), lines[name].get_linestyle()) for name in MECHANISMS}) == len(MECHANISMS)
-    for band, name in zip(display.ax_.collections, MECHANISMS, strict=True):
-        y = band.get_paths()[0].vertices[:, 1]
-        assert (y.min(), y.max()) == (display.errors[name].min(), display.errors[name].max())
     assert display.ax_.get_xscale() == "log"
     assert display.ax_.get_xlabel() == "epsilon of one release"
     assert display.ax_.get_ylabel() == "average Kendall tau distance (not private)"
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == list(lines)
     display.figure_.canvas.draw()
+
+
+def edges(band):
+    """Return (lower, upper) edge of a band, each by the values of the parameter."""
+    corners = {}
+    for x, y in band.get_paths()[0].vertices:
+        corners.setdefault(float(x), []).append(y)
+    return tuple([extreme(corners[x]) for x in sorted(corners)] for extreme in (min, max))
+
+
+@pytest.mark.parametrize("excess", [True, False])
+@pytest.mark.parametrize(("band", "quantiles"), [("auto", (0.1, 0.9)), ((0.25, 0.5), (0.25, 0.5)), ((0, 1), (0, 1))])
+def test_bands_are_the_quantiles_that_the_legend_names(plt, display, excess, band, quantiles):
+    ax = display.plot(excess=excess, band=band).ax_
+    for drawn, name in zip(ax.collections, MECHANISMS, strict=True):
+        expected = np.quantile(display.errors[name] - (display.floor if excess else 0), quantiles, axis=1)
+        np.testing.assert_allclose(edges(drawn), expected, atol=1e-12)
+        assert min(edges(drawn)[0]) >= 0
+    said = ax.get_legend().get_title().get_text().splitlines()[0]
+    ends = {(0.1, 0.9): "10 % to 90 % of the fits", (0.25, 0.5): "25 % to 50 % of the fits"}
+    assert said == f"lines: means; bands: {ends.get(quantiles, 'from the best fit to the worst')}"
+
+
+@pytest.mark.parametrize(("n_lines", "n_bands"), [(5, 5), (6, 0)])
+def test_many_lines_have_no_bands_that_hide_others(plt, n_lines, n_bands):
+    errors = {f"mechanism {k}": [[0.3 + k / 99, 0.4], [0.2, 0.3]] for k in range(n_lines)}
+    ax = PrivacyUtilityDisplay([0.1, 1.0], errors, floor=0.1).plot().ax_
+    assert len(ax.collections) == n_bands
+    assert ("bands" in ax.get_legend().get_title().get_text()) == (n_bands > 0)
+    assert len(PrivacyUtilityDisplay([0.1, 1.0], errors).plot(band=(0.1, 0.9)).ax_.collections) == n_lines
+    assert not PrivacyUtilityDisplay([0.1, 1.0], errors).plot(band=None).ax_.collections
+
+
+@pytest.mark.parametrize(
+    "band", [(0.9, 0.1), (0.5, 0.5), (-0.1, 1), (0, 1.1), (0.1,), 0.8, "all", (True, "1"), (None, 1)]
+)
+def test_bands_are_two_quantiles(plt, display, band):
+    with pytest.raises(ValueError, match=r"band must be two quantiles, such as \(0.1, 0.9\), 'auto' or None, got"):
+        display.plot(band=band)
+    assert not plt.get_fignums()
 
 
 def test_plot_on_given_axes(plt, display, tmp_path):
@@ -107,31 +142,49 @@ def test_many_mechanisms_stay_apart(plt):
 
 def test_scales(plt, display):
     """Both axes are logarithmic; an error of 0 gets a part that is linear, below the least positive error."""
-    assert display.plot().ax_.get_yscale() == "log"
-    unanimous = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.0, 0.02]]}, floor=0.0).plot()
+    assert display.plot(excess=False).ax_.get_yscale() == "log"
+    unanimous = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.0, 0.02]]}, floor=0.0).plot(band=(0, 1))
     assert (unanimous.ax_.get_xscale(), unanimous.ax_.get_yscale()) == ("log", "symlog")
     assert unanimous.ax_.yaxis.get_transform().linthresh == pytest.approx(0.01)
     assert unanimous.ax_.get_ylim()[0] < 0 < 0.5 < unanimous.ax_.get_ylim()[1]
+    (shade,) = unanimous.ax_.patches
+    assert shade.get_extents().y1 == pytest.approx(unanimous.ax_.transData.transform((1, 0.01))[1])
+    assert "linear down to 0" in [text.get_text() for text in unanimous.ax_.get_legend().get_texts()]
+    positive = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.2, 0.4], [0.11, 0.12]]}, floor=0.1).plot()
+    assert positive.ax_.get_yscale() == "log" and not positive.ax_.patches  # nothing is at 0
     below = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[-200.0], [-900.0]]}, ceiling=None).plot()
     assert below.ax_.get_yscale() == "linear"
-    for each in (display, unanimous, below):
+    for each in (display, unanimous, positive, below):
         each.figure_.canvas.draw()
-        ticks = [float(text.get_text().replace("\N{MINUS SIGN}", "-")) for text in each.ax_.get_yticklabels()]
+        ticks = [text.get_text().replace("\N{MINUS SIGN}", "-").split() for text in each.ax_.get_yticklabels()]
+        ticks = [float(tick) / (100 if percent else 1) for tick, *percent in ticks]
+        np.testing.assert_allclose(ticks, each.ax_.get_yticks())
         low, high = each.ax_.get_ylim()
         assert sum(low <= tick <= high for tick in ticks) >= 2  # enough to read the scale
 
 
-def test_excess(plt, display):
-    ax = display.plot(excess=True).ax_
+def test_excess_is_drawn_by_default(plt, display):
+    ax = display.plot().ax_
     lines = {line.get_label(): line for line in ax.get_lines()}
     for name in MECHANISMS:
         np.testing.assert_allclose(lines[name].get_ydata(), (display.errors[name] - display.floor).mean(axis=1))
     assert set(lines["Kemeny optimum (not private)"].get_ydata()) == {0.0}
     assert set(lines["random ranking"].get_ydata()) == {0.5 - display.floor}
-    assert ax.get_ylabel() == "excess over the Kemeny optimum (not private)"
+    assert ax.get_ylabel() == "excess over the Kemeny optimum\n(% of pairs, not private)"
+    assert "log" in ax.get_yscale() and ax.get_xscale() == "log"
+    assert "10 %" in [text.get_text() for text in ax.get_yticklabels()]
     with pytest.raises(ValueError, match="excess=True needs the floor; give the ballots as X"):
         PrivacyUtilityDisplay([1.0], {"a": [[0.1]]}).plot(excess=True)
     assert len(plt.get_fignums()) == 1  # the refusal made no figure
+
+
+@pytest.mark.parametrize("floor", [None, 0.2])
+def test_where_errors_are_drawn_themselves(plt, floor):
+    """Without a floor, and where an error is below the floor, as on test voters: an excess has no place then."""
+    line = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.4, 0.2], [0.1, 0.3]]}, floor).plot().ax_.get_lines()[0]
+    np.testing.assert_allclose(line.get_ydata(), [0.3, 0.2])
+    least = PrivacyUtilityDisplay([0.1, 1.0], {"a": [[0.4, 0.2], [0.2 - 1e-15, np.nan]]}, 0.2).plot()
+    np.testing.assert_array_equal(least.ax_.get_lines()[0].get_ydata(), [pytest.approx(0.1), 0.0])
 
 
 def test_excess_of_an_optimum_is_exactly_0(plt):
@@ -153,9 +206,7 @@ def test_own_epsilons_and_missing_trials(plt):
     np.testing.assert_allclose(first.get_ydata(), [0.45, 0.25])
     assert second.get_xdata().tolist() == [0.5, 8.0]  # no trial of the point between was finished
     assert second.get_ydata().tolist() == [0.3, 0.1]
-    low, high = (extreme(band.get_paths()[0].vertices[:, 1]) for extreme in (np.min, np.max)
-                 for band in display.ax_.collections[:1])  # fmt: skip
-    assert (low, high) == (0.2, 0.5)
+    np.testing.assert_allclose(edges(display.ax_.collections[0]), [[0.41, 0.21], [0.49, 0.29]])
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a", "b"]
     assert display.epsilons["a"].tolist() == [1.0, 0.1]  # as they were given
 
@@ -214,22 +265,6 @@ def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):
         assert len(text) <= 60 < len(name)
         assert text[:20] == name[:20] and text[-9:] == name[-9:]
     assert inside(display.figure_)
-    # The legend is below the lines, not on them.
-    assert display.ax_.get_legend().get_window_extent().y1 <= display.ax_.get_window_extent().y0
-
-
-def test_legend_on_small_axes(plt, display, inside):
-    """Below where the figure makes room, on the axes where it would be cut."""
-    figure, axes = plt.subplots(1, 2, figsize=(9, 5), layout="constrained")
-    for ax in axes:
-        display.plot(ax)
-    assert inside(figure)
-    assert axes[0].get_legend().get_window_extent().y1 <= axes[0].get_window_extent().y0
-    assert axes[0].get_legend().get_window_extent().x1 <= axes[1].get_legend().get_window_extent().x0
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
-    display.plot(axes[0])
-    figure.canvas.draw()
-    assert axes[0].get_window_extent().contains(*axes[0].get_legend().get_window_extent().p0)
 
 
 def test_pipelines_are_searched_instead():
@@ -267,6 +302,8 @@ def test_the_floor_is_called_what_it_is(plt, monkeypatch):
         displays = [make(CYCLE), PrivacyUtilityDisplay.from_search(search, CYCLE)]
     for display in displays:
         assert display.floor_name == "best order found"
-        ax = display.plot(excess=True).ax_
+        assert (
+            display.plot(excess=True).ax_.get_ylabel() == "excess over the best order found\n(% of pairs, not private)"
+        )
+        ax = display.plot(excess=False).ax_
         assert "best order found (not private)" in {line.get_label() for line in ax.get_lines()}
-        assert ax.get_ylabel() == "excess over the best order found (not private)"

@@ -42,7 +42,7 @@ def test_messages_name_the_kind_and_the_plan():
     assert str(error.value) == "all 1 answers planned for 'pair' are given."
     with pytest.raises(BudgetExhausted) as error:
         ledger.charge("score")
-    assert str(error.value) == "all 0 answers planned for 'score' are given."
+    assert str(error.value) == "no answer was planned for 'score'; a rule declares in asks(n_items) what it asks."
     assert ledger.spent == 1  # a refused answer costs nothing
 
 

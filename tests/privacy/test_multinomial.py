@@ -37,7 +37,9 @@ def test_the_law_of_all_counts_together(monkeypatch, n, cells, throws):
     assert len(found) == 1 or stats.chisquare(found, expected).pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("n", "cells"), [(10_000, 3), (40_000, 90), (10**12, 6)])
+@pytest.mark.parametrize(
+    ("n", "cells"), [(10_000, 3), (40_000, 90), (10**9, 6), pytest.param(10**12, 6, marks=pytest.mark.slow)]
+)
 def test_many_balls(n, cells):
     assert n >= module._THROWS * cells
     source = bits(1)

@@ -186,6 +186,26 @@ def test_a_killed_server_forgets_nothing(released, tmp_path):
     server.close()
 
 
+def test_a_server_that_cannot_write_takes_all_back_and_goes_on(tmp_path, monkeypatch):
+    """Somebody reads the file for so long that nothing can be written: no transaction stays open after that."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **{"timeout": 0.01, **more}))
+    path = tmp_path / "server.db"
+    server = server_with(range(25), path=path)
+    reader = connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM shares").fetchone()
+    for run in (lambda: server.receive([made(30, 0)]), lambda: server.release(names(range(25)))):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            run()
+        assert server.reports() == names(range(25))
+    reader.close()
+    assert server.receive([made(30, 0)]) == 1
+    said = server.release(names(range(25)))
+    assert said["sum"] == expected(range(25), 0).tolist()
+    server.close()
+
+
 def test_files_are_not_mixed_up(tmp_path):
     path = tmp_path / "server.db"
     server_with(range(3), path=path).close()

@@ -218,6 +218,11 @@ export class Device {
     this.words = words;
   }
 
+  // What this device has said, or null.
+  async said() {
+    return JSON.parse(this.store.getItem(`dprank ${await digest(this.protocol)}`) ?? "null")?.report ?? null;
+  }
+
   async report(ballot) {
     if (this.protocol.pairs === "assigned") throw new Refused("this device draws its pairs itself.");
     const isPlace = (place) => place === null || Number.isFinite(place);

@@ -18,6 +18,9 @@ function show(items) {
     row.dataset.item = item;
     row.tabIndex = 0;
     row.append(String(items[item]));
+    const grip = document.createElement("span"); // empty: what is seen of it is style, and nobody reads it aloud
+    grip.className = "grip";
+    row.append(grip);
     list.append(row);
   }
 }
@@ -43,7 +46,8 @@ function byPointer() {
   let held = null;
   list.addEventListener("pointerdown", (event) => {
     if (list.classList.contains("sent") || event.button !== 0) return;
-    held = event.target.closest("li");
+    const byFinger = event.pointerType === "touch" && !event.target.classList.contains("grip"); // it scrolls the page
+    held = byFinger ? null : event.target.closest("li");
     held?.classList.add("held");
     if (held) list.setPointerCapture(event.pointerId);
   });
@@ -67,31 +71,46 @@ function ballot(count) {
   return positions;
 }
 
-// One number for this browser's one report, so that a second try is not a second vote.
-function ticket() {
-  const kept = localStorage.getItem("dprank ticket");
+// One number for this browser's one report, so that a second try is not a second vote; another for another poll, so that
+// two polls cannot be told to have a voter in common.
+function ticket(report) {
+  const name = `dprank ticket ${(Array.isArray(report) ? report[0] : report).protocol}`;
+  const kept = localStorage.getItem(name);
   if (kept) return kept;
   const made = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
-  localStorage.setItem("dprank ticket", made);
+  localStorage.setItem(name, made);
   return made;
+}
+
+function tell(device, report) {
+  const { items } = device.protocol;
+  const messages = Array.isArray(report) ? report : report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
+  const words = messages.map(({ pair: [i, j], answer }) => (answer ? [i, j] : [j, i]).map((k) => items[k]).join(" before "));
+  say("said", `What was sent: ${words.join("; ")}. Chance may have turned it round.`);
 }
 
 function sent(device, report) {
   list.classList.add("sent");
   send.disabled = true;
-  const { items } = device.protocol;
-  const messages = Array.isArray(report) ? report : report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
-  const words = messages.map(({ pair: [i, j], answer }) => (answer ? [i, j] : [j, i]).map((k) => items[k]).join(" before "));
-  say("said", `What was sent: ${words.join("; ")}. It may have been turned round by chance.`);
+  tell(device, report);
   say("status", "Thank you. Your answer has arrived.");
+}
+
+// This browser was here before: nothing is left to order, but the same answer may be sent again.
+function comesBack(device, report) {
+  document.querySelector("#task").hidden = true;
+  send.parentElement.before(document.querySelector("#status"));
+  send.textContent = "Send the same answer again";
+  tell(device, report);
+  say("status", "This browser has answered this poll. If you are not sure that it arrived, send it again: it counts once.");
 }
 
 async function answer(device) {
   send.disabled = true;
   say("status", "Sending …");
   try {
-    const report = await device.report(ballot(device.protocol.items.length));
-    const body = JSON.stringify({ ticket: ticket(), report });
+    const report = (await device.said()) ?? (await device.report(ballot(device.protocol.items.length)));
+    const body = JSON.stringify({ ticket: ticket(report), report });
     const reply = await fetch("reports", { method: "POST", headers: { "content-type": "application/json" }, body });
     if (!reply.ok) throw new Error(await reply.text());
     sent(device, report);
@@ -102,17 +121,26 @@ async function answer(device) {
 }
 
 function promise(protocol) {
-  const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map((x) => (Math.ceil(x * 100) / 100).toFixed(2));
+  const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
+  const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map(up);
+  const { n_queries: answers, flip } = protocol;
+  const turned = ((100 * flip[0]) / flip[1]).toPrecision(2).replace(/\.0$/, "");
+  const what = answers === 1 ? "one answer, which of two items" : `${answers} answers, which of two items each time`;
+  say(
+    "leaves",
+    `Your order stays in this browser. What leaves it is ${what} you put higher. The items are drawn by lot, and in ` +
+      `${turned} % of cases chance turns an answer round before it is sent. So nobody can be sure how you voted.`,
+  );
   say(
     "promise",
-    `Epsilon = ${alone}: whatever is made of your answer, no outcome is more than ${factor} times as probable with your ` +
-      "order as with any other. This holds although nobody is trusted.",
+    `In numbers: epsilon = ${alone}. No outcome is more than ${factor} times as probable with your order as with any ` +
+      "other, whatever is made of your answer. This holds although nobody is trusted.",
   );
   say(
     "shuffler",
     protocol.randomizer === "rr-shuffled"
       ? `If somebody whom you trust mixes the answers of at least ${protocol.min_reports} voters before the collector sees ` +
-          `them, epsilon is ${protocol.epsilon} (delta ${protocol.delta}). This collector mixes nothing before it looks.`
+          `them, epsilon is ${up(Number(protocol.epsilon))} (delta ${protocol.delta}). This collector mixes nothing before it looks.`
       : "A shuffler between you and the collector would protect you further. There is none here.",
   );
 }
@@ -127,6 +155,8 @@ try {
   show(device.protocol.items);
   byKeyboard();
   byPointer();
+  const before = await device.said();
+  if (before !== null) comesBack(device, before);
   send.disabled = false;
   send.addEventListener("click", () => answer(device));
 } catch (error) {
