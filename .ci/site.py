@@ -9,6 +9,7 @@ a line that says so, where one is missing.
 import contextlib
 import functools
 import http.server
+import re
 import shutil
 import sys
 import threading
@@ -74,13 +75,14 @@ def without_thumbnail(folder):
 
 
 # What a phone cuts off: elements that reach beyond the window, or whose content is hidden beyond their own edge. Code,
-# tables and formulas may be wider than the window, in a box that scrolls.
+# tables and formulas may be wider than the window, in a box that scrolls; what is in a closed drawer is not looked at.
 CUT = """() => {
   const width = document.documentElement.clientWidth;
   const may = "pre, .highlight, .pst-scrollable-table-container, .output_html, div.math, math";
+  const drawer = ".bd-sidebar-primary, .bd-sidebar-secondary, .pst-primary-sidebar-modal, .pst-secondary-sidebar-modal";
   const cut = node => {
     const style = getComputedStyle(node), box = node.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2 || style.position === "fixed" || node.parentElement.closest(may)) return false;
+    if (box.width < 2 || box.height < 2 || node.closest(drawer) || node.parentElement.closest(may)) return false;
     if (!node.checkVisibility({visibilityProperty: true, opacityProperty: true})) return false;
     const inside = node.scrollWidth > node.clientWidth + 1 && style.overflowX !== "visible" && !node.matches(may);
     return box.right > width + 1 || box.left < -1 || inside;
@@ -108,18 +110,25 @@ def served(folder):
             thread.join()
 
 
-# All pages have one head, so that one window can show body after body: scripts and styles are read once.
+# All pages have one head, so that one window can show body after body: styles are read once, and no script runs.
 SHOW = """async address => {
   document.head.querySelector("base").href = address;
   const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
   document.body.replaceWith(document.adoptNode(page.body));
-  await Promise.all([...document.images].map(image => image.decode().catch(() => null)));
+  await Promise.all([...document.images].map(image => new Promise(done => {
+    image.loading = "eager";
+    image.onload = image.onerror = done;
+    setTimeout(done, image.complete ? 0 : 5000);
+  })));
 }"""
 
 
 def cut_on_a_phone(page, address, names):
     """Return a line for everything that a phone cuts off a page."""
+    first = re.sub(r"<script.*?</script>", "", page.request.get(address).text(), flags=re.DOTALL)
+    page.route(address, lambda route: route.fulfill(body=first, content_type="text/html; charset=utf-8"))
     page.goto(address)
+    page.unroute(address)
     page.evaluate("document.head.append(document.createElement('base'))")
     cut = []
     for name in names:

@@ -10,6 +10,8 @@ is not there is skipped, and said to be::
     python examples/measure_peers.py --full    # the tables and the picture of the page, in their place: minutes
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_peers.png"
+
 import argparse
 import csv
 import datetime

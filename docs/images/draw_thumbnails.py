@@ -165,6 +165,13 @@ def measure_scale(axes):
         )
 
 
+def measure_peers(axes):
+    """Faster on one side of a line, slower on the other."""
+    axes.plot([3.6, 3.6], [0.5, 6.6], color=BLACK, lw=2.4)
+    for place, ratio in enumerate((5.4, 3.9, 2.6, 1.5, 0.6, -0.9, -2.2)):
+        axes.barh(6.2 - 0.88 * place, ratio, 0.55, left=3.6, color=BLUE if ratio > 0 else RED)
+
+
 def yan_tables(axes):
     """A table of what was measured."""
     lengths = (0.35, 0.6, 0.95, 0.5, 0.85, 1.2, 0.75, 1.1, 1.5)
@@ -194,6 +201,7 @@ DRAWN = {
     "judge_recommendations": judge_recommendations,
     "measure_bounds": measure_bounds,
     "measure_scale": measure_scale,
+    "measure_peers": measure_peers,
     "plot_top_k": top_k,
     "plot_yan_2020_tables": yan_tables,
 }
