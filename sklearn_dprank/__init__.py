@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .aggregators.streaming import DPStreamingBorda
     from .aggregators.swiss import DPSwissBorda
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Aggregator",

@@ -1856,7 +1856,7 @@ COMMAND = [
     ),
     faults("cli/files.py")(
         "the command publishes the first ballot as names",
-        "    if all(_no_name(name) for name in names if name != person):",
+        "    if all(_no_name(name) for name in names if name != options.person):",
         "    if False:",
         f"{_CLI}::test_refusals",
     ),
