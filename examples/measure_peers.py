@@ -280,7 +280,6 @@ REASONS = {
     (SEARCH, "corankco"): "From each ballot it moves items until no move improves the order, in compiled code; few "
     "voters are few starts. Here the search is NumPy's, and a part of the work goes into a proof of how far from the "
     "best its order is (``optimal_gap_``).",
-    (OF_TWO, "choix"): "It sorts, in m log m steps; all m² pairs are compared here.",
     (OF_TWO, "pref_voting"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
     "have ties and gaps.",
     (OF_TWO, "prefsampling"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "

@@ -145,6 +145,17 @@ def check_ballots(X):
         return check_array(array, input_name="X", **BALLOT_CHECKS)
 
 
+def check_ballot(x):
+    """Return one voter's ballot as a numeric array of shape (n_items,), a plain one as it is.
+
+    Raises
+    ------
+    ValueError
+        As `check_ballots` does.
+    """
+    return x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
+
+
 def compact_positions(X):
     """Convert validated ballots to `Positions`, in blocks of rows.
 

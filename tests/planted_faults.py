@@ -133,6 +133,7 @@ additive = faults("mechanisms/additive.py")
 exponential = faults("mechanisms/exponential.py")
 flipping = faults("mechanisms/permute_and_flip.py")
 memetic = faults("orders/memetic.py", "tests/orders/test_memetic.py::test_orders_go_down_side_by_side_as_they_do_alone")
+inversions = faults("orders/inversions.py", "tests/orders/test_inversions.py::test_many_items_against_all_pairs")
 ordering = faults(
     "orders/linear_ordering.py", "tests/orders/test_kemeny.py::test_good_orders_are_found_where_nothing_is_proved"
 )
@@ -286,6 +287,20 @@ MECHANISMS = [
         "total + np.vdot(preferred, positions[:, None] == positions) / 2",
         "total",
         "tests/test_metrics.py::test_fagin_s_distance_of_top_lists",
+    ),
+    inversions("pairs of the two halves", "half * (half - 1) // 2)", "half * (half + 1) // 2)"),
+    inversions("tied items by the second ranking", "np.lexsort((second, first))", "np.lexsort((-second, first))"),
+    inversions(
+        "an order against itself",
+        "second[:, None] > second",
+        "second[:, None] >= second",
+        "tests/orders/test_inversions.py::test_reversed_and_equal_orders",
+    ),
+    faults("metrics.py")(
+        "an item without an opinion comes last",
+        "~(first.unranked | second.unranked)",
+        "~first.unranked",
+        "tests/test_metrics.py::test_distance_of_ballots_of_every_kind",
     ),
     faults("orders/permutohedron.py")(
         "the Gamma shape of K-norm noise one too small",
