@@ -287,9 +287,8 @@ REASONS = {
     (
         STRENGTHS,
         "choix",
-    ): "It iterates a linear system of plain counts. Here the fit is one of answers that devices may "
-    "have flipped, by Newton's method, and an estimator's; from 64 items on, answers stand in lists, of which most may "
-    "be empty, and systems are solved without the threads of BLAS.",
+    ): "It iterates a linear system of plain counts, by the threads of BLAS where there are any. Here the fit is "
+    "an estimator's, by Newton's method to nine digits, without those threads.",
     (ONE, "dp-accounting"): "Both search for a root of the same function; here the result is rounded to the side that "
     "protects more.",
     (COMPOSED, "dp-accounting"): "It rounds losses up to a grid, which may cost a little epsilon; here all values of "
