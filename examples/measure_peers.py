@@ -282,7 +282,6 @@ REASONS = {
     (SEARCH, "corankco"): "From each ballot it moves items until no move improves the order, in compiled code; few "
     "voters are few starts. Here the search is NumPy's, and a part of the work goes into a proof of how far from the "
     "best its order is (``optimal_gap_``).",
-    (OF_TWO, "choix"): "It sorts, in m log m steps; all m² pairs are compared here.",
     (OF_TWO, "pref_voting"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
     "have ties and gaps.",
     (OF_TWO, "prefsampling"): "It trusts its arguments and loops over the few pairs; here they are checked, and may "
@@ -290,9 +289,8 @@ REASONS = {
     (
         STRENGTHS,
         "choix",
-    ): "It iterates a linear system of plain counts. Here the fit is one of answers that devices may "
-    "have flipped, by Newton's method, and an estimator's; from 64 items on, answers stand in lists, of which most may "
-    "be empty, and systems are solved without the threads of BLAS.",
+    ): "It iterates a linear system of plain counts, by the threads of BLAS where there are any. Here the fit is "
+    "an estimator's, by Newton's method to nine digits, without those threads.",
     (ONE, "dp-accounting"): "Both search for a root of the same function; here the result is rounded to the side that "
     "protects more.",
     (COMPOSED, "dp-accounting"): "It rounds losses up to a grid, which may cost a little epsilon; here all values of "

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .orders.inversions import FEW, opposite_pairs
 from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import as_positions, disagreements, order_to_positions
 from .profile import Ballots, as_profile
 from .queries import n_pairs
-from .rankings import check_ballots, compact_positions
+from .rankings import check_ballot, compact_positions
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
@@ -43,18 +44,21 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
     >>> kendall_tau_distance([0, 1, 2], [2, 1, 0]), kendall_tau_distance([0, 1, 2], [1, 0, 2], normalize=False)
     (1.0, 1.0)
     """
-    first, second = (compact_positions(check_ballots([x])) for x in (a, b))
-    n_items = len(first.table)
-    if len(second.table) != n_items:
-        raise ValueError(f"a and b must rank the same items, got {n_items} and {len(second.table)} positions.")
-    opposite = np.count_nonzero(_preferences(first) & _preferences(second).T)
+    first, second = check_ballot(a), check_ballot(b)
+    n_items = len(first)
+    if len(second) != n_items:
+        raise ValueError(f"a and b must rank the same items, got {n_items} and {len(second)} positions.")
+    if n_items > FEW:
+        first, second = _ranked_by_both(first, second)
+    opposite = opposite_pairs(first, second)
     return float(opposite / n_pairs(n_items) if normalize else opposite)
 
 
-def _preferences(ballot):
-    """Return which item one voter puts before which, bool, shape (n_items, n_items)."""
-    places = ballot.table[:, 0]
-    return (places[:, None] < places) & (places != ballot.sentinel)
+def _ranked_by_both(*ballots):
+    """Return where two ballots put the items that both rank, in small integers, which are sorted fast."""
+    first, second = (compact_positions(ballot[np.newaxis]) for ballot in ballots)
+    both = ~(first.unranked | second.unranked)
+    return first.table[both, 0], second.table[both, 0]
 
 
 def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:

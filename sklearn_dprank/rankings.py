@@ -157,6 +157,24 @@ def check_ballots(X):
         return check_array(array, input_name="X", **BALLOT_CHECKS)
 
 
+def check_ballot(x):
+    """Return one voter's ballot as a numeric array of shape (n_items,), a plain one as it is.
+
+    Raises
+    ------
+    ValueError
+        As `check_ballots` and `compact_positions` do.
+    """
+    ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
+    _refuse_many(len(ballot))
+    return ballot
+
+
+def _refuse_many(n_items):
+    if n_items > MAX_ITEMS:
+        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
+
+
 def compact_positions(X):
     """Convert validated ballots to `Positions`, in blocks of rows.
 
@@ -176,8 +194,7 @@ def compact_positions(X):
         If there are more than 65,534 items.
     """
     n_voters, n_items = X.shape
-    if n_items > MAX_ITEMS:
-        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
+    _refuse_many(n_items)
     dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
     table = np.empty((n_items, n_voters), dtype=dtype)
     unranked = np.zeros(n_items, dtype=bool)

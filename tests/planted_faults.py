@@ -133,6 +133,10 @@ additive = faults("mechanisms/additive.py")
 exponential = faults("mechanisms/exponential.py")
 flipping = faults("mechanisms/permute_and_flip.py")
 memetic = faults("orders/memetic.py", "tests/orders/test_memetic.py::test_orders_go_down_side_by_side_as_they_do_alone")
+inversions = faults("orders/inversions.py", "tests/orders/test_inversions.py::test_many_items_against_all_pairs")
+strengths = faults(
+    "rules/bradley_terry_loss.py", "tests/rules/test_bradley_terry.py::test_the_loss_and_its_derivatives"
+)
 ordering = faults(
     "orders/linear_ordering.py", "tests/orders/test_kemeny.py::test_good_orders_are_found_where_nothing_is_proved"
 )
@@ -286,6 +290,34 @@ MECHANISMS = [
         "total + np.vdot(preferred, positions[:, None] == positions) / 2",
         "total",
         "tests/test_metrics.py::test_fagin_s_distance_of_top_lists",
+    ),
+    inversions("pairs of the two halves", "half * (half - 1) // 2)", "half * (half + 1) // 2)"),
+    inversions("tied items by the second ranking", "np.lexsort((second, first))", "np.lexsort((-second, first))"),
+    inversions(
+        "an order against itself",
+        "second[:, None] > second",
+        "second[:, None] >= second",
+        "tests/orders/test_inversions.py::test_reversed_and_equal_orders",
+    ),
+    strengths("answers that nobody flips pull by their own chance", "self._wins * other", "self._wins * chance"),
+    strengths(
+        "large strengths the wrong way round",
+        "expit(s[:, np.newaxis] - s), np.log",
+        "expit(s - s[:, np.newaxis]), np.log",
+        "tests/rules/test_bradley_terry.py::test_exponentials_of_items_and_of_pairs_say_the_same",
+    ),
+    strengths("a curvature of many items is not lifted", ", x) + lift * x", ", x)"),
+    strengths(
+        "equations of many items by the threads of BLAS",
+        "(_Matrix if len(s) < _MANY else _LargeMatrix)(matrix)",
+        "_Matrix(matrix)",
+        "tests/rules/test_bradley_terry.py::test_tallies_of_many_items_converge",
+    ),
+    faults("metrics.py")(
+        "an item without an opinion comes last",
+        "~(first.unranked | second.unranked)",
+        "~first.unranked",
+        "tests/test_metrics.py::test_distance_of_ballots_of_every_kind",
     ),
     faults("orders/permutohedron.py")(
         "the Gamma shape of K-norm noise one too small",

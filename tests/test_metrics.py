@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import naive_counts, naive_disagreements, naive_kemeny, profiles
+from oracles import naive_counts, naive_disagreements, naive_kemeny, odd_profiles, profiles
 from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -24,6 +24,7 @@ from sklearn_dprank.metrics import (
 )
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile
+from sklearn_dprank.rankings import check_ballots, compact_positions
 
 BAD_POSITIONS = [
     (["tea", "milk", "water"], "positions must hold numbers (ranks_, not consensus_): where each item stands"),
@@ -40,6 +41,23 @@ def test_distance_is_kendalls_tau_on_strict_rankings(seed):
     tau = kendalltau(a, b).statistic
     assert kendall_tau_distance(a, b) == pytest.approx((1 - tau) / 2)
     assert kendall_tau_distance(a, b, normalize=False) == pytest.approx((1 - tau) / 2 * 36)
+
+
+@settings(max_examples=100, deadline=None)
+@given(odd_profiles())
+def test_distance_of_ballots_of_every_kind(X):
+    """Few items and many, each pair from compact positions."""
+    m = X.shape[1]
+    before, after = [], []
+    for x in (X[0], X[-1]):
+        positions = compact_positions(check_ballots([x]))
+        places = positions.table[:, 0]
+        before.append((places[:, None] < places) & (places != positions.sentinel))
+        after.append(before[-1].T)
+    expected = np.count_nonzero(before[0] & after[1])
+    found = kendall_tau_distance(X[0], X[-1], normalize=False)
+    assert type(found) is float and found == expected
+    assert kendall_tau_distance(X[-1], X[0]) == expected / (m * (m - 1) / 2)
 
 
 @settings(max_examples=60, deadline=None)
@@ -258,6 +276,13 @@ def test_positions_beyond_doubles():
 def test_distance_of_different_lengths():
     with pytest.raises(ValueError, match="must rank the same items, got 3 and 2 positions"):
         kendall_tau_distance([0, 1, 2], [0, 1])
+
+
+@pytest.mark.parametrize("other", [[0, 1, 2], np.arange(70_000)])
+def test_distance_of_too_many_items(other):
+    for pair in ((np.arange(70_000), other), (other, np.arange(70_000.0))):
+        with pytest.raises(ValueError, match="X has 70000 items; at most 65534 are supported"):
+            kendall_tau_distance(*pair)
 
 
 # The scorer inside scikit-learn

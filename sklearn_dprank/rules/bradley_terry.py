@@ -94,9 +94,9 @@ def downhill(loss, s):
         if size < _SETTLED:
             s = s - step
             break
-        while (then := loss(s - length * step))[0] > value - 1e-4 * length * promised + _NOISE * abs(value):
+        while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * promised + _NOISE * abs(value):
             length /= 2
-        s, (value, derive) = s - length * step, then
+        s, (value, derive) = there, then
         if before <= size < _ROUNDING:
             break
         before = size

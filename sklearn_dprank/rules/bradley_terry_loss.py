@@ -11,6 +11,8 @@ from .conjugate_gradients import solved
 
 _MANY = 64  # items: of so many and more, the threads of BLAS would share out a solve, and wait where cores are busy
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # of the equations of many items; some thirty are usual
+_FULL = 0.45  # of all pairs, each way: where so many or more have answers, matrices are faster than lists
+_LARGEST = 300.0  # strengths whose exponentials doubles hold, and their ratios
 _LEAST = 1e-300  # below any probability whose logarithm matters
 
 
@@ -39,7 +41,13 @@ def loss_of(tallies, ridge):
     >>> round(float(value / np.log(2)), 9), slope.tolist(), curvature.solved(slope, 0.0).round(9).tolist()
     (4.0, [-1.0, 1.0], [-0.4, 0.4])
     """
-    return (_FewItems if len(tallies[0].wins) < _MANY else _ManyItems)(tallies, ridge)
+    m = len(tallies[0].wins)
+    # Elsewhere there may be several optima, and the last digit of a loss may decide which is found.
+    if all(flip == 0 and wins.min() >= 0 for flip, wins in tallies):
+        wins = sum(wins for _, wins in tallies)
+        if m < _MANY or np.count_nonzero(wins) >= _FULL * wins.size:
+            return _Unflipped(wins, ridge)
+    return (_FewItems if m < _MANY else _ManyItems)(tallies, ridge)
 
 
 def _said(flip, chance):
@@ -93,6 +101,49 @@ class _Matrix:
         matrix.flat[:: len(right) + 1] += lift
         _, step, failed = dposv(matrix, right)
         return None if failed else step
+
+
+class _Unflipped:
+    """Every pair, in matrices, of answers that no device flips: the loss has one optimum, however it is told."""
+
+    def __init__(self, wins, ridge):
+        self._wins, self._ridge = wins.astype(float), ridge
+        self._answers = self._wins + self._wins.T
+
+    def __call__(self, s):
+        if np.abs(s).max() > _LARGEST:
+            chance, lost = expit(s[:, np.newaxis] - s), np.logaddexp(0.0, s - s[:, np.newaxis])
+        else:
+            odds = np.exp(s)  # an exponential an item, not one a pair
+            against = odds / odds[:, np.newaxis]
+            chance, lost = 1 / (1 + against), np.log1p(against)
+        value = self._ridge / 2 * (s @ s) + (self._wins * lost).sum()
+        return value, partial(self._derivatives, s, chance)
+
+    def _derivatives(self, s, chance):
+        other = chance.T.copy()
+        pull = self._wins * other
+        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
+        matrix = self._answers * chance
+        matrix *= other
+        np.negative(matrix, out=matrix)
+        matrix.flat[:: len(s) + 1] -= matrix.sum(axis=1) - self._ridge
+        return slope - slope.mean(), (_Matrix if len(s) < _MANY else _LargeMatrix)(matrix)
+
+
+class _LargeMatrix:
+    """A curvature as a matrix, solved by conjugate gradients."""
+
+    def __init__(self, matrix):
+        self._matrix, self._diagonal = matrix, matrix.diagonal()
+        self.steepest = np.abs(self._diagonal).max()
+
+    def solved(self, right, lift):
+        def product(x):
+            return np.einsum("ij,j->i", self._matrix, x) + lift * x  # not by BLAS, whose threads wait for each other
+
+        diagonal = self._diagonal + lift
+        return solved(product, diagonal, right, _SOLVED, _SOLVER_STEPS) if diagonal.min() > 0 else None
 
 
 class _ManyItems:

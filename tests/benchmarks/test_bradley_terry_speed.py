@@ -54,7 +54,7 @@ def generally(wins, flip):
     return minimize(loss, np.zeros(len(wins)), jac=True, method="L-BFGS-B", options=options).x
 
 
-@pytest.mark.parametrize(("m", "n"), [(10, 1000), (45, 5000), (45, 100_000)])
+@pytest.mark.parametrize(("m", "n"), [(10, 1000), (45, 5000), (45, 100_000), (200, 400_000)])
 def test_against_a_naive_iteration(benchmark, m, n):
     wins = answers(m, n, 0.0)
     ours = partial(bradley_terry_strengths, (Tallies(0.0, wins),), RIDGE)

@@ -3,14 +3,16 @@ import re
 import numpy as np
 import pytest
 from oracles import ScriptedSession
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from sklearn_dprank.queries import PairTallies, Tallies, estimated_margins
 from sklearn_dprank.rules import BradleyTerryRule, bradley_terry_loss
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths, downhill
 from sklearn_dprank.rules.bradley_terry_loss import loss_of
 
+WAYS = {"few items": (1000, 0.0), "most pairs": (2, 0.0), "lists": (2, 2.0)}  # from how many items, and what share
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
 
 
@@ -27,6 +29,13 @@ def sampled_tallies(rng, strengths, flips, answers):
         upper = np.triu(rng.binomial(answers, np.clip(tally.wins, 0, 1)), 1)
         out.append(Tallies(tally.flip, upper + np.triu(answers - upper, 1).T))
     return tuple(out)
+
+
+def go(monkeypatch, way):
+    """Have the loss told in one of its ways, whatever it is of."""
+    many, full = WAYS[way]
+    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+    monkeypatch.setattr(bradley_terry_loss, "_FULL", full)
 
 
 def unrounded(tallies, ridge):
@@ -54,11 +63,11 @@ def session(tallies, seed=0):
     return Answers(np.zeros_like(tallies[0].wins), seed=seed)
 
 
-@pytest.mark.parametrize("many", [1000, 2])
-@pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.05, 0.2, 0.49)])
-def test_the_loss_and_its_derivatives(monkeypatch, flips, many):
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("flips", [(0.0,), (0.0, 0.0), (0.2,), (0.05, 0.2, 0.49)])
+def test_the_loss_and_its_derivatives(monkeypatch, flips, way):
     """Against the naive loss, and against central differences of it and of the slope."""
-    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+    go(monkeypatch, way)
     rng = np.random.default_rng(7)
     for _ in range(5):
         tallies = random_tallies(rng, flips)
@@ -134,10 +143,10 @@ def loss_and_slope(s, tallies, ridge):
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
-@pytest.mark.parametrize("many", [1000, 2])
-def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge, many):
+@pytest.mark.parametrize("way", WAYS)
+def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge, way):
     """Sparse ones too, where the likelihood is flat and bends both ways: the slope vanishes, and it is a minimum."""
-    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+    go(monkeypatch, way)
     rng = np.random.default_rng(0)
     for _ in range(100):
         tallies = random_tallies(rng, flips)
@@ -163,15 +172,57 @@ def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
 
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
-def test_both_solvers_take_the_same_way(monkeypatch, flips):
+def test_all_solvers_take_the_same_way(monkeypatch, flips):
     """Where flips leave several optima too, strengths do not depend on how the steps are solved."""
     rng = np.random.default_rng(4)
     for _ in range(40):
         tallies, found = random_tallies(rng, flips), []
-        for many in (1000, 2):
-            monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
+        for way in WAYS:
+            go(monkeypatch, way)
             found.append(unrounded(tallies, 0.01))
-        np.testing.assert_allclose(*found, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_strengths_whose_exponentials_no_double_holds(monkeypatch, way):
+    """An item that is beaten by far, as it must be."""
+    go(monkeypatch, way)
+    s, wins = np.array([810.0, 800.0, 0.0]), np.array([[0, 5, 6], [2, 0, 7], [0, 0, 0]])
+    value, derive = loss_of((Tallies(0.0, wins),), 0.01)(s)
+    assert value == pytest.approx(0.005 * (s @ s) + 5 * np.log1p(np.exp(-10)) + 2 * np.log1p(np.exp(10)), rel=1e-14)
+    slope, curvature = derive()
+    won = 5 - 7 * expit(10)
+    np.testing.assert_allclose(slope, 0.01 * (s - s.mean()) - [won, -won, 0], atol=1e-12)
+    assert np.isfinite(curvature.solved(np.array([1.0, -1.0, 0.0]), 1.0)).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 250.0])
+def test_exponentials_of_items_and_of_pairs_say_the_same(monkeypatch, scale):
+    rng, found = np.random.default_rng(8), []
+    s, wins = rng.uniform(-scale, scale, 9), rng.integers(0, 9, (9, 9)) * (1 - np.eye(9, dtype=np.int64))
+    for largest in (300.0, 0.0):
+        monkeypatch.setattr(bradley_terry_loss, "_LARGEST", largest)
+        value, derive = loss_of((Tallies(0.0, wins),), 0.01)(s)
+        slope, curvature = derive()
+        found.append([value, *slope, curvature.steepest])
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("ridge", [1e-9, 1e-6, 0.01])
+@pytest.mark.parametrize("answers", [1, 3, 1000])
+def test_a_small_ridge_leaves_all_nine_digits(ridge, answers):
+    """All say the same of two items: a root tells their strengths."""
+    found = bradley_terry_strengths((Tallies(0.0, np.array([[0, answers], [0, 0]])),), ridge)
+    exact = brentq(lambda s: ridge * s - answers * expit(-2 * s), 0, 30, xtol=1e-14, rtol=1e-14)
+    np.testing.assert_allclose(found, [exact, -exact], rtol=0, atol=6e-10)
+
+
+def test_the_number_of_threads_changes_no_digit():
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(unrounded(sparse_tallies(300, 400_000, 0.0), 0.01).tobytes())
+    assert found[0] == found[1]
 
 
 def sparse_tallies(m, answers, flip, near=None):
@@ -190,9 +241,9 @@ def sparse_tallies(m, answers, flip, near=None):
 
 @pytest.mark.parametrize("near", [None, 2])
 @pytest.mark.parametrize("flip", [0.0, 0.27])
-@pytest.mark.parametrize(("m", "answers"), [(200, 300), (200, 5000), (885, 1000), (885, 20_000)])
-def test_sparse_tallies_of_many_items_converge(monkeypatch, m, answers, flip, near):
-    """A few answers an item, some of none; in chains too. No solve of BLAS, whose threads wait for each other."""
+@pytest.mark.parametrize(("m", "answers"), [(80, 9000), (200, 300), (200, 5000), (885, 1000), (885, 20_000)])
+def test_tallies_of_many_items_converge(monkeypatch, m, answers, flip, near):
+    """A few answers an item, some of none, or of most pairs; in chains too. No solve by the threads of BLAS."""
 
     def threads(*_):
         raise AssertionError("a dense solve of many items")
