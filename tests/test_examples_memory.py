@@ -42,8 +42,8 @@ def test_all_that_reads_ballots_has_a_row(memory):
 
 
 def test_memory_is_measured_with_what_is_returned_and_without_what_is_given(memory):
-    """Eight megabytes of floats are given, and as many integers returned."""
-    assert 6 <= memory.measured("unranked_last", 100_000, 10).megabytes < 40
+    """Eighty megabytes of floats are given, and as many integers returned: too large for memory that is at hand."""
+    assert 60 <= memory.measured("unranked_last", 1_000_000, 10).megabytes < 400
     assert memory._said(memory.measured("DPPrudentOrder", 50, 1000)) == "refuses"
     assert memory._said(memory.scale.in_a_process(lambda: 1.0)) == "1 MB"
 

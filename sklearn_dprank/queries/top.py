@@ -70,7 +70,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
         left = n_items - len(placed)
         if self.k > left:
             raise ValueError(
-                f"k={self.k} is more than the {left} items there are to choose from; take k up to {left - 1}."
+                f"k={shown(self.k)} is more than the {left} items there are to choose from; take k up to {left - 1}."
             )
         if self.k == left:
             raise ValueError(

@@ -89,6 +89,9 @@ class Silent:
     def losses(self, sensitivity, times):
         return None
 
+    def sampler(self, *asked):
+        raise NotImplementedError
+
 
 class SilentNoise(BaseEstimator):
     answers_with = "vector"
