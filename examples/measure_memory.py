@@ -13,6 +13,8 @@ It is the largest memory that was resident, above what was before, in a process 
 counted, what is returned is.
 """
 
+# sphinx_gallery_thumbnail_path = "images/thumbnails/measure_memory.png"
+
 import argparse
 import csv
 import json

@@ -165,6 +165,14 @@ def measure_scale(axes):
         )
 
 
+def measure_memory(axes):
+    """Jars that are filled, each to a mark."""
+    for left, height, colour in ((0.8, 1.2, BLUE), (4.0, 2.6, GREEN), (7.2, 4.3, ORANGE)):
+        box(axes, left, 0.5, 2.0, 6.0)
+        axes.bar(left + 1.0, height, 1.6, bottom=0.8, color=colour, zorder=3)
+        axes.plot([left, left + 2.0], [1.3 + height] * 2, color=RED, lw=2.4, ls="--", zorder=4)
+
+
 def measure_peers(axes):
     """Faster on one side of a line, slower on the other."""
     axes.plot([3.6, 3.6], [0.5, 6.6], color=BLACK, lw=2.4)
@@ -201,6 +209,7 @@ DRAWN = {
     "judge_recommendations": judge_recommendations,
     "measure_bounds": measure_bounds,
     "measure_scale": measure_scale,
+    "measure_memory": measure_memory,
     "measure_peers": measure_peers,
     "plot_top_k": top_k,
     "plot_yan_2020_tables": yan_tables,
