@@ -15,6 +15,7 @@ From a shell, with more trials, and with all the paper's numbers of voters::
 Nothing here is private: every fit is scored against the ballots, and seeded.
 """
 
+from dataclasses import dataclass
 from itertools import permutations
 
 import matplotlib.pyplot as plt
@@ -40,9 +41,13 @@ from _shared import (
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
+from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
+from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import KemenyUtility
+from sklearn_dprank.rules import Choose
 from sklearn_dprank.theory.hay import epsilon_lower_bound, p_sample_voters
 from sklearn_dprank.theory.hay_sort import p_sort_failure_floor, p_sort_max_queries, p_sort_voters
 
@@ -93,9 +98,23 @@ THREE = ("P-BORDA", "P-SORT", "P-SAMPLE")
 EPSILONS = (0.01, 0.1, 1.0)
 
 
+@dataclass(frozen=True)
+class ByRejection(KemenyUtility):
+    """P-SAMPLE for any number of items: its time depends on the votes, so it is for simulations only."""
+
+    def sampler(self, margins, rate, choice):
+        """Return what draws by inserting one item after another, in Borda's order."""
+        return InsertionSampler(margins, rate)
+
+    def sampler_refusal(self, choice, n_items):
+        """Refuse nothing."""
+        return ""
+
+
 def private(epsilon, n_items):
     """Return P-BORDA, P-SORT and P-SAMPLE as published, by name."""
-    sampler = DPKemenySampler(epsilon, sampler="auto" if n_items <= 15 else "insertion")
+    rejection = Aggregator(Central(epsilon, noise=Exponential()), Choose(ByRejection()))
+    sampler = DPKemenySampler(epsilon) if n_items <= 15 else rejection
     sort = DPKwikSort(epsilon, on_exhausted="coin", calibration="published")
     return dict(zip(THREE, (DPBorda(epsilon, calibration="published"), sort, sampler), strict=True))
 

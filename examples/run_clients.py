@@ -3,8 +3,8 @@ Devices, a shuffler and a curator
 =================================
 
 2,000 voters' devices run in other processes, as they would on 2,000 phones. Each knows the public protocol and
-one ballot, and writes one message as a line of JSON. A shuffler mixes the lines. The curator reads the mixed lines,
-and nothing else, and publishes a consensus with its guarantee::
+one ballot, and writes one submission as a line of JSON. A shuffler checks the submissions and mixes their messages. The
+curator reads the mixed messages, and nothing else, and publishes a consensus with its guarantee::
 
     python examples/run_clients.py
     python examples/run_clients.py --voters 10000 --epsilon 0.3 --processes 4
@@ -21,9 +21,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_dprank import ShufflePairwise
+from sklearn_dprank.collection import Device, Shuffler
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
-from sklearn_dprank.privacy.bits import SecureBits
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
 ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # what voters scatter around
@@ -33,35 +32,41 @@ MISSING = 0.04  # the share of voters who never answer
 # A device
 # --------
 # A device reads the protocol, draws a pair of dishes, flips its answer with the protocol's probability and writes
-# one line. The line says nothing about who sent it. A device that is asked again sends the same line again.
+# one line. The line holds a random number, so that the shuffler counts it once: a device that is asked again sends the
+# same line again.
 
 
 def run_devices(protocol, ballots, outbox):
-    """Run one device for each ballot, in a process of its own; write their messages as JSON lines."""
+    """Run one device for each ballot, in a process of its own; write their submissions as JSON lines."""
     with open(outbox, "w") as lines:
         for ballot in ballots:
             device = Device(json.loads(protocol))
-            for message in device.report(ballot):
-                lines.write(json.dumps(message) + "\n")
+            lines.write(json.dumps(device.report(ballot)) + "\n")
 
 
 # %%
 # The shuffler
 # ------------
-# The one party that everybody trusts: it forgets the order in which messages came, and sees no ballots.
+# The one party that everybody trusts: it accepts submissions of this protocol only and each once, forgets who sent what
+# and in which order, and releases nothing below ``min_reports`` voters. It sees no ballots.
 
 
-def shuffle(outboxes, mixed):
-    """Write the lines of all files into one, in random order."""
-    lines = [line for outbox in outboxes for line in Path(outbox).read_text().splitlines(keepends=True)]
-    mixed.write_text("".join(lines[k] for k in SecureBits().permutation(len(lines))))
+def shuffle(protocol, outboxes, mixed):
+    """Write the mixed messages of all submissions into a file; return how many were refused, by reason."""
+    shuffler = Shuffler(json.loads(protocol))
+    for outbox in outboxes:
+        with open(outbox, "rb") as lines:
+            shuffler.receive(lines)
+    mixed.write_text("".join(json.dumps(message) + "\n" for message in shuffler.release()))
+    return shuffler.refused
 
 
 # %%
 # From end to end
 # ---------------
 # How far a device goes is fixed before anybody answers, by ``min_reports``: so many voters must come, or
-# nothing is released. The spare lines that somebody slipped in are left out and counted.
+# nothing is released. The spare lines that somebody slipped in are left out and counted, and so is a line that comes
+# twice.
 
 
 def main(argv=None):
@@ -85,9 +90,10 @@ def main(argv=None):
         Parallel(n_jobs=arguments.processes)(
             delayed(run_devices)(protocol, *work) for work in zip(chunks, outboxes, strict=True)
         )
-        outboxes[0].write_text(outboxes[0].read_text() + '{"version": 1, "pair": "all of them"}\nhello\n')
+        first = outboxes[0].read_text()
+        outboxes[0].write_text(first + '{"version": 1, "pair": "all of them"}\nhello\n' + first.splitlines()[0])
         mixed = Path(folder, "mixed.jsonl")
-        shuffle(outboxes, mixed)
+        refused = shuffle(protocol, outboxes, mixed)
         with open(mixed) as lines:
             curator.fit_reports(lines, items=DISHES)
 
@@ -95,7 +101,7 @@ def main(argv=None):
     print(f"Guarantee: {curator.privacy_}")
     print(f"           {curator.privacy_.how}")
     print(f"           {curator.privacy_.caveats[0]}")
-    print(f"Left out:  {curator.reports_refused_}")
+    print(f"Left out:  {refused}")
 
 
 if __name__ == "__main__":

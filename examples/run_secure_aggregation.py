@@ -32,9 +32,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
+from sklearn_dprank.collection import AggregationServer, Device, agreed
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
-from sklearn_dprank.servers import AggregationServer, agreed
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
 ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # what voters scatter around
@@ -46,7 +45,7 @@ DYING = 0.03  # the share of devices that die after the first of their two messa
 # A device
 # --------
 # A device reads the protocol, checks that its noise and that of ``min_reports`` others keep the epsilon that is stated,
-# and writes one line for each server. Both lines carry one random number, by which the servers will recognise the
+# and writes one line for each server. Both lines carry one number, by which the servers will recognise the
 # report, and nothing of the voter.
 
 

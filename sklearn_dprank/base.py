@@ -9,22 +9,26 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, _fit_context
 from ._types import RandomState
 from .certainty.certain import Certain
 from .checks import Check, check_parameters, warn_of_many
+from .columns import Columns, as_columns
+from .compact import compact_columns, compact_positions
 from .field import Field
-from .fitted import clear_fitted
+from .fitted import clear_fitted, draft_of, publish
 from .metrics import average_kendall_tau
-from .names import column_names, names_differ, names_of
+from .names import as_named, column_names, has_names, names_differ, names_of
 from .orders.positions import order_to_positions
 from .periods import Periods
 from .privacy import PrivacyGuarantee
 from .privacy.bits import Bits
+from .privacy.owed import record_pipeline
+from .privacy.workers import warn_in_worker
 from .profile import Ballots, Profile, Shape
-from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, compact_positions, shape_of
+from .rankings import BALLOT_CHECKS, as_array, ballots_unquoted, mixed_columns, shape_of
 from .rules import Rule
 from .rules.base import asks_of, checked_order
 from .tables import passes
@@ -84,11 +88,18 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         UserWarning
             If no ballot prefers any item to another, where nothing is private. A private fit neither refuses nor
             warns by what ballots say: it returns an order drawn by noise and coins, under the same guarantee.
+            If a private fit runs inside a worker of dask, which may run it twice: that is two releases.
         """
-        profile = self.read_ballots(X, reset=True)
+        draft = draft_of(self)
+        profile = draft.read_ballots(X, reset=True)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
-        return self._release(profile, profile.item_names, *self._planned(profile))
+        rule, plan = draft._planned(profile)
+        if getattr(self, "random_state", None) is None:
+            warn_in_worker(plan.guarantee)
+        released = draft._release(profile, profile.item_names, rule, plan)
+        publish(record_pipeline(self, released), self)
+        return self
 
     def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
         """Return what this aggregator would do with a profile of this shape; ballots are not read.
@@ -262,14 +273,29 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
     def _read_table(self, X: Any, reset: bool, least_voters: int) -> Profile:
         names = column_names(X)
         with ballots_unquoted():
-            array = as_array(X)
-            if not passes(array, least_voters) or not (reset or self._knows(array.shape[1])):
-                array = self._validated(array, reset, least_voters)
-            elif reset:
-                self._set_items(None, array.shape[1])
-        if reset and names is None:  # other tables whose columns scikit-learn can name
-            names = getattr(self, "feature_names_in_", None)
-        return Profile(array.shape[0], array.shape[1], names, positions=compact_positions(array))
+            if has_names(X):
+                positions = self._read_named(X, reset, least_voters)
+            else:
+                array = as_array(X)
+                if not passes(array, least_voters) or not (reset or self._knows(array.shape[1])):
+                    array = self._validated(array, reset, least_voters)
+                elif reset:
+                    self._set_items(None, array.shape[1])
+                positions = compact_positions(array)
+        n_items, n_voters = positions.table.shape
+        return Profile(n_voters, n_items, names, positions=positions)
+
+    def _read_named(self, X, reset, least_voters):
+        """Return the positions of a table whose columns have names."""
+        table: Any = as_columns(X) if mixed_columns(X) else as_array(X)
+        validate_data(self, as_named(X), reset=reset, skip_check_array=True)
+        if isinstance(table, Columns):
+            if table.passes(least_voters):
+                return compact_columns(table)
+            table = table[:]
+        if not passes(table, least_voters):
+            table = check_array(table, estimator=self, input_name="X", **BALLOT_CHECKS, ensure_min_samples=least_voters)
+        return compact_positions(table)
 
     def _knows(self, n_unnamed):
         """Tell whether so many items without names are what `fit` saw."""

@@ -10,6 +10,7 @@ _FEW = 1 << 10  # voters looked at first where one may settle it
 _TABLE = 1 << 19  # ballot entries looked at together at a time: they stay in cache
 _SUMMED = 1 << 16  # voters whose positions, of two bytes at most, add up in four
 _BYTE = 255  # voters whose sum fits one byte
+_MANY = 4  # of as many ballots more than one is not strict: a piece is counted without shortcuts
 _WORD = 64  # bits: of more items, those seen are no longer kept in one integer
 
 
@@ -41,13 +42,32 @@ def count_pairs(positions, strict=False):
     n_items = len(positions.table)
     counts = np.zeros((n_items, n_items), dtype=np.int64)
     for piece in _pieces(positions.table, min(_PIECE, max(1, _LARGEST // n_items))):
-        # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
-        losers = piece * (piece != positions.sentinel) if positions.unranked.any() else piece
-        if piece.shape[1] <= _BYTE:
-            _add_pairs_of_few(counts, piece, losers)
-        else:
-            _add_pairs(counts, piece, losers, strict or all_strict(piece))
+        width = piece.shape[1]
+        few = width <= _BYTE
+        odd = [] if strict and not few else None if few else odd_ballots(piece)
+        if odd is not None:
+            rest, piece = _parted(piece, odd)
+            _add_pairs(counts, rest, rest, width - len(odd))
+        if piece.shape[1]:
+            _add_pairs_both_ways(counts, piece, positions)
     return counts
+
+
+def _add_pairs_both_ways(counts, ballots, positions):
+    """Count the pairs of ballots with ties or missing opinions, a part of `positions`."""
+    # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
+    losers = ballots * (ballots != positions.sentinel) if positions.unranked.any() else ballots
+    add = _add_pairs_of_few if ballots.shape[1] <= _BYTE else _add_pairs
+    add(counts, ballots, losers)
+
+
+def _parted(piece, odd):
+    """Return a piece in which ballots at `odd` prefer nothing, and these ballots."""
+    if not len(odd):
+        return piece, piece[:, :0]
+    rest = piece.copy()
+    rest[:, odd] = 0
+    return rest, piece[:, odd]
 
 
 def _add_pairs_of_few(counts, winners, losers):
@@ -57,8 +77,11 @@ def _add_pairs_of_few(counts, winners, losers):
         counts[:, j] += _count_rows(winners < loser[:, np.newaxis], np.uint8)
 
 
-def _add_pairs(counts, winners, losers, strict):
-    """Count the voters of a piece whose position among `winners` is less than that among `losers`, pair by pair."""
+def _add_pairs(counts, winners, losers, n_strict=None):
+    """Count the voters of a piece whose position among `winners` is less than that among `losers`, pair by pair.
+
+    With `n_strict`, so many voters rank all items strictly, and the others prefer nothing.
+    """
     n_items, width = winners.shape
     step = max(1, _TESTS // width)
     test = np.empty((min(step, n_items), width), dtype=bool)
@@ -69,16 +92,18 @@ def _add_pairs(counts, winners, losers, strict):
             less = test[: end - others.start]
             won = _count_each(np.less(winners[others], losers[j], out=less))
             counts[others, j] += won
-            # Without ties one comparison serves both directions.
-            counts[j, others] += width - won if strict else _count_each(np.less(winners[j], losers[others], out=less))
+            if n_strict is None:
+                counts[j, others] += _count_each(np.less(winners[j], losers[others], out=less))
+            else:  # without ties one comparison serves both directions
+                counts[j, others] += n_strict - won
 
 
 def _count_each(test):
     return np.array([np.count_nonzero(row) for row in test])
 
 
-def strict_net_wins(positions):
-    """Return the net wins of ballots that `all_strict` holds for: at position p, m - 1 - p are beaten and p beat.
+def net_wins(positions):
+    """Return the net wins of ballots of which most are strict: only those of the others need counts of pairs.
 
     Parameters
     ----------
@@ -87,22 +112,48 @@ def strict_net_wins(positions):
 
     Returns
     -------
-    ndarray of int64, shape (n_items,)
-        What the counts of pairs come to, without counting them.
+    ndarray of int64, shape (n_items,), or None
+        Row sums of the margins; None if more than a quarter of some ballots are not strict.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.counting import strict_net_wins
+    >>> from sklearn_dprank.counting import net_wins
     >>> from sklearn_dprank.rankings import compact_positions
-    >>> strict_net_wins(compact_positions(np.array([[0, 1, 2], [0, 2, 1]])))
+    >>> net_wins(compact_positions(np.array([[0, 1, 2], [0, 2, 1]])))
     array([ 4, -2, -2])
     """
-    n_items, n_voters = positions.table.shape
-    total = np.zeros(n_items, dtype=np.int64)
+    total = np.zeros(len(positions.table), dtype=np.int64)
     for piece in _pieces(positions.table, _SUMMED):
+        odd = odd_ballots(piece)
+        if odd is None:
+            return None
+        strict, others = _parted(piece, odd)
+        total += strict_net_wins(strict, piece.shape[1] - len(odd))
+        if len(odd):
+            counts = count_pairs(positions._replace(table=others))
+            total += (counts - counts.T).sum(axis=1)
+    return total
+
+
+def strict_net_wins(table, n_strict):
+    """Return the net wins of strict ballots: an item at position p beats m - 1 - p others and loses to p.
+
+    Parameters
+    ----------
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions, as in `Positions`; those of ballots that are not strict are 0.
+    n_strict : int
+        How many ballots are strict.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_items,)
+    """
+    total = np.zeros(len(table), dtype=np.int64)
+    for piece in _pieces(table, _SUMMED):
         total += np.add.reduce(piece, axis=1, dtype=np.uint32)
-    return (n_items - 1) * n_voters - 2 * total
+    return (len(table) - 1) * n_strict - 2 * total
 
 
 def count_placements(positions):
@@ -133,9 +184,12 @@ def count_placements(positions):
     n_items = len(positions.table)
     strict, tied = np.zeros((n_items, n_items), dtype=np.int64), np.empty((0, 4), dtype=np.int64)
     for piece in _pieces(positions.table, min(_PIECE, max(1, _PLACED // n_items))):
-        if all_strict(piece):
-            strict += [np.bincount(row, minlength=n_items) for row in piece]
-        else:
+        odd = odd_ballots(piece)
+        if odd is not None:
+            rest, piece = _parted(piece, odd)
+            strict += [np.bincount(row, minlength=n_items) for row in rest]
+            strict[:, 0] -= len(odd)
+        if piece.shape[1]:
             tied = merge_placements([tied, *_tied_placements(piece)])
     item, place = np.nonzero(strict)
     return merge_placements([np.column_stack([item, place, place, strict[item, place]]), tied])
@@ -177,8 +231,35 @@ def all_strict(table):
     bool
         A wrong "no" is possible, where positions have gaps; it costs time only.
     """
+    return all(seen.all() for seen in _strict_by_part(table))
+
+
+def odd_ballots(table):
+    """Return which ballots `all_strict` does not hold for, if they are few.
+
+    Parameters
+    ----------
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions, as in `Positions`.
+
+    Returns
+    -------
+    ndarray of int, or None
+        Their columns, in order. None if they are more than a quarter: a shortcut for strict ballots does not pay then.
+    """
+    odd, seen = [], 0
+    for strict in _strict_by_part(table):
+        odd.append(seen + np.flatnonzero(~strict))
+        seen += len(strict)
+        if _MANY * sum(map(len, odd)) > seen:  # the first part tells as a rule
+            return None
+    return np.concatenate(odd) if odd else np.empty(0, dtype=np.intp)
+
+
+def _strict_by_part(table):
+    """Yield whether each ballot holds all positions, for one part of the table after another."""
     see_all = _see_all if len(table) <= _WORD else _see_all_of_many
-    return all(see_all(part) for part in _pieces(table, max(1, _TABLE // len(table))))
+    return map(see_all, _pieces(table, max(1, _TABLE // len(table))))
 
 
 def any_preference(positions):
@@ -209,23 +290,23 @@ def _pieces(table, width):
 
 
 def _see_all(part):
-    """Tell whether every ballot holds all positions, by a set of those seen in the bits of one integer."""
+    """Tell which ballots hold all positions, by a set of those seen in the bits of one integer."""
     n_items = len(part)
     bits = next(bits for bits in (8, 16, 32, _WORD) if n_items <= bits)
     dtype = np.dtype(f"uint{bits}").type
     # Positions outside the word give 0.
     seen = np.bitwise_or.reduce(np.left_shift(dtype(1), part, dtype=dtype, casting="unsafe"), axis=0)
-    return bool((seen == dtype((1 << n_items) - 1)).all())
+    return seen == dtype((1 << n_items) - 1)
 
 
 def _see_all_of_many(part):
     """Tell the same, by a table of the positions seen."""
-    if part.max() >= len(part):
-        return False
     n_items, width = part.shape
-    seen = np.zeros(width * n_items, dtype=bool)
-    seen[part + n_items * np.arange(width)] = True
-    return bool(seen.all())
+    if part.max() >= n_items:
+        part = np.minimum(part, n_items)  # one column for all that are no positions
+    seen = np.zeros((width, n_items + 1), dtype=bool)
+    seen.ravel()[part + (n_items + 1) * np.arange(width)] = True
+    return seen[:, :-1].all(axis=1)
 
 
 def _tied_placements(piece):

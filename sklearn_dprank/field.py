@@ -7,7 +7,8 @@ from typing import Any, Self
 from ._scikit_learn import available_if
 from ._types import Items, Message, RandomState
 from .checks import check_epsilon, check_whole, shown
-from .devices import Device
+from .devices import Allowance, Device
+from .fitted import draft_of, publish
 from .names import checked_names
 from .profile import Shape
 
@@ -57,6 +58,8 @@ class Field:
         *,
         epsilon: float | None = None,
         max_epsilon: float | None = None,
+        max_delta: float = 1e-6,
+        allowance: Allowance | None = None,
     ) -> Device:
         """Return one voter's device; it reads the public protocol only.
 
@@ -69,7 +72,11 @@ class Field:
         epsilon : float or None, default=None
             This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
         max_epsilon : float or None, default=None
-            The most that the voter spends; see `~sklearn_dprank.devices.Device`.
+            Largest epsilon that the voter accepts; see `~sklearn_dprank.collection.Device`.
+        max_delta : float, default=1e-6
+            Largest delta that the voter accepts.
+        allowance : Allowance or None, default=None
+            The voter's budget over all protocols, to which the device is charged.
 
         Returns
         -------
@@ -78,7 +85,14 @@ class Field:
             asks. Elsewhere, ``Device(protocol)`` is the same.
         """
         plan = self._plan_of_devices(items, epsilon)
-        return Device(plan.protocol, max_epsilon=max_epsilon, random_state=random_state, half=plan.half)
+        return Device(
+            plan.protocol,
+            max_epsilon=max_epsilon,
+            max_delta=max_delta,
+            allowance=allowance,
+            random_state=random_state,
+            half=plan.half,
+        )
 
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
@@ -112,9 +126,16 @@ class Field:
         Parameters
         ----------
         reports : iterable of dict, str or bytes
-            One report a voter: a JSON object, parsed or not; an open file has one a line. Read once, as a
-            stream. Those that do not follow this estimator's protocol for these items are left out and counted in
-            ``reports_refused_``.
+            JSON objects, parsed or not; an open file has one a line. Read once, as a stream. Those that do not follow
+            this estimator's protocol for these items are left out and counted in ``reports_refused_``.
+
+            In the local model, one report a voter: who collects them keeps one of each voter.
+
+            In the shuffle model, the messages of one or several batches that a
+            `~sklearn_dprank.collection.Shuffler` released. They hold no voter and no number, so that a message that is
+            passed twice counts twice. A voter's whole submission, as its device wrote it, goes to the shuffler only.
+            Whoever is shuffler and curator in one person may pass submissions here: each counts once. Voters then have
+            the local epsilon only against that person.
         items : sequence of str or of int, or int
             Names of the items in the order that devices used, or how many there are.
         epsilons : sequence of float or None, default=None
@@ -134,8 +155,7 @@ class Field:
         if epsilons is not None:
             epsilons = _grid(epsilons)
         names, n_items = _named(items)
-        self._set_items(names, n_items)
-        return self._release(reports, names, *self._planned(Shape(n_items, None, epsilons), names))
+        return self._fitted_on(reports, names, n_items, self._planned(Shape(n_items, None, epsilons), names))
 
     @available_if(channel_can("collects_sums"))
     def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:
@@ -144,8 +164,8 @@ class Field:
         Parameters
         ----------
         sums : iterable of dict, str or bytes
-            One message of each server (`~sklearn_dprank.servers.AggregationServer.release`): a JSON object, parsed or
-            not. Those that do not follow this estimator's protocol for these items are left out and counted in
+            One message of each server (`~sklearn_dprank.collection.AggregationServer.release`): a JSON object, parsed
+            or not. Those that do not follow this estimator's protocol for these items are left out and counted in
             ``reports_refused_``; ``reports_accepted_`` is the number of voters in the sum.
         items : sequence of str or of int, or int
             Names of the items in the order that devices used, or how many there are.
@@ -162,12 +182,15 @@ class Field:
         """
         self._validate_params()
         names, n_items = _named(items)
-        self._set_items(names, n_items)
-        return self._release(sums, names, *_for_devices(self._planned(Shape(n_items), names)))
+        return self._fitted_on(sums, names, n_items, _for_devices(self._planned(Shape(n_items), names)))
 
     @available_if(channel_can("asks_questions"))
     def fit_interactive(
-        self, ask: Callable[[dict[str, Any]], Iterable[Message]], *, items: Items, n_voters: int
+        self,
+        ask: Callable[[dict[str, Any]], Iterable[Message | tuple[int, Message]]],
+        *,
+        items: Items,
+        n_voters: int,
     ) -> Self:
         """Aggregate answers from the field, asking as the rule goes.
 
@@ -175,8 +198,11 @@ class Field:
         ----------
         ask : callable
             ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
-            - 1) and returns an iterable of their reports, in any order. Where servers add up answers, the question is
-            for all voters and for the servers, and one message of each server is returned, or none if there is no sum.
+            - 1) and returns an iterable of their reports, in any order. At most one report of each voter counts for
+            each question. A report that comes again has the random number of its device again and counts once. Return
+            pairs (voter, report) to hold each voter to one report also where a voter writes several. Where servers add
+            up answers, the question is for all voters and for the servers, and one message of each server is returned,
+            or none if there is no sum.
         items : sequence of str or of int, or int
             Names of the items in the order that devices use, or how many there are.
         n_voters : int
@@ -204,8 +230,15 @@ class Field:
         if not callable(ask):
             raise ValueError(f"ask must be callable, ask(question), got {type(ask).__name__}.")
         names, n_items = _named(items)
-        self._set_items(names, n_items)
-        return self._release(ask, names, *_for_devices(self._planned(Shape(n_items, int(n_voters)), names)))
+        planned = _for_devices(self._planned(Shape(n_items, int(n_voters)), names))
+        return self._fitted_on(ask, names, n_items, planned)
+
+    def _fitted_on(self, voters, names, n_items, planned):
+        """Return this aggregator, fitted on what voters of the field sent."""
+        draft = draft_of(self)
+        draft._set_items(names, n_items)
+        publish(draft._release(voters, names, *planned), self)
+        return self
 
 
 def _for_devices(planned):

@@ -81,6 +81,11 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
         Strict disagreements a voter, and half of what the ranking ties and the voter does not, over C(n_items, 2) if
         normalised.
 
+    Raises
+    ------
+    ValueError
+        If X holds no ballot.
+
     References
     ----------
     Fagin, Kumar and Sivakumar (2003), "Comparing top k lists": K^(1/2) where the ranking ties.
@@ -97,6 +102,8 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
     opposed = disagreements(profile.pairwise_counts, places)
+    if profile.n_voters == 0:
+        raise ValueError("X holds no ballot, so no average exists; pass at least one ballot.")
     scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
     return float(opposed / scale)
 

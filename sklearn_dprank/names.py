@@ -1,5 +1,6 @@
 """Names of the items: what may be one, and who has them."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from numbers import Integral
@@ -66,9 +67,26 @@ def _kind(name):
 
 
 def is_frame(X):
-    """Tell a table with named columns (of pandas, polars or dask) from an array."""
+    """Tell a table with named columns (of pandas, polars, dask or Arrow) from an array."""
     kind = type(X)  # asked of the class, because some objects claim to have every attribute
-    return hasattr(kind, "columns") and hasattr(kind, "dtypes")
+    return (hasattr(kind, "columns") and hasattr(kind, "dtypes")) or _is_arrow(kind)
+
+
+def has_names(X):
+    """Tell a table whose columns have names, of any library, from an array."""
+    return is_frame(X) or hasattr(type(X), "__dataframe__")
+
+
+def as_named(X):
+    """Return a table as one whose names scikit-learn reads: an Arrow table for a record batch, others as they are."""
+    if _is_arrow(type(X)) and not hasattr(X, "from_batches"):
+        return sys.modules["pyarrow"].Table.from_batches([X])
+    return X
+
+
+def _is_arrow(kind):
+    """Tell the class of an Arrow table or record batch, whose ``columns`` are not names."""
+    return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
 def column_names(X: Any) -> list[str] | list[int] | None:
@@ -76,22 +94,26 @@ def column_names(X: Any) -> list[str] | list[int] | None:
 
     Parameters
     ----------
-    X : array-like or DataFrame
+    X : array-like, DataFrame, or Arrow table or record batch
         Ballots.
 
     Returns
     -------
     list of str, list of int, or None
-        None where X is no DataFrame, or one whose columns are just numbered 0, 1, 2, ...
+        None where X has no named columns, or is a DataFrame whose columns are just numbered 0, 1, 2, ...
 
     Raises
     ------
     ValueError
         If the columns are no names; see `checked_names`.
     """
-    if not is_frame(X):
+    if not has_names(X):
         return None
-    names = checked_names(X.columns, "the columns of X")
+    if _is_arrow(type(X)):
+        columns = X.schema.names
+    else:
+        columns = X.columns if is_frame(X) else X.__dataframe__().column_names()
+    names = checked_names(columns, "the columns of X")
     return None if names == list(range(len(names))) else names
 
 

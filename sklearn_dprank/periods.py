@@ -7,8 +7,10 @@ from warnings import warn
 from ._scikit_learn import available_if
 from ._types import RandomState
 from .field import channel_can
+from .fitted import draft_of, publish
 from .names import names_of
 from .privacy.bits import Bits
+from .privacy.workers import warn_in_worker
 from .profile import Ballots, Profile
 
 
@@ -49,34 +51,41 @@ class Periods:
         Warns
         -----
         UserWarning
-            If the last call was `fit`, which keeps nothing to go on from: a new stream begins.
+            If the last call was `fit`, which keeps nothing to go on from: a new stream begins. If a private period is
+            added inside a worker of dask, which may run it twice: that is two releases.
 
         Notes
         -----
         A call that raises has published nothing, and its period can be tried again. ``random_state`` is read in the
-        first period only.
+        first period only. Several threads can call it on one object: each call adds one period, after the periods of
+        the calls that finished before it.
         """
-        before = getattr(self, "stream_", None)
-        if before is not None:
-            before.check_room()
-        elif hasattr(self, "ranks_"):
-            warn(
-                "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count them; "
-                "call partial_fit from the first period on.",
-                stacklevel=2,
-            )
-        profile = self.read_ballots(X, reset=before is None, least_voters=0)
+        while True:
+            draft = draft_of(self)
+            before = getattr(draft, "stream_", None)
+            if before is not None:
+                before.check_room()
+            elif hasattr(draft, "ranks_"):
+                warn(
+                    "fit keeps nothing of its ballots to go on from: this period begins a stream that does not count "
+                    "them; call partial_fit from the first period on.",
+                    stacklevel=2,
+                )
+            X = draft.read_ballots(X, reset=before is None, least_voters=0)
+            draft._add_period(X, before)
+            # Where another thread has published a period meanwhile, this one comes after it: with fresh noise.
+            if publish(draft, self, stream_=before):
+                return self
+
+    def _add_period(self, profile, before):
+        """Decide and keep the period that comes after the stream `before`."""
         names = profile.item_names if before is None else names_of(self)
         rule, plan = self.plan_for(profile)
+        if self.random_state is None:
+            warn_in_worker(plan.guarantee)
         poll = plan.open(profile)
         stream = poll(Bits.from_random_state(self.random_state)) if before is None else poll.after(before)
         consensus = rule.aggregate(stream)
         stream.close()
-        published = dict(vars(self))
-        try:
-            self._publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
-            self.stream_ = stream
-        except BaseException:  # an interrupt half way would leave a part of this period, and no stream to go on from
-            self.__dict__ = published
-            raise
-        return self
+        self._publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+        self.stream_ = stream

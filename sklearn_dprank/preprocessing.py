@@ -6,15 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from .cells import as_doubles, as_floats, missing, unmasked
 from .checks import check_flag, check_whole
-from .names import ItemNames, checked_names, column_names, is_frame
+from .names import ItemNames, as_named, checked_names, column_names, has_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots
 from .sorting import smaller_values
-from .tables import as_floats, missing, refuse_no_table
+from .tables import refuse_no_table
 
 _BLOCK = 1 << 16  # entries ranked at a time: temporaries stay in cache
 
@@ -87,8 +88,9 @@ def _order_table(orders, named):
     """Return orders as one array with a row a voter, shorter ballots filled up with None; names stay objects."""
     refuse_no_table(orders, "orders")
     kind = object if named else None  # as text, NaN would be an item called 'nan'
+    orders = unmasked(orders)
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
-        rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
+        rows = [list(unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
         if all(isinstance(row, list) for row in rows):
             longest = max(map(len, rows), default=0)
             orders = [row + [None] * (longest - len(row)) for row in rows]
@@ -191,12 +193,14 @@ def _sortable(block, largest_first):
 
 
 def _like(X, positions):
-    """Return positions as a DataFrame like X, of pandas or polars, where X is one."""
+    """Return positions as a DataFrame like X, of pandas or polars, or as an Arrow table, where X is one."""
     if not is_frame(X):
         return positions
     if hasattr(X, "index"):
         return type(X)(positions, index=X.index, columns=X.columns)
-    return type(X)(dict(zip(X.columns, positions.T, strict=True)))
+    if hasattr(X, "dtypes"):
+        return type(X)(dict(zip(X.columns, positions.T, strict=True)))
+    return type(X).from_pydict(dict(zip(X.schema.names, np.ascontiguousarray(positions.T), strict=True)))
 
 
 @row_wise
@@ -285,9 +289,14 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _ratings(self, X, reset):
         column_names(X)  # refuses columns that name no items
+        checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         with ballots_unquoted():
             # Floats, because minus an unsigned rating wraps round.
-            return validate_data(self, as_array(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+            ratings = as_doubles(as_array(X))
+            if not has_names(X):
+                return validate_data(self, ratings, reset=reset, **checks)
+            validate_data(self, as_named(X), reset=reset, skip_check_array=True)
+            return check_array(ratings, estimator=self, input_name="X", **checks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from .checks import check_choice
 from .counting import merge_placements
 from .names import ItemNames, checked_names, column_names, names_differ
 from .partitions import check_chunks, is_lazy, reduce_partitions
-from .rankings import Positions, as_array, check_ballots, compact_positions
+from .rankings import Positions, as_array, compact_positions, read_positions, shape_of
 from .statistics import Statistics, read_only
 
 Keep: TypeAlias = Literal["positions", "counts"]
@@ -104,7 +104,7 @@ class Profile(Statistics):
         ----------
         X : array-like of shape (n_voters, n_items)
             ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
-            no opinion. A DataFrame's columns name the items.
+            no opinion. A DataFrame's columns name the items. There may be no ballot: shape (0, n_items).
         item_names : sequence of str, sequence of int, or None, default=None
             Names of the items, distinct; by default the columns of a DataFrame, unless they are just
             numbered 0, 1, 2, ...
@@ -122,26 +122,19 @@ class Profile(Statistics):
         Raises
         ------
         ValueError
-            If X is not a two-dimensional, non-empty array of numbers with at least two items, or
-            `item_names` are not one distinct name an item, or `keep` is unknown.
+            If X is not a two-dimensional array of numbers with at least two items, or `item_names` are not one
+            distinct name an item, or `keep` is unknown.
         """
         check_choice(keep, "keep", KEPT)
         item_names = _names(X, item_names)
-        array = check_ballots(X)
-        if item_names is not None and len(item_names) != array.shape[1]:
-            raise ValueError(
-                f"item_names has {len(item_names)} names for {array.shape[1]} items; give one name an item."
-            )
-        profile = cls._from_valid(array, item_names)
+        positions = compact_positions(np.empty((0, shape_of(X)[1]))) if _is_empty(X) else read_positions(X)
+        n_items, n_voters = positions.table.shape
+        if item_names is not None and len(item_names) != n_items:
+            raise ValueError(f"item_names has {len(item_names)} names for {n_items} items; give one name an item.")
+        profile: Any = cls(n_voters, n_items, item_names, positions=positions)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
         return profile if keep == "positions" else profile.counted()
-
-    @classmethod
-    def _from_valid(cls, array, item_names=None):
-        """Read ballots that have passed `BALLOT_CHECKS`."""
-        n_voters, n_items = array.shape
-        return cls(n_voters, n_items, item_names, positions=compact_positions(array))
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
@@ -169,8 +162,8 @@ class Profile(Statistics):
         Raises
         ------
         ValueError
-            If there is no chunk or no ballot, chunks disagree on the items or on their names, a dask
-            collection is not two-dimensional, or `chunks` is a path or one table.
+            If there is no chunk, chunks disagree on the items or on their names, a dask collection is not
+            two-dimensional, or `chunks` is a path or one table.
 
         Examples
         --------
@@ -181,27 +174,15 @@ class Profile(Statistics):
         Profile(n_voters=7000, n_items=5)
         """
         check_choice(keep, "keep", KEPT)
-        read = partial(cls._from_chunk, item_names=item_names, keep=keep)
+        read = partial(cls.from_rankings, item_names=item_names, keep=keep)
         if is_lazy(chunks):
-            total = reduce_partitions(chunks, read, cls._sum)
-        else:
-            check_chunks(chunks)
-            parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
-            first = next(parts, None)
-            if first is None:
-                raise ValueError("chunks is empty; give at least one chunk of ballots.")
-            total = reduce(add, parts, first) if keep == "counts" else cls._sum([first, *parts])
-        if total.n_voters == 0:
-            raise ValueError("chunks hold no ballot; give at least one.")
-        return total
-
-    @classmethod
-    def _from_chunk(cls, chunk, *, item_names, keep):
-        """Read one chunk, which may hold no ballot."""
-        if is_lazy(chunk) or not _is_empty(chunk):
-            return cls.from_rankings(chunk, item_names=item_names, keep=keep)
-        nobody = cls._from_valid(np.empty(chunk.shape), _names(chunk, item_names))
-        return nobody if keep == "positions" else nobody.counted()
+            return reduce_partitions(chunks, read, cls._sum)
+        check_chunks(chunks)
+        parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
+        first = next(parts, None)
+        if first is None:
+            raise ValueError("chunks is empty; give at least one chunk of ballots, which may be of shape (0, n_items).")
+        return reduce(add, parts, first) if keep == "counts" else cls._sum([first, *parts])
 
     @classmethod
     def _sum(cls, profiles):
@@ -290,6 +271,7 @@ def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 
 
-def _is_empty(chunk):
-    shape: Any = getattr(chunk, "shape", ())
-    return len(shape) == 2 and shape[0] == 0
+def _is_empty(X):
+    """Tell a table in memory without rows; what type its columns have says nothing."""
+    shape: Any = getattr(X, "shape", ())
+    return not is_lazy(X) and len(shape) == 2 and shape[0] == 0

@@ -7,38 +7,20 @@ Voters' devices read ballots too, so nothing but numpy is imported until `check_
 """
 
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 
+from .columns import as_columns, is_plain_frame
+from .compact import MAX_ITEMS as MAX_ITEMS
+from .compact import Positions as Positions
+from .compact import compact_columns, compact_positions, refuse_many
+from .names import is_frame
 from .sorting import dense_ranks
 from .tables import as_numbers, passes, refuse_no_table
 
 #: What scikit-learn's validation is asked for, here and for estimators.
 BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
-MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and no opinion in two bytes
-_BLOCK = 1 << 18  # ballot entries converted at a time: temporaries stay in cache
-
-
-class Positions(NamedTuple):
-    """Ballots in compact form.
-
-    Attributes
-    ----------
-    table : ndarray of uint8 or uint16, shape (n_items, n_voters)
-        Where each voter puts each item; one row an item, so that a pair is two contiguous rows.
-        The largest value of the dtype means "no opinion".
-    unranked : ndarray of bool, shape (n_items,)
-        Items on which some voter has no opinion.
-    """
-
-    table: np.ndarray
-    unranked: np.ndarray
-
-    @property
-    def sentinel(self):
-        """The value that stands for no opinion; it is larger than every position."""
-        return np.iinfo(self.table.dtype).max
+_BLOCK = 1 << 18  # ballot entries completed at a time: temporaries stay in cache
 
 
 @contextmanager
@@ -76,20 +58,18 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return lists as an array and objects as numbers, so that None, pandas' NA and masked entries are NaN.
-
-    Anything else in memory is left alone.
+    """Return ballots as an array of numbers, NaN for None, pandas' NA and masked entries; see `tables.as_numbers`.
 
     Raises
     ------
     ValueError
         If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
     """
+    if type(X) is np.ndarray and X.dtype.kind in "biuf":
+        return X
     _refuse_lazy(X)
     refuse_no_table(X)
-    if isinstance(X, (list, tuple)):
-        X = np.ma.array(X) if any(isinstance(row, np.ma.MaskedArray) for row in X) else np.asarray(X)
-    return as_numbers(unmasked(X))
+    return as_numbers(X)
 
 
 def shape_of(X):
@@ -121,25 +101,6 @@ def _refuse_lazy(X):
         )
 
 
-def unmasked(X):
-    """Return a masked array as an ordinary one, and anything else as it is: what is masked was not said, so NaN.
-
-    Examples
-    --------
-    >>> unmasked(np.ma.masked_equal([[0.0, 2.0, 1.0], [0.0, -1.0, 1.0]], -1))
-    array([[ 0.,  2.,  1.],
-           [ 0., nan,  1.]])
-    """
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    data, mask = np.ma.getdata(X), np.ma.getmaskarray(X)
-    if not mask.any():
-        return data
-    if data.dtype.kind in "iu" and data.dtype.itemsize == 8 and data.ndim == 2:
-        data = dense_ranks(data)  # as doubles they could lose their order; their ranks do not
-    return np.where(mask, np.nan, data if data.dtype.kind in "fO" else data.astype(np.float64))
-
-
 def check_ballots(X):
     """Return `X` as a numeric array of shape (n_voters, n_items) with at least two items.
 
@@ -157,6 +118,27 @@ def check_ballots(X):
         return check_array(array, input_name="X", **BALLOT_CHECKS)
 
 
+def read_positions(X):
+    """Return ballots in compact form; see `check_ballots` and `compact_positions`.
+
+    Raises
+    ------
+    ValueError
+        As they do.
+    """
+    if mixed_columns(X):
+        with ballots_unquoted():
+            columns = as_columns(X)
+        if columns.passes():
+            return compact_columns(columns)
+    return compact_positions(check_ballots(X))
+
+
+def mixed_columns(X):
+    """Tell a table in memory that is better read column by column."""
+    return is_frame(X) and not hasattr(type(X), "__dask_graph__") and not is_plain_frame(X)
+
+
 def check_ballot(x):
     """Return one voter's ballot as a numeric array of shape (n_items,), a plain one as it is.
 
@@ -166,71 +148,8 @@ def check_ballot(x):
         As `check_ballots` and `compact_positions` do.
     """
     ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
-    _refuse_many(len(ballot))
+    refuse_many(len(ballot))
     return ballot
-
-
-def _refuse_many(n_items):
-    if n_items > MAX_ITEMS:
-        raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
-
-
-def compact_positions(X):
-    """Convert validated ballots to `Positions`, in blocks of rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_voters, n_items)
-        Finite numbers or NaN.
-
-    Returns
-    -------
-    Positions
-        The same orders, ties and missing opinions.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 65,534 items.
-    """
-    n_voters, n_items = X.shape
-    _refuse_many(n_items)
-    dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
-    table = np.empty((n_items, n_voters), dtype=dtype)
-    unranked = np.zeros(n_items, dtype=bool)
-    step = max(1, _BLOCK // n_items)
-    for start in range(0, n_voters, step):
-        block = X[start : start + step]
-        table[:, start : start + step] = _compact_block(block, dtype, unranked).T
-    return Positions(table, unranked)
-
-
-def _compact_block(block, dtype, unranked):
-    """Return one block as small unsigned positions, and mark the items it leaves unranked."""
-    sentinel = np.iinfo(dtype).max
-    missing = None
-    if block.dtype.kind == "b":
-        block = block.view(np.uint8)
-    if block.dtype.itemsize < dtype().itemsize or block.dtype == np.float16:
-        block = block.astype(np.float32 if block.dtype.kind == "f" else np.int32)  # its differences do not fit it
-    if block.dtype.kind == "f":
-        missing = np.isnan(block)
-        if missing.any():
-            unranked |= missing.any(axis=0)
-            low = np.fmin.reduce(block, axis=None)
-            block = np.where(missing, low if np.isfinite(low) else 0, block)
-        else:
-            missing = None
-    low, high = block.min(), block.max()
-    # Only the order within a row matters: small integers are positions already.
-    if int(high) - int(low) < sentinel and (block.dtype.kind != "f" or np.array_equal(block, np.rint(block))):
-        out = np.empty(block.shape, dtype=dtype)
-        np.subtract(block, low, out=out, casting="unsafe")
-    else:
-        out = dense_ranks(block, dtype)
-    if missing is not None:
-        out[missing] = sentinel
-    return out
 
 
 def completed(table, sentinel, coins, *, unseen_last=False):

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .counting import all_strict, any_preference, count_pairs, count_placements, strict_net_wins
+from .counting import all_strict, any_preference, count_pairs, count_placements, net_wins
 from .rankings import Positions
 
 _READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
@@ -44,9 +44,8 @@ class Statistics:
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
-        if "pairwise_counts" not in self.__dict__ and self.strict:
-            return read_only(strict_net_wins(self.positions))
-        return read_only(self.margins.sum(axis=1))
+        wins = None if "pairwise_counts" in self.__dict__ else net_wins(self.positions)
+        return read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
     def placements(self) -> NDArray[np.int64]:

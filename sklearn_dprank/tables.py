@@ -1,15 +1,15 @@
 """What is given for a table of ballots: refused with the remedy if it is none, else made ready to be validated."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
-from math import isnan
 
 import numpy as np
 
+from .cells import as_doubles, beyond, column_as_floats, exact_ranks, no_numbers, unmasked
+from .columns import as_columns, is_plain_frame
 from .names import is_frame
 
-_KINDS = {"M": "dates", "m": "times", "V": "records"}
+_ROWS = 1 << 10  # ballots of a list that NumPy reads at a time
 _PARTS = "to read ballots in parts, use Profile.from_chunks; to read a file, sklearn_dprank.datasets.read_preflib"
 
 
@@ -33,7 +33,7 @@ def refuse_no_table(X, called="X"):
     if isinstance(X, (str, bytes, os.PathLike)) or hasattr(X, "read"):
         raise ValueError(
             f"{called} is a {_kind(X)}, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib, "
-            "and pass on its `profile`. A CSV file is read by pandas.read_csv."
+            "and pass on its `profile`. Read a CSV file with pandas.read_csv(path, index_col=False)."
         )
     if isinstance(X, Iterator):
         raise ValueError(
@@ -74,17 +74,20 @@ def _kind(X):
 
 
 def as_numbers(X):
-    """Return a table with every column of objects turned into floats, pandas' NA into NaN; leave others alone.
+    """Return ballots as an array of numbers; None, pandas' NA and masked cells are NaN.
+
+    Each row keeps its exact order, and what it becomes depends on this row only. Doubles do not tell all whole
+    numbers beyond 2^53 apart: a row with such a number is replaced by its ranks before it is cast.
 
     Parameters
     ----------
-    X : ndarray, DataFrame or other array-like
+    X : list, tuple, ndarray, masked array, DataFrame, Arrow table or other array-like
         Ballots.
 
     Returns
     -------
-    ndarray, DataFrame or other array-like
-        The same ballots.
+    ndarray
+        The same orders. An array of numbers is returned as it is, and so is what scikit-learn must refuse.
 
     Raises
     ------
@@ -93,67 +96,67 @@ def as_numbers(X):
     TypeError
         If a column holds objects of another kind.
     """
+    if isinstance(X, (list, tuple)):
+        return _from_rows(X)
     if is_frame(X):
-        return _frame_as_numbers(X)
-    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return X.to_numpy() if is_plain_frame(X) else as_columns(X)[:]
+    if hasattr(X, "iloc") or hasattr(X, "tocsr"):  # a pandas.Series, or a sparse matrix
+        return X
+    return _from_array(X if isinstance(X, np.ndarray) else np.asarray(X))
+
+
+def _from_array(X):
+    """Return an array of anything as an array of numbers, if it is a table."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind == "O":
+            return _from_array(unmasked(X))
+        data, mask = _from_array(np.ma.getdata(X)), np.ma.getmaskarray(X)
+        return np.where(mask, np.nan, as_doubles(data)) if mask.any() else data
+    if X.ndim != 2:
         return X
     if X.dtype.kind in "biufc":
         return X
-    columns = [_column_as_floats(column, k) for k, column in enumerate(X.T)]
     if X.dtype.kind != "O":  # text that could be read as numbers is text all the same
-        raise ValueError(_no_numbers(0, X.dtype))
-    return np.stack(columns, axis=1) if columns else X
+        raise ValueError(no_numbers(0, X.dtype))
+    columns = [column_as_floats(column, k) for k, column in enumerate(X.T)]
+    return _with_exact_rows(np.stack(columns, axis=1), X.__getitem__) if columns else X
 
 
-def _frame_as_numbers(X):
-    """Return a DataFrame whose columns are numbers: itself, or a copy of one of pandas."""
-    if not hasattr(X, "iloc"):  # polars: missing numbers are no objects there
-        for name in X.columns:
-            column = np.asarray(X[name])
-            if column.dtype.kind not in "biufc":
-                _column_as_floats(column, name)
-        return X
-    foreign = [k for k, dtype in enumerate(X.dtypes) if dtype.kind not in "biufc"]
-    if foreign:
-        X = X.copy()
-    names = X.columns.tolist()
-    for k in foreign:
-        X.isetitem(k, _column_as_floats(X.iloc[:, k], names[k]))
-    return X
+def _with_exact_rows(doubles, objects):
+    """Put ranks in place of the rows with large numbers; `objects(rows)` returns these rows as they were."""
+    rows = np.flatnonzero(beyond(doubles).any(axis=1))
+    for row, cells in zip(rows, objects(rows) if len(rows) else (), strict=True):
+        doubles[row] = exact_ranks(doubles[row], cells)
+    return doubles
 
 
-def _column_as_floats(column, name):
-    """Return a column of objects as floats; `name` is what an error calls it."""
-    dtype = column.dtype
-    try:
-        if dtype.kind in _KINDS:
-            raise ValueError
-        return as_floats(np.asarray(column, dtype=object))
-    except TypeError as error:  # it tells the type, and no value
-        raise TypeError(f"X must hold numbers, and column {name!r} does not: {error}") from None
-    except ValueError:
-        raise ValueError(_no_numbers(name, dtype)) from None
-    except OverflowError:
-        raise ValueError(f"X must hold numbers that floats can hold, and column {name!r} holds a larger one.") from None
+def _from_rows(rows):
+    """Return a list of ballots as an array, in blocks: what NumPy makes of a ballot can depend on those beside it."""
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        rows = [unmasked(row) for row in rows]
+    blocks = [_from_block(rows[start : start + _ROWS]) for start in range(0, len(rows), _ROWS)]
+    if len({block.shape[1:] for block in blocks}) > 1:
+        raise ValueError("inhomogeneous")
+    if len({block.dtype for block in blocks}) > 1:
+        blocks = [as_doubles(block) for block in blocks]
+    return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
 
 
-def as_floats(objects):
-    """Return an array of objects as floats; None and pandas' NA are NaN."""
-    return np.where(missing(objects), np.nan, objects).astype(np.float64)
-
-
-def missing(objects):
-    """Tell where an array of objects holds None, NaN or pandas' NA; without pandas there is no NA."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None:
-        return pandas.isna(objects)
-    return np.frompyfunc(lambda cell: cell is None or (isinstance(cell, float) and isnan(cell)), 1, 1)(objects) > 0
-
-
-def _no_numbers(name, dtype):
-    what = _KINDS.get(dtype.kind, "text")
-    return (
-        f"X must hold numbers (NaN for no opinion), got {what} in column {name!r}; turn orders of names into positions "
-        "with sklearn_dprank.preprocessing.orders_to_positions, and text of numbers into numbers with X.astype(float); "
-        "leave out a column that is no item."
-    )
+def _from_block(rows):
+    """Return some ballots as an array, those with numbers that NumPy may have cast as they are in the list."""
+    array = np.asarray(rows)
+    if array.ndim != 2 or array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if array.dtype.kind == "O":
+        if any(isinstance(cell, (str, bytes)) for cell in array.ravel().tolist()):
+            raise ValueError(no_numbers(0, np.dtype(str)))
+        return _from_array(array)
+    if array.dtype.kind != "f":
+        return _from_array(array)  # which refuses text
+    if array.dtype.itemsize < 8:
+        return array
+    with np.errstate(over="ignore"):
+        doubles = array.astype(np.float64, copy=False)
+    return _with_exact_rows(doubles, lambda large: [np.array(rows[row], dtype=object) for row in large])

@@ -42,6 +42,7 @@ PURE = {
     "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
     "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
     "Kemeny sampler": DPKemenySampler(epsilon=1.0),
+    "Kemeny sampler, table": DPKemenySampler(epsilon=2.0, sampler="table"),
     "prudent order": DPPrudentOrder(epsilon=1.0),
     "prudent order, exponential": Aggregator(Central(epsilon=1.0, noise="exponential"), Choose(MaxViolatedMargin())),
     "top 1": DPTopK(1, epsilon=1.0),
@@ -65,10 +66,6 @@ LARGE = {
     "histogram Borda, published": DPHistogram(epsilon=2.0, calibration="published"),
     "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
 }
-# Other ways to draw one law: that it is the audited one is all there is to show.
-SAMPLERS = {
-    name: DPKemenySampler(epsilon=2.0, sampler=name) for name in ("table", "insertion", "blocks", "pair_by_pair")
-}
 # Trusted curator, Gaussian: (estimator, number of agreeing voters besides nobody).
 GAUSSIAN = {
     "Borda": (DPBorda(noise="gaussian", delta=1e-2), 4),
@@ -85,7 +82,7 @@ ROUNDS = {
     "Swiss": DPSwissBorda(delta=1e-3),
     "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *SAMPLERS.values(), *ROUNDS.values()]
+CENTRAL = [*PURE.values(), *LARGE.values(), *ROUNDS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.

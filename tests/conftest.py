@@ -1,10 +1,15 @@
 import importlib.util
 import re
 import runpy
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("sklearn_dprank", deadline=None)  # a busy machine is not a failure
+settings.load_profile("sklearn_dprank")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 #: Rooms of tests that audit, simulate or run examples: more than half of the time of all. `-m quick` leaves them out.
@@ -38,6 +43,14 @@ def example():
 
         yield load
         sys.modules.pop("_shared", None)
+
+
+@pytest.fixture
+def interruptible():
+    """Handle SIGINT as in a terminal, here and in child processes: shells start background jobs with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -154,6 +154,11 @@ def reports_of(estimator, ballots, seed, items=None):
     ]
 
 
+def apart(submission):
+    """The messages of a submission, as a shuffler releases them."""
+    return [{"protocol": submission["protocol"], **message} for message in submission["messages"]]
+
+
 def same_law(first, second):
     """p-value of two samples (of anything hashable) having one law, by chi-square; rare values are pooled."""
     counts = np.array([[Counter(s)[value] for value in set(first) | set(second)] for s in (first, second)])

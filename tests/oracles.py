@@ -14,6 +14,14 @@ from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, NetWins, PairMargin, Publication
 
 
+def objects(rows):
+    """Return rows of any cells as an array of objects, which NumPy casts nothing of."""
+    out = np.empty((len(rows), len(rows[0])), dtype=object)
+    for at in np.ndindex(out.shape):
+        out[at] = rows[at[0]][at[1]]
+    return out
+
+
 def naive_counts(X):
     """C[i, j]: voters who strictly prefer i to j; every comparison with NaN is false."""
     X = np.asarray(X)

@@ -1,6 +1,7 @@
 """A voter's device from nothing but the page "The wire format": no numpy, and nothing of this package.
 
-Written to show that the page and the test vectors are enough; it checks no protocol and keeps no budget.
+Written to show that the page and the test vectors are enough; of a protocol it checks the delta only, and it keeps no
+budget.
 """
 
 import hashlib
@@ -26,8 +27,20 @@ def canonical(value):
     return "null" if value is None else str(value)
 
 
+def sha256(value):
+    return hashlib.sha256(canonical(value).encode("utf-8")).hexdigest()
+
+
 def digest(protocol):
-    return hashlib.sha256(canonical(protocol).encode("utf-8")).hexdigest()[:16]
+    return sha256(protocol)[:16]
+
+
+# --- the one limit that no sum of epsilons replaces
+
+
+def accepts_delta(protocol, max_delta="1e-6"):
+    """Whether the owner of a device accepts the delta of a protocol; only secure aggregation has one for the voter."""
+    return not protocol["randomizer"].startswith("skellam-") or Decimal(protocol["delta"]) <= Decimal(max_delta)
 
 
 # --- words, and what is drawn from them
@@ -248,16 +261,21 @@ def truncated(gamma, noise):
                 return x
 
 
+def random_number(assignment):
+    return "".join(f"{word:016x}" for word in assignment.take(2))
+
+
 def shuffled(protocol, ballot, noise, coins, assignment, pairs=None):
     every = pairs_of(len(ballot))
     hidden = protocol["pairs"] == "hidden"
     if hidden:
         pairs = [every[number] for number in assignment.integers(len(every), protocol["n_queries"])]
     said = answers(ballot, pairs, protocol["flip"][0], noise, coins)
-    return [
+    messages = [
         {"shuffle": k if hidden else 0, "pair": list(pair), "answer": answer}
         for k, (pair, answer) in enumerate(zip(pairs, said, strict=True))
     ]
+    return {"report": random_number(assignment), "messages": messages}
 
 
 # --- shares of a sum
@@ -365,7 +383,7 @@ def counted(statistic, ballot, about, coins):
     return histogram(ballot, coins, name == "histogram_unseen_last")
 
 
-def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, about=None):
+def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, about=None, asked=None):
     """`stated` has the statistic, its rate and modulus: the protocol, or one of its rounds."""
     stated = stated or protocol
     said = counted(stated["statistic"], ballot, about, coins)
@@ -378,8 +396,13 @@ def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, abou
     drawn = noise.integers(modulus, others * len(noisy))
     shares = [drawn[k * len(noisy) : (k + 1) * len(noisy)] for k in range(others)]
     shares.append([(z - sum(column)) % modulus for z, column in zip(noisy, zip(*shares, strict=True), strict=True)])
-    name = "".join(f"{word:016x}" for word in assignment.take(2))
-    return [{"report": name, "server": k, "share": share} for k, share in enumerate(shares)]
+    head = {"protocol": digest(protocol), **(asked or {})}
+    parts = [
+        {"server": k, "salt": "".join(f"{word:016x}" for word in noise.take(2)), "share": share}
+        for k, share in enumerate(shares)
+    ]
+    commitments = [sha256({**head, **part}) for part in parts]
+    return [{**head, "report": sha256(commitments), "commitments": commitments, **part} for part in parts]
 
 
 HALVES = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "mallows": mallows, "privunit": privunit}
@@ -389,9 +412,9 @@ def report(protocol, ballot, words, pairs=None):
     """What a device says; `words` has a `Words` for each stream."""
     name = {"protocol": digest(protocol)}
     if protocol["randomizer"] == "rr-shuffled":
-        return [{**name, **message} for message in shuffled(protocol, ballot, **words, pairs=pairs)]
+        return {**name, **shuffled(protocol, ballot, **words, pairs=pairs)}
     if protocol["randomizer"] == "skellam-shares":
-        return [{**name, **message} for message in skellam_shares(protocol, ballot, **words)]
+        return skellam_shares(protocol, ballot, **words)
     return {**name, **HALVES[protocol["randomizer"]](protocol, ballot, **words)}
 
 
@@ -399,8 +422,8 @@ def answer_by_shares(protocol, ballot, question, words):
     """What a device sends to each server in answer to one question."""
     kinds = [kind for kind in protocol["rounds"] for _ in range(kind["times"])]
     about = [value for name, value in question.items() if name not in ("protocol", "question")]
-    said = skellam_shares(protocol, ballot, **words, stated=kinds[question["question"] - 1], about=(about or [None])[0])
-    return [{"protocol": digest(protocol), "question": digest(question), **message} for message in said]
+    stated, asked = kinds[question["question"] - 1], {"question": digest(question)}
+    return skellam_shares(protocol, ballot, **words, stated=stated, about=(about or [None])[0], asked=asked)
 
 
 def answer(protocol, ballot, question, words):
@@ -411,4 +434,6 @@ def answer(protocol, ballot, question, words):
     pair = question["pairs"][number]
     flip = protocol["flips"][question["kind"]]
     (said,) = answers(ballot, [pair], flip, words["noise"], words["coins"])
-    return {"protocol": digest(protocol), "question": question["question"], "pair": pair, "answer": said}
+    number = random_number(words["assignment"])
+    head = {"protocol": digest(protocol), "question": question["question"], "report": number}
+    return {**head, "pair": pair, "answer": said}

@@ -21,7 +21,6 @@ def walk(machine, examples, steps, shrink=False):
         stateful_step_count=steps,
         derandomize=True,
         database=None,
-        deadline=None,
         phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
         suppress_health_check=list(HealthCheck),
     )

@@ -95,7 +95,7 @@ def test_work_does_not_tell_who_needed_it(m, unseen_last):
     assert len(left) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles())
 def test_no_opinion_is_contradicted(X):
     """Whatever the dtype and the gaps between positions."""
@@ -107,7 +107,7 @@ def test_no_opinion_is_contradicted(X):
         assert (out[j] < out[i])[X[:, j] < X[:, i]].all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(profiles(strict=True))
 def test_strict_ballots_stay_as_they_are(X):
     np.testing.assert_array_equal(complete(X, seeded(1)), X.T)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import profiles
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, DPBorda, LDPPairwise
+from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.partitions import partitions
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 from sklearn_dprank.profile import Profile
 
 dask = pytest.importorskip("dask", reason="needs the extra distributed")
@@ -56,7 +59,7 @@ def cut(draw, length):
     return tuple(np.diff([0, *cuts, length]).tolist())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(profiles(max_voters=20), st.data(), st.sampled_from(["counts", "positions"]))
 def test_array_is_the_same_in_memory(X, data, keep):
     lazy = da.from_array(X, chunks=(cut(data.draw, X.shape[0]), cut(data.draw, X.shape[1])))
@@ -76,7 +79,7 @@ def _rows(profile):
     return np.where(table == profile.positions.sentinel, np.nan, table).T
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(profiles(max_voters=20), st.integers(0, 2**32 - 1), st.booleans())
 def test_unknown_and_empty_partitions(X, seed, as_frame):
     kept = np.random.default_rng(seed).random(len(X)) < 0.3
@@ -137,8 +140,7 @@ def test_names_that_differ_between_partitions():
 
 def test_errors():
     X = da.from_array(np.full((20, 3), 4711.0), chunks=(5, 3))
-    with pytest.raises(ValueError, match=r"chunks hold no ballot; give at least one"):
-        Profile.from_chunks(X[X[:, 0] > 5000])
+    assert Profile.from_chunks(X[X[:, 0] > 5000]).n_voters == 0
     with pytest.raises(ValueError, match=r"must be two-dimensional, .* got a dask Array that is not"):
         Profile.from_chunks(X[:, 0])
     with pytest.raises(ValueError, match=r"must be two-dimensional, .* got a dask Series that is not"):
@@ -173,6 +175,95 @@ def test_ballots_that_are_not_in_memory_are_not_fetched_by_accident(kind):
         with pytest.raises(ValueError, match=r"Profile\.from_chunks\(X\), or load them with X\.compute\(\)") as caught:
             read(lazy)
         assert "4711" not in str(caught.value)
+
+
+# Private fits on workers
+
+
+@pytest.fixture
+def threads(tmp_path):
+    """A client of a worker in this process."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            processes=False,
+            threads_per_worker=1,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster, timeout="120s") as client,
+    ):
+        yield client
+
+
+def warned(estimator, fit="fit"):
+    """Fit, and return the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(estimator, fit)([[0, 1, 2]] * 20)
+    return [str(each.message) for each in caught]
+
+
+def test_a_private_fit_inside_a_worker_warns(threads):
+    for estimator, fit in [
+        (DPBorda(), "fit"),
+        (LDPPairwise(), "fit"),
+        (make_pipeline(DPBorda()), "fit"),
+        (DPStreamingBorda(horizon=3), "partial_fit"),
+    ]:
+        assert warned(clone(estimator), fit) == []  # here, beside a client
+        (message,) = threads.submit(warned, estimator, fit, pure=False).result()
+        assert message.startswith("A private fit runs inside a worker of dask. dask runs a task again when its worker")
+        assert "fit on the client" in message
+    for simulated in (Borda(), DPBorda(random_state=0)):
+        assert threads.submit(warned, simulated, pure=False).result() == []
+    assert threads.submit(Profile.from_rankings, [[0, 1, 2]] * 20).result().n_voters == 20
+
+
+def test_what_warns_does_not_load_dask():
+    code = (
+        "import sys; from sklearn_dprank import DPBorda; DPBorda().fit([[0, 1, 2]] * 9); print('dask' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "False\n", done.stderr
+
+
+def release_in_a_task(path, died):
+    """Fit once; the worker dies after its first fit, before the result is sent."""
+    budget = PrivacyBudget.open(path)
+    fitted = budget.fit(DPBorda(epsilon=0.25), [[0, 1, 2]] * 20, release_id="results of May")
+    if not died.exists():
+        died.touch()
+        os._exit(1)
+    return fitted.consensus_.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_task_whose_worker_died_does_not_release_again(tmp_path):
+    path, died = tmp_path / "voters.budget", tmp_path / "died"
+    PrivacyBudget.open(path, 1.0)
+    environment = dict(os.environ)
+    try:
+        with (
+            distributed.LocalCluster(
+                n_workers=1,
+                processes=True,
+                threads_per_worker=1,
+                dashboard_address=None,
+                local_directory=str(tmp_path / "dask"),
+            ) as cluster,
+            distributed.Client(cluster, timeout="120s") as client,
+        ):
+            future = client.submit(release_in_a_task, path, died)
+            with pytest.raises(BudgetExhausted, match="'results of May' was charged"):
+                future.result(timeout=240)
+    finally:
+        os.environ.clear()  # starting workers sets variables here as well
+        os.environ.update(environment)
+    assert died.exists()
+    (release,) = PrivacyBudget.open(path).releases_
+    assert (release.release_id, release.guarantee.epsilon) == ("results of May", 0.25)
 
 
 # A cluster of processes
@@ -220,8 +311,7 @@ def test_profile_on_a_cluster(on_cluster):
     few = dd.from_pandas(frame, npartitions=7)
     few = few[few["a"] > 4]
     assert_same(Profile.from_chunks(few, keep="positions"), Profile.from_rankings(frame[frame["a"] > 4]))
-    with pytest.raises(ValueError, match="chunks hold no ballot"):
-        Profile.from_chunks(few[few["a"] < 0])
+    assert Profile.from_chunks(few[few["a"] < 0]).n_voters == 0
 
 
 @pytest.mark.slow

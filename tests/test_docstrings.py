@@ -91,3 +91,15 @@ def test_what_is_apart_is_another_fact(cls):
 def test_what_may_be_published_has_its_home():
     guide = Path(__file__).parents[1] / "docs" / "user_guide" / "publishing.rst"
     assert ".. _may-be-published:" in guide.read_text(encoding="utf-8")
+
+
+def test_privacy_of_a_part_refers_to_the_whole():
+    """scikit-learn tells no estimator that it is a step of a pipeline, or that a search chose its parameters."""
+    seen = 0
+    for name in sklearn_dprank.__all__:
+        text = getattr(sklearn_dprank, name).__doc__ or ""
+        if "    privacy_ : PrivacyGuarantee" in text:
+            stated = " ".join(text.split("privacy_ : PrivacyGuarantee")[1].split()[:40])
+            seen += 1
+            assert stated.startswith("Not private.") or "privacy.guarantee_of` does" in stated, name
+    assert seen > 20

@@ -27,7 +27,8 @@ def test_private_mechanisms_are_the_published_ones(example):
     assert 1 / rate == pytest.approx(2 * 45 / 0.5)
     (price,) = sort.plan_for(Profile.from_rankings([range(10)]))[1].prices.values()
     assert (price.times, 1 / price.mechanism.rate) == (29, pytest.approx(29 / 0.5))
-    assert hay.private(0.5, 40)["P-SAMPLE"].sampler == "insertion"
+    many = hay.private(0.5, 40)["P-SAMPLE"].fit([range(40)] * 100_000)
+    assert (many.privacy_.epsilon, many.consensus_.tolist()) == (0.5, list(range(40)))
 
 
 def test_figure_2(example, tmp_path, is_picture):

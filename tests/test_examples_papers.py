@@ -337,6 +337,7 @@ def test_song_accounting(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "song_accounting.png")
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_song_figures(example, tmp_path, monkeypatch, is_picture):
     song, data = example("plot_song_2022"), example("_shared")
     votes = data.mallows(500, 4, 0.5)
@@ -356,6 +357,7 @@ def test_song_figures(example, tmp_path, monkeypatch, is_picture):
     assert all(is_picture(tmp_path / f"song_figure_{k}.png") for k in (2, 3, 4))
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_song_quicksort_flips_as_often_as_the_published_noise(example):
     song = example("plot_song_2022")
     spent, _ = song.stated(1.0, 6, 4)

@@ -41,6 +41,7 @@ def test_every_estimator_has_a_row_in_its_place(scale, rows):
     assert "cores" in (scale.DOCS / "user_guide" / "scale.inc").read_text(encoding="utf-8")
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_supported_sizes_are_accepted_and_refusals_are_said(scale, rows):
     """By plans, which read public numbers only: what is refused is refused whatever the ballots say."""
     assert scale.ITEMS[-1] == MOST_MEASURED

@@ -36,7 +36,8 @@ def test_lines_carry_shares_and_nothing_else(example, tmp_path):
     sent = [[json.loads(line) for line in outbox.read_text().splitlines()] for outbox in outboxes]
     assert [len(lines) for lines in sent] == [30, 26]
     for number, lines in enumerate(sent):
-        assert all(set(line) == {"protocol", "report", "server", "share"} for line in lines)
+        fields = {"protocol", "report", "commitments", "server", "salt", "share"}
+        assert all(set(line) == fields for line in lines)
         assert {line["server"] for line in lines} == {number}
     servers = [AggregationServer(json.loads(protocol), number) for number in range(2)]
     for server, outbox in zip(servers, outboxes, strict=True):

@@ -32,7 +32,7 @@ M = len(ITEMS)
 def valid(profile, m=None):
     """Check that a profile holds weak, partial orders, and counts that are theirs."""
     n = profile.n_items
-    assert m in (None, n) and profile.n_voters >= 1 and n >= 2
+    assert m in (None, n) and n >= 2
     table = profile.positions.table
     assert table.shape == (n, profile.n_voters)
     said = table != profile.positions.sentinel
@@ -70,7 +70,13 @@ class Table:
         try:
             profile = files.read(
                 Namespace(
-                    file=path, layout=self.layout, items=None, separator=None, person=self.person, unranked=unranked
+                    file=path,
+                    layout=self.layout,
+                    items=None,
+                    separator=None,
+                    person=self.person,
+                    unranked=unranked,
+                    unreadable=rng.choice(["error", "error", "empty"]),
                 )
             )
         except ValueError as error:
@@ -91,7 +97,13 @@ class Orders:
         path = folder / "orders.csv"
         path.write_bytes(content)
         options = Namespace(
-            file=path, layout="orders", items=",".join(ITEMS), separator=None, person=None, unranked="last"
+            file=path,
+            layout="orders",
+            items=",".join(ITEMS),
+            separator=None,
+            person=None,
+            unranked="last",
+            unreadable="error",
         )
         try:
             profile = files.read(options)

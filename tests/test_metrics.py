@@ -43,7 +43,7 @@ def test_distance_is_kendalls_tau_on_strict_rankings(seed):
     assert kendall_tau_distance(a, b, normalize=False) == pytest.approx((1 - tau) / 2 * 36)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_profiles())
 def test_distance_of_ballots_of_every_kind(X):
     """Few items and many, each pair from compact positions."""
@@ -60,7 +60,7 @@ def test_distance_of_ballots_of_every_kind(X):
     assert kendall_tau_distance(X[-1], X[0]) == expected / (m * (m - 1) / 2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(strict=True), st.integers(0, 2**32 - 1))
 def test_average_is_kendalls_tau_on_strict_rankings(X, seed):
     ranking = np.random.default_rng(seed).permutation(X.shape[1])
@@ -68,7 +68,7 @@ def test_average_is_kendalls_tau_on_strict_rankings(X, seed):
     assert average_kendall_tau(ranking, X) == pytest.approx(mean)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(), st.integers(0, 2**32 - 1), st.booleans())
 def test_against_naive_twin(X, seed, tied):
     n, m = X.shape
@@ -99,7 +99,7 @@ def test_against_naive_twin(X, seed, tied):
     assert margin_error_rate(estimated, X) == pytest.approx(wrong / pairs)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(max_items=5), st.integers(0, 2**32 - 1))
 def test_excess_is_zero_at_the_optimum_and_never_less(X, seed):
     n, m = X.shape
@@ -124,7 +124,7 @@ def test_known_values():
     assert pairwise_error_rate([0, 1, 2], X) == 0.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(profiles(max_items=4), st.integers(0, 2**32 - 1))
 def test_to_say_less_is_not_to_agree_more(X, seed):
     """A ranking with ties is as far as its refinements are on average: no nearer than the nearest, in any metric."""
@@ -228,7 +228,7 @@ def test_names_or_another_length_for_positions(metric, positions, message):
         metric(positions, [[0, 1, 2]])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.booleans())
 def test_a_ranking_changed_where_a_pair_is_ordered_differently(m, seed, tied):
     rng = np.random.default_rng(seed)

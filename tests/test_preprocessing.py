@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
@@ -199,7 +199,6 @@ def test_bad_positions(X, message):
         unranked_last(X)
 
 
-@settings(deadline=None)
 @given(gaps)
 def test_ratings_are_ranked_row_by_row(X):
     out = RatingsToRankings().fit_transform(X)
@@ -208,7 +207,6 @@ def test_ratings_are_ranked_row_by_row(X):
         np.testing.assert_array_equal(after, naive)
 
 
-@settings(deadline=None)
 @given(tables)
 def test_ratings_round_trip(X):
     """Positions rated by "lower is better" are positions; both directions are each other's mirror."""

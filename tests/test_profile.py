@@ -22,7 +22,7 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.placements, other.placements)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(profiles())
 def test_counts_against_naive_twin(X):
     profile, counts = Profile.from_rankings(X), naive_counts(X)
@@ -34,7 +34,7 @@ def test_counts_against_naive_twin(X):
         assert statistic.dtype == np.int64
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles())
 def test_placements_by_brute_force(X):
     profile = Profile.from_rankings(X)
@@ -49,7 +49,7 @@ def test_placements_by_brute_force(X):
     np.testing.assert_allclose(profile.position_counts.sum(axis=1), X.shape[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_profiles())
 def test_counts_of_odd_dtypes_masks_and_widths(X):
     """float16 and int8 beyond 254 items, extreme spreads, masks: against a loop over voters and pairs."""
@@ -98,7 +98,7 @@ def test_pieces_add_up(monkeypatch, strict):
     assert placements(profile) == naive_placements(X)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(max_voters=20), st.lists(st.integers(0, 20), max_size=4), st.sampled_from(["counts", "positions"]))
 def test_chunks_are_the_whole(X, cuts, keep):
     cuts = sorted({cut for cut in cuts if 0 < cut < len(X)})
@@ -107,7 +107,7 @@ def test_chunks_are_the_whole(X, cuts, keep):
     assert_same(profile, Profile.from_rankings(X))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(max_voters=8), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_profiles_add(X, seed, first_counted, second_counted):
     Y = np.random.default_rng(seed).integers(-3, 3, (5, X.shape[1])) / 2

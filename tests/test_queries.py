@@ -65,7 +65,7 @@ def vectors(query, ballots):
 # Values
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles())
 def test_values_against_naive_counts(X):
     counts, m = naive_counts(X), X.shape[1]
@@ -81,7 +81,7 @@ def test_values_against_naive_counts(X):
     assert wins.sum() == counts[0, 1] + counts[1, 0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(), st.sampled_from(sorted(SCORES)))
 def test_positional_scores_against_fractions(X, name):
     n, m = X.shape
@@ -94,7 +94,7 @@ def test_positional_scores_against_fractions(X, name):
     np.testing.assert_allclose(read + shift, naive, rtol=0, atol=scale * (2 / SCORE_GRID + 1e-12))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(), st.sampled_from(["borda", "plurality", "veto", "negative", "constant", "rising"]))
 def test_integer_scores_are_exact(X, name):
     """Ties of up to 16 items share integer scores without any rounding."""
@@ -239,7 +239,7 @@ def test_printed_sensitivities():
 # Derivations
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles())
 def test_derived_is_direct_on_exact_answers(X):
     m = X.shape[1]
@@ -252,7 +252,7 @@ def test_derived_is_direct_on_exact_answers(X):
         assert derived(query, query, answer) is answer
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(strict=True))
 def test_tallies_determine_margins_of_complete_rankings(X):
     n, m = X.shape
@@ -275,7 +275,7 @@ def follow_from(query):
     }[type(query)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(profiles(strict=True, max_items=5), st.sampled_from(sorted(SCORES)))
 def test_a_histogram_determines_everything_of_complete_rankings(X, name):
     m = X.shape[1]

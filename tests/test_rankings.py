@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from oracles import profiles
 from sklearn.utils import check_array
 
-from sklearn_dprank import rankings
+from sklearn_dprank import compact
 from sklearn_dprank.rankings import BALLOT_CHECKS, check_ballots, compact_positions
 from sklearn_dprank.tables import passes
 
@@ -39,7 +39,7 @@ def check_compact(X):
     return positions
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(profiles())
 def test_compact_form_says_what_the_ballots_say(X):
     positions = check_compact(X)
@@ -109,7 +109,7 @@ def test_blocks_are_independent(monkeypatch):
     X = np.concatenate([rng.integers(0, 5, (9, 5)), rng.integers(-(10**9), 10**9, (9, 5))]).astype(float)
     X[3:12][rng.random((9, 5)) < 0.3] = np.nan
     X[12:15] = np.nan
-    monkeypatch.setattr(rankings, "_BLOCK", 10)  # two voters at a time
+    monkeypatch.setattr(compact, "_READ", 10)  # two voters at a time
     check_compact(X)
 
 

@@ -17,7 +17,7 @@ TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, n
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TABLES, st.sampled_from([np.int64, np.uint8]))
 def test_ranks(X, dtype):
     dense = [[len({y for y in row if y < x}) for x in row] for row in X.tolist()]
@@ -28,7 +28,7 @@ def test_ranks(X, dtype):
     assert smaller_values(X).dtype == np.int64
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TABLES)
 def test_sorted_rows(X):
     for table in (X, np.asfortranarray(X)):

@@ -1,5 +1,6 @@
 """Tables by chance: read as a naive twin reads them, or refused by column, and no cell is quoted."""
 
+import io
 import math
 import random
 import sys
@@ -7,11 +8,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import objects
 
+from sklearn_dprank.cells import missing
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import check_ballots
-from sklearn_dprank.tables import missing
 
 SECRET = "271828"
 NUMBERS = [0, 1, 2, -3, 0.5, 2**40, np.int8(4), np.float32(1.5), True]
@@ -28,13 +30,6 @@ def cells_of(rng, shape):
         for _ in range(rng.randint(1, 2)):
             rows[rng.randrange(shape[0])][rng.randrange(shape[1])] = rng.choice(TEXTS + OBJECTS)
     return rows
-
-
-def objects(rows):
-    out = np.empty((len(rows), len(rows[0])), dtype=object)
-    for at in np.ndindex(out.shape):
-        out[at] = rows[at[0]][at[1]]
-    return out
 
 
 def naive(cell):
@@ -141,3 +136,10 @@ def test_frames_of_polars():
     assert Profile.from_rankings(frame).item_names.tolist() == ["tea", "milk"]
     with pytest.raises(ValueError, match="got text in column 'milk'"):
         check_ballots(polars.DataFrame({"tea": [1, 2], "milk": [SECRET, "n/a"]}))
+
+
+def test_the_error_for_a_shifted_table_names_the_remedy():
+    """The first ballot has one cell too many, and pandas takes the first cells of all rows for their names."""
+    shifted = pd.read_csv(io.StringIO("tea,milk,wine,comment\n1,2,3,hello, world\n4,5,6,ok\n"))
+    with pytest.raises(ValueError, match=r"got text in column 'wine'.*read_csv\(path, index_col=False\)"):
+        Profile.from_rankings(shifted)

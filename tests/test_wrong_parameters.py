@@ -10,17 +10,27 @@ import numpy as np
 import pytest
 
 import sklearn_dprank
-from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, channels, privacy, queries, randomizers, rules
+from sklearn_dprank import (
+    Aggregator,
+    LDPPairwise,
+    SecAggBorda,
+    ShufflePairwise,
+    channels,
+    privacy,
+    queries,
+    randomizers,
+    rules,
+)
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.checks import shown
-from sklearn_dprank.devices import Device, RefusedProtocol
+from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask
 from sklearn_dprank.rules import Consensus, Rule
-from sklearn_dprank.servers import AggregationServer
+from sklearn_dprank.servers import AggregationServer, ServerFileError, Shuffler
 
 VALUES = [
     *(None, True, False, 0, -1, 1, 2, 3, 10**9, 2**63, 10**400, -(10**400), 0.5, -0.5, math.nan, math.inf, -math.inf),
@@ -40,7 +50,7 @@ def parameters(cls):
 def clear(error, value, names):
     """Check that an error is one sentence or a few, and names a parameter, and what is wrong if that is short."""
     said = str(error)
-    assert type(error) is ValueError or isinstance(error, (BudgetExhausted, RefusedProtocol))
+    assert type(error) is ValueError or isinstance(error, (BudgetExhausted, RefusedProtocol, ServerFileError))
     assert any(name in said for name in names) and 10 < len(said) < 700, (said, names, shown(value))
     assert "000000000000" not in said and "aaaaaaaaaaaa" not in said
 
@@ -137,6 +147,7 @@ def counted(budget):
 
 
 SHARES = SecAggBorda(min_reports=20).protocol(3)
+MESSAGES = ShufflePairwise(min_reports=900).protocol(3)
 #: How each is made, besides the parameter that is tried, and used.
 PARTS = {
     channels.Central: ({}, lambda part: fit(part, "borda")),
@@ -175,14 +186,16 @@ PARTS = {
         lambda part: (part.statement(), str(part), repr(part), PrivacyGuarantee.compose([part] * 2)),
     ),
     Device: ({"protocol": LDPPairwise().protocol(3)}, lambda part: part.report([0, 1, 2])),
+    Allowance: ({"epsilon": 2.0}, lambda part: (Device(LDPPairwise().protocol(3), allowance=part), part.to_json())),
     AggregationServer: ({"protocol": SHARES, "number": 0}, lambda part: (part.reports(), part.close())),
+    Shuffler: ({"protocol": MESSAGES}, lambda part: (part.waiting, part.close())),
     RatingsToRankings: ({}, lambda part: part.fit_transform([[1.0, 2.0]])),
 }
 # Made by fits, plans and readers, or with nothing to set; of the plots and sweeps each has its own tests.
 MADE = {
     *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Publication", "Randomizer", "Rule", "Sensitivity"),
     *("RefusedReport", "Session", "Tallies", "Query", "Ledger", "BudgetExhausted", "UnsoundAmplificationWarning"),
-    *("OrderUtility", "RefusedProtocol", "ReportHalf"),
+    *("OrderUtility", "RefusedProtocol", "ReportHalf", "ServerFileError"),
 }
 
 

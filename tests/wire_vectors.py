@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+from share_tools import message_to
 
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
@@ -37,6 +38,8 @@ from sklearn_dprank.randomizers import (
 from sklearn_dprank.randomizers.inbox import parsed
 from sklearn_dprank.randomizers.reports import protocol_of
 from sklearn_dprank.rules import KwikSortRule
+from sklearn_dprank.servers import AggregationServer
+from sklearn_dprank.servers.messages import longest
 
 FILE = Path(__file__).parent / "devices" / "vectors.json"
 STREAMS = ("noise", "coins", "assignment")
@@ -116,20 +119,20 @@ def reports():
 
 def shuffles():
     two = {
-        "version": 2,
+        "version": 3,
         "randomizer": "rr-shuffled",
         "items": NAMES,
-        "epsilon": "0.32",
-        "delta": "1e-06",
-        "local_epsilon": "2.00000000000",
+        "epsilon": "2.00000000000",
         "n_queries": 2,
         "pairs": "hidden",
         "min_reports": 1000,
         "flip": [1211204485066402, 2**52],
+        "central_epsilon": "0.32",
+        "central_delta": "1e-06",
     }
     for what, ballot in BALLOTS.items():
         yield f"rr-shuffled, hidden, {what}", two, {"ballot": ballot}, {}
-    assigned = {**two, "epsilon": "0.74", "pairs": "assigned"}
+    assigned = {**two, "central_epsilon": "0.74", "pairs": "assigned"}
     for what, ballot in BALLOTS.items():
         yield f"rr-shuffled, assigned, {what}", assigned, {"ballot": ballot, "pairs": [[0, 1], [1, 4]]}, {}
 
@@ -172,7 +175,7 @@ def corners():
 
 def conversations():
     two_kinds = {
-        "version": 2,
+        "version": 3,
         "randomizer": "rr-interactive",
         "items": NAMES,
         "epsilon": "2.5",
@@ -249,6 +252,7 @@ def refused_protocols():
     yield "dearer alone than stated", {**sums, "local_epsilon": "1.0"}
     yield "a statistic that needs a question", {**sums, "statistic": "pair_margin"}
     yield "a name in an object", {**sums, "statistic": {"name": "net_wins"}}
+    yield from large_deltas(sums)
 
     swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
     first, *others = swiss["rounds"]
@@ -261,6 +265,16 @@ def refused_protocols():
     yield "no rounds", {**swiss, "rounds": []}
     yield "a round with a field more", {**swiss, "rounds": [{**first, "note": ""}, *others]}
     yield "rounds dearer alone than stated", {**swiss, "local_epsilon": "1.0"}
+    yield "rounds of a large delta", {**swiss, "delta": "0.00001"}
+
+
+def large_deltas(sums):
+    """Protocols that differ from good ones in a delta above 1e-6 only, which devices refuse by default."""
+    bare = {"items": ["A", "B"], "statistic": "margins", "modulus_bits": 14, "rate": [2**21, 2**20]}
+    bare |= {"epsilon": "0.01", "local_epsilon": "0.01", "min_reports": 1, "max_reports": 10}
+    yield "a delta of almost one", {**sums, **bare, "delta": "0.99"}
+    yield "a delta that is too large", {**sums, "delta": "0.00001"}
+    yield "a delta just above the limit", {**sums, "delta": "1.0000000000000000000000001e-6"}
 
 
 def of_all(n_items):
@@ -288,9 +302,43 @@ def refused_reports():
         yield rr, text
 
 
+def refused_messages():
+    """(protocol, question or None, text) of messages that the first server refuses."""
+    once = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
+    honest, other = (message_to(0, once, [[k, 2, 3], [4, 5, 6]], k) for k in (1, 7))
+    yield once, None, json.dumps(honest) + " " * longest(once)
+    yield once, None, json.dumps({**honest, "server": 1})
+    yield once, None, json.dumps({**honest, "report": honest["report"][:32]})
+    yield once, None, json.dumps({**honest, "salt": "1"})
+    yield once, None, json.dumps({**honest, "commitments": honest["commitments"][:1]})
+    yield once, None, json.dumps({**honest, "share": [2**53, 2, 3]})
+    yield once, None, json.dumps({**honest, "report": other["report"]})
+    yield once, None, json.dumps({**honest, "commitments": other["commitments"]})
+    yield once, None, json.dumps({**honest, "report": other["report"], "commitments": other["commitments"]})
+    yield once, None, json.dumps({**honest, "share": other["share"]})
+    yield once, None, json.dumps({**honest, "salt": other["salt"]})
+    swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(4)
+    first = {"protocol": digest(swiss), "question": 1, "groups": [[0, 1, 2, 3]]}
+    turned = {**first, "groups": [[3, 2, 1, 0]]}
+    yield swiss, first, json.dumps(message_to(0, swiss, [[1, 2, 3, 4]] * 2, 1, turned))
+    moved = {**message_to(0, swiss, [[1, 2, 3, 4]] * 2, 1, turned), "question": digest(first)}
+    yield swiss, first, json.dumps(moved)
+
+
+def reason_of_server(protocol, question, text):
+    """Why the first server refuses this text."""
+    server = AggregationServer(protocol, 0)
+    if question is not None:
+        server.ask(question)
+    server.receive([text])
+    (reason,) = server.refused or [None]
+    return reason
+
+
 def vectors():
     """All of the file, as JSON-able data."""
-    out = {"reports": [], "answers": [], "refused_protocols": [], "refused_reports": []}
+    names = ("reports", "answers", "refused_protocols", "refused_reports", "refused_messages")
+    out = {name: [] for name in names}
     for name, protocol, given, first in reports():
         given = {"ballot": list(range(len(protocol["items"])))[::-1], **given}
         made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
@@ -308,6 +356,10 @@ def vectors():
     out["refused_protocols"] = [{"name": name, "protocol": protocol} for name, protocol in refused_protocols()]
     for protocol, text in refused_reports():
         out["refused_reports"].append({"protocol": protocol, "text": text, "reason": reason_for(protocol, text)})
+    for protocol, question, text in refused_messages():
+        about = {} if question is None else {"question": question}
+        reason = reason_of_server(protocol, question, text)
+        out["refused_messages"].append({"protocol": protocol, **about, "text": text, "reason": reason})
     return out
 
 

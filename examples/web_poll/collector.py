@@ -1,10 +1,10 @@
 """
-The collector of a poll: serves its page, and keeps the reports
+The collector of a poll: serves its page and stores the reports
 ===============================================================
 
-It hands out the protocol, takes each report once and writes it into a file. It cannot tell how anybody voted: what
-reaches it was randomised in the voter's browser. It keeps a report and the random number that the browser chose for it,
-and nothing about who sent it or when::
+The collector hands out the protocol and stores each report once. Reports are randomised in the voters' browsers, so
+the collector does not see how anybody voted. It stores a report and the random number that the browser chose for it.
+It does not store who sent it or when::
 
     python -m pip install ".[poll]"
     python examples/web_poll/collector.py poll.sqlite --question "What shall we have?" --items tea,coffee,water,juice
@@ -12,14 +12,19 @@ and nothing about who sent it or when::
 """
 
 import argparse
+import asyncio
 import json
 import re
+import socket
 import sqlite3
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import uvicorn
+from poll_file import add_report, begin, holds, is_begun, open_shuffler, read_id, read_poll, result_page
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -29,49 +34,75 @@ from sklearn_dprank import LDPPairwise, ShufflePairwise
 STATIC = Path(__file__).parent / "static"
 LARGEST = 100_000  # bytes of one request
 TICKET = re.compile(r"[0-9a-f]{32}")
-TABLES = """
-CREATE TABLE poll (question TEXT, protocol TEXT, trust TEXT, epsilon REAL);
-CREATE TABLE reports (ticket TEXT PRIMARY KEY, report TEXT NOT NULL) WITHOUT ROWID;
-"""  # sorted by a random number: not even the order of arrival is kept
+LOCAL = ("127.0.0.1", "localhost")
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),  # the page and its scripts must be of one version
+]
 
 
-def begin(path, question, estimator, items):
-    """Write a new poll, which nobody has answered, into a file that is not there yet."""
-    trust = "shuffle" if isinstance(estimator, ShufflePairwise) else "local"
-    protocol = json.dumps(estimator.protocol(items))
-    with closing(sqlite3.connect(path)) as kept, kept:
-        kept.executescript(TABLES)
-        kept.execute("PRAGMA secure_delete = ON")
-        kept.execute("INSERT INTO poll VALUES (?, ?, ?, ?)", (question, protocol, trust, estimator.epsilon))
+def collector(path, hosts=LOCAL):
+    """Return the web application of the poll in a file, for requests to these host names."""
+    question, protocol, _ = read_poll(path)
+    poll = read_id(path)
+    public = json.dumps({"poll": poll, "question": question, "protocol": json.dumps(protocol)})
+    page = result_page(path)
+    shuffler = open_shuffler(path, protocol)
+    writer = ThreadPoolExecutor(1)  # a file that is locked for a while does not stop the other requests
 
-
-def collector(path):
-    """Return the web application of the poll in a file."""
-    with closing(sqlite3.connect(path)) as kept:
-        question, protocol = kept.execute("SELECT question, protocol FROM poll").fetchone()
-    public = json.dumps({"question": question, "protocol": protocol})
+    def keep(ticket, report):
+        """Store a report and return None, or return why it was refused."""
+        if not holds(path, poll):
+            return "the file holds another poll now"
+        if shuffler is None:
+            return add_report(path, ticket, report)
+        before = shuffler.refused
+        shuffler.receive([report])  # one submission is one voter
+        new = [reason for reason, count in shuffler.refused.items() if count > before.get(reason, 0)]
+        return None if new in ([], ["received before"]) else new[0]
 
     async def ask(request):
         return Response(public, media_type="application/json")
 
     async def take(request):
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return PlainTextResponse("the content type must be application/json", status_code=415)
         body = await bounded(request)
         if body is None:
             return PlainTextResponse("a report is shorter", status_code=413)
         try:
-            said = json.loads(body)
-            ticket, report = said["ticket"], said["report"]
-            usable = isinstance(report, (dict, list)) and TICKET.fullmatch(ticket)
+            sent = json.loads(body)
+            asked, ticket, report = sent["poll"], sent["ticket"], sent["report"]
+            usable = isinstance(report, dict) and TICKET.fullmatch(ticket)
         except (ValueError, KeyError, TypeError, RecursionError):
             usable = False
         if not usable:
-            return PlainTextResponse("not a ticket and a report", status_code=400)
-        with closing(sqlite3.connect(path, timeout=30)) as kept, kept:  # the first of a ticket stays
-            kept.execute("INSERT OR IGNORE INTO reports VALUES (?, ?)", (ticket, json.dumps(report)))
+            return PlainTextResponse("not a poll, a ticket and a report", status_code=400)
+        if asked != poll:  # a page that was loaded before; its protocol may be the same
+            return PlainTextResponse("this is the answer to another question, load the page again", status_code=409)
+        try:
+            reason = await asyncio.get_running_loop().run_in_executor(writer, keep, ticket, report)
+        except (OSError, sqlite3.Error):  # locked, damaged, or no space left
+            return PlainTextResponse("the collector cannot store reports now, try again later", status_code=503)
+        if reason is not None:
+            return PlainTextResponse(f"the report does not follow the protocol: {reason}", status_code=400)
         return Response(status_code=204)
 
     async def result(request):
-        page = Path(path).with_suffix(".html")
         return FileResponse(page) if page.exists() else FileResponse(STATIC / "nothing.html", 404)
 
     routes = [
@@ -80,7 +111,22 @@ def collector(path):
         Route("/result", result),
         Mount("/", StaticFiles(directory=STATIC, html=True)),
     ]
-    return Starlette(routes=routes)
+    known = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    return with_headers(Starlette(routes=routes, middleware=[known]))
+
+
+def with_headers(application):
+    """Return an application that adds `HEADERS` to every response, errors included."""
+
+    async def respond(scope, receive, send):
+        async def send_more(message):
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
+            await send(message)
+
+        await application(scope, receive, send_more)
+
+    return respond
 
 
 async def bounded(request):
@@ -94,26 +140,33 @@ async def bounded(request):
 
 
 def main():
-    """Begin a poll, or go on with one, and serve it."""
+    """Begin a poll, or continue one, and serve it."""
     parser = argparse.ArgumentParser(description="Serve a private poll.")
-    parser.add_argument("file", type=Path, help="where the reports are kept; begun if it is not there")
+    parser.add_argument("file", type=Path, help="where the reports are stored; a new file begins a poll")
     parser.add_argument("--question", default="What do you like best?")
-    parser.add_argument("--items", default="tea,coffee,water,juice,milk", help="with commas between")
+    parser.add_argument("--items", default="tea,coffee,water,juice,milk", help="separated by commas")
     parser.add_argument("--epsilon", type=float, default=2.0, help="of one voter")
-    parser.add_argument("--shuffle", type=int, metavar="VOTERS", help="answers about hidden pairs, of so many at least")
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--shuffle", type=int, metavar="VOTERS", help="mix the answers of at least so many voters")
+    parser.add_argument("--host", action="append", default=[], help="a host name that voters use, besides localhost")
+    parser.add_argument("--port", type=int, default=8000, help="0 picks a free port")
     options = parser.parse_args()
     try:
-        if options.file.exists():
-            print(f"Goes on with the poll in {options.file}, its question and its items; a new file begins another.")
+        result_page(options.file)
+        if is_begun(options.file):
+            print(
+                f"The poll in {options.file} continues with its own question and items. A new file begins another poll."
+            )
         else:
             shuffled = ShufflePairwise(local_epsilon=options.epsilon, min_reports=options.shuffle)
             estimator = shuffled if options.shuffle else LDPPairwise(epsilon=options.epsilon)
             begin(options.file, options.question, estimator, [item.strip() for item in options.items.split(",")])
-        application = collector(options.file)
-    except (ValueError, sqlite3.Error) as error:  # items that are none, a file that is no poll or cannot be written
+        application = collector(options.file, [*LOCAL, *options.host])
+        listening = socket.create_server(("127.0.0.1", options.port))
+    except (ValueError, OSError, sqlite3.Error) as error:  # wrong items, a file that is not a poll, a port in use
         parser.error(str(error))
-    uvicorn.run(application, host="127.0.0.1", port=options.port, access_log=False)
+    with listening:
+        print(f"Serving http://127.0.0.1:{listening.getsockname()[1]}/ until Ctrl-C.", flush=True)
+        uvicorn.Server(uvicorn.Config(application, access_log=False)).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
 """
-Publish a poll: the consensus, its guarantee and how sure it is, as a page
-==========================================================================
+Publish a poll: a page with the ranking, its certainty and its privacy guarantee
+================================================================================
 
-Reads what `collector.py` kept, and writes a page beside it, which the collector then shows::
+Reads what `collector.py` stored, and writes a page beside it, which the collector then shows::
 
     python examples/web_poll/publish.py poll.sqlite
 """
 
 import argparse
-import json
 import sqlite3
-from contextlib import closing
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from sklearn_dprank import LDPPairwise, ShufflePairwise
+from poll_file import read_poll, read_reports, result_page, write_whole
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -27,81 +26,90 @@ PAGE = """<!doctype html>
 <body>
 <main>
 <h1>{question}</h1>
-<p>From {voters}. Before it left its voter, each answer was turned round now and then, by chance. {verdict}</p>
+<p>This ranking is computed from {voters}. {verdict}</p>
 <table>
-<thead><tr><th class="number">Rank</th><th>Item</th><th>Really between</th></tr></thead>
+<thead><tr><th class="number">Rank</th><th>Item</th><th class="range">Range of the true rank</th></tr></thead>
 <tbody>
 {rows}
 </tbody>
 </table>
-<p class="quiet">The last column holds for all items at once with a probability of 95 %. It speaks of those who
-answered, and of what chance hides of them: the ranks are those by how many prefer an item to each of the others.</p>
-<h2>What every voter is promised</h2>
+<h2>How to read the table</h2>
+<ul class="quiet">
+<li>An item's true rank is 1 more than the number of items that most of these voters prefer to it.</li>
+<li>Chance reversed some answers, so the true ranks are not known exactly. The ranges are 95 % confidence intervals: all
+of them hold at once in at least 95 % of such polls.</li>
+<li>The ranges are about the people who answered, and not about other people.</li>
+<li>Anybody can answer twice with two browsers.{refused}</li>
+</ul>
+<h2>How your vote is protected</h2>
+<p class="quiet">{protection}</p>
+<details>
+<summary>The exact guarantee</summary>
 <ul class="quiet">
 {statement}
 </ul>
-<p class="quiet">Nobody was kept from answering twice from two browsers.{refused}</p>
+</details>
 <p><a href="./">Back to the question</a></p>
 </main>
 </body>
 </html>
 """
+ROW = '<tr><td class="number">{rank}</td><td>{item}</td><td class="range">{range}</td></tr>'
+SCRIPT = "whoever sends the script of this page"
+PROTECTION = (
+    "The browser of each voter sent {answers}, about which of two items is higher. It drew the items at random and "
+    "reversed an answer by chance in {flipped} % of cases. So nobody can be sure how somebody voted. This holds if the "
+    "browser ran the right script, which this site sends. Several polls add up: each one reveals a little more."
+)
 
 
-def read(path):
-    """Return the question, an estimator with the poll's parameters, the items, and the reports in a random order."""
-    with closing(sqlite3.connect(path)) as kept:
-        question, text, trust, epsilon = kept.execute("SELECT * FROM poll").fetchone()
-        reports = [json.loads(report) for (report,) in kept.execute("SELECT report FROM reports ORDER BY ticket")]
-    protocol = json.loads(text)
-    if trust == "local":
-        estimator = LDPPairwise(epsilon=epsilon, n_queries=protocol["n_queries"])
-    else:
-        local = float(protocol["local_epsilon"])
-        estimator = ShufflePairwise(local_epsilon=local, min_reports=protocol["min_reports"])
-        reports = [message for report in reports for message in (report if isinstance(report, list) else [report])]
-    return question, estimator, protocol["items"], reports
-
-
-def counted(number, what):
-    """Return so many of something in words."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def counted(number, noun):
+    """Return a number with its noun in the singular or plural."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def page(path):
-    """Return the page of what a poll found."""
-    question, estimator, items, reports = read(path)
-    fitted = estimator.fit_reports(reports, items=items)
+    """Return the page with the result of a poll."""
+    question, protocol, estimator = read_poll(path)
+    items, (flip, grid) = protocol["items"], protocol["flip"]
+    fitted = estimator.fit_reports(read_reports(path, protocol), items=items)
     ends = dict(zip(items, (fitted.rank_intervals() + 1).tolist(), strict=True))
-    sure = sum(best > 1 or worst < len(items) for best, worst in ends.values())
+    settled = any(best > 1 or worst < len(items) for best, worst in ends.values())
     refused = sum(fitted.reports_refused_.values())
     rows = [
-        f'<tr><td class="number">{rank}</td><td>{escape(str(item))}</td><td>{best} and {worst}</td></tr>'
+        ROW.format(rank=rank, item=escape(str(item)), range=between(*ends[item]))
         for rank, item in enumerate(fitted.consensus_.tolist(), start=1)
-        for best, worst in [ends[item]]
     ]
-    lines = fitted.privacy_.statement().replace("; PrivacyGuarantee.compose says to what", "").splitlines()
+    # the package does not know that a site sends the devices their code
+    guarantee = replace(fitted.privacy_, whom=((fitted.privacy_.trust, SCRIPT), *fitted.privacy_.whom))
+    statement = guarantee.statement().replace("; PrivacyGuarantee.compose says to what", "")
     return PAGE.format(
         question=escape(question),
         voters=counted(fitted.reports_accepted_, "answer"),
-        verdict="" if sure else "<strong>No rank is settled by them: this order may be chance alone.</strong>",
-        refused=f" {counted(refused, 'report')} did not follow the protocol, and did not count." if refused else "",
+        verdict="" if settled else "<strong>They settle no rank: this order may be due to chance alone.</strong>",
+        refused=f" {counted(refused, 'report')} did not follow the protocol and did not count." if refused else "",
         rows="\n".join(rows),
-        statement="\n".join(f"<li>{escape(line)}</li>" for line in lines),
+        protection=PROTECTION.format(
+            answers=counted(protocol["n_queries"], "answer"), flipped=f"{100 * flip / grid:.2g}"
+        ),
+        statement="\n".join(f"<li>{escape(line)}</li>" for line in statement.splitlines()),
     )
 
 
+def between(best, worst):
+    """Return the range of a rank in words."""
+    return f"{best}" if best == worst else f"{best} to {worst}"
+
+
 def main():
-    """Write the page of a poll."""
+    """Write the page with the result of a poll."""
     parser = argparse.ArgumentParser(description="Publish a poll.")
-    parser.add_argument("file", type=Path, help="what collector.py kept")
+    parser.add_argument("file", type=Path, help="the file of collector.py")
     path = parser.parse_args().file
-    if not path.exists():
-        parser.error(f"there is no {path}")
-    written = path.with_suffix(".html")
     try:
-        written.write_text(page(path), encoding="utf-8")
-    except (ValueError, sqlite3.Error) as error:  # too few answers, or no poll
+        written = result_page(path)
+        write_whole(written, page(path))
+    except (ValueError, OSError, sqlite3.Error) as error:  # too few answers, or not a poll
         parser.error(f"nothing is published: {error}")
     print(f"Published: {written}")
 

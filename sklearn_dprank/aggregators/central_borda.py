@@ -38,7 +38,8 @@ class DPBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     scores_ : ndarray, shape (n_items,)
         Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
         their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.

@@ -5,7 +5,6 @@ from typing import Literal
 from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..base import RankAggregator
 from ..channels import Central
-from ..checks import check_flag
 from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from ..mechanisms import Exponential
 from ..queries import KemenyUtility
@@ -46,7 +45,8 @@ class DPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     optimal_gap_ : float
         Only if the answers ran out: what is certified of the Kemeny order of all noisy margins.
     n_features_in_ : int
@@ -131,14 +131,9 @@ class DPKemenySampler(RankAggregator):
         Privacy loss of the release, in nats.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Which profiles count as neighbours.
-    sampler : {"auto", "table", "insertion", "blocks", "pair_by_pair"}, default="auto"
-        How the same law is drawn. "table", and "auto", is dynamic programming over all 2^m subsets: 43 MB and 1/4 s
-        at 22 items, 275 MB and 2 s at 25; more items are refused. The others have no such limit and may never end,
-        so that they must be named: "insertion" inserts items one at a time and starts again when one is rejected;
-        "blocks" inserts several at once, which is better above 50 items. "pair_by_pair" has the variables of Hay et
-        al.'s Section 4, for comparison: hopeless above a dozen items.
-    verbose : bool, default=False
-        Whether rejection shows the time elapsed on standard error.
+    sampler : {"auto", "table"}, default="auto"
+        How the law is drawn. "auto" is "table": dynamic programming over all 2^m subsets, which takes 43 MB and
+        1/4 s at 22 items, 275 MB and 2 s at 25. More items are refused.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -149,7 +144,8 @@ class DPKemenySampler(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -160,20 +156,16 @@ class DPKemenySampler(RankAggregator):
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". From a table the time does not
-    depend on the ballots. Rejection, which has to be named, has the exact law and takes unbounded time: on ballots with
-    strong majority cycles it may never finish. It has no limit of tries and no time-out, because giving up is an output
-    whose probability depends on the ballots. Stop it by hand and you reveal that the ballots are of that kind, which no
-    epsilon covers; so does the time it took, or the number of tries.
+    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". The time of a draw from the
+    table does not depend on the ballots. Rejection sampling is not offered: its time depends on the ballots and has no
+    bound in public numbers, and a limit on the number of tries would reveal something that epsilon does not cover.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Hay et al. state one exponent for both relations; it holds under "add_remove" only. They always draw by rejection,
-    adapting their proposals to what was rejected; here every try starts anew, which changes the time and not the law.
-    The order of insertion (here by net wins) makes their idea work: with their literal variables the expected number of
-    tries at 45 items is about e^548. Arithmetic is double precision; the rate is lowered by what rounding can cost for
-    up to 2^31 voters.
+    Hay et al. state one exponent for both relations; it holds under "add_remove" only. They draw by rejection, one
+    pair at a time: the expected number of tries is about e^36 at 15 items and e^548 at 45. Arithmetic is double
+    precision; the rate is lowered by what rounding can cost for up to 2^31 voters.
 
     References
     ----------
@@ -190,7 +182,6 @@ class DPKemenySampler(RankAggregator):
         **EPSILON,
         **NEIGHBORING,
         "sampler": one_of("auto", *KemenyUtility.samplers),
-        "verbose": check_flag,
         **RANDOM_STATE,
     }
 
@@ -199,15 +190,13 @@ class DPKemenySampler(RankAggregator):
         epsilon: Amount = 1.0,
         neighboring: Neighboring = "add_remove",
         sampler: OrderSampler = "auto",
-        verbose: bool = False,
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
         self.neighboring = neighboring
         self.sampler = sampler
-        self.verbose = verbose
         self.random_state = random_state
 
     def _compose(self):
-        drawn = Exponential(self.sampler, self.verbose)
+        drawn = Exponential(self.sampler)
         return Central(self.epsilon, noise=drawn, neighboring=self.neighboring), Choose(KemenyUtility())

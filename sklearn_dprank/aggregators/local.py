@@ -46,7 +46,8 @@ class LDPPairwise(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -158,7 +159,8 @@ class LDPKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}

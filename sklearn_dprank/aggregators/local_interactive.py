@@ -17,6 +17,8 @@ class LDPQuickSort(RankAggregator):
     n_queries : int, default=1
         K: answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots of
         distinct voters, q = floor((m - 1) log2 m); beyond q comparisons, a coin.
+        A `UserWarning` tells where n K / q, the answers to each comparison, are too few: fewer than 1, or than
+        1 / (2 sinh(epsilon / (2 K))^2). There about three pairs in ten are misordered even if all voters agree.
     random_state : None, int, Generator or RandomState, default=None
         None draws from the operating system's secure source; anything else is for simulation only.
 
@@ -27,7 +29,8 @@ class LDPQuickSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -88,7 +91,8 @@ class LDPGroupKwikSort(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}
@@ -158,7 +162,8 @@ class LDPAdaptivePairs(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     reports_accepted_ : int
         How many reports, or answers, or shuffled messages, were counted.
     reports_refused_ : dict of {str: int}

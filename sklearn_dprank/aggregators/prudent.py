@@ -32,7 +32,8 @@ class DPPrudentOrder(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -124,7 +125,8 @@ class DPTopK(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The positions of all items: 0 to k - 1, and k for all others, which are tied.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -72,7 +72,8 @@ class SecAggBorda(_Summed):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     scores_ : ndarray, shape (n_items,)
         Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
         their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
@@ -97,7 +98,7 @@ class SecAggBorda(_Summed):
     collude, ``local_epsilon_`` at `delta` is left, which protects nobody. Neighbours replace a ballot; the
     number of voters is public. Voters who drop out, lie or are invented hide nobody, so keep `min_reports` to those you
     are sure of. `fit` simulates the sum; in the field, devices (`client`) send one message to each
-    `~sklearn_dprank.servers.AggregationServer`, which adds up the voters whom all servers have heard from, once, and
+    `~sklearn_dprank.collection.AggregationServer`, which adds up the voters whom all servers have heard from, once, and
     `fit_sums` reads the servers' sums.
     What may be published, and what not: :ref:`the list <may-be-published>`.
 
@@ -157,7 +158,8 @@ class SecAggSwissBorda(_Summed):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     scores_ : ndarray of float, shape (n_items,)
         The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
         about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.

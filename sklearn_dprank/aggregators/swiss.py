@@ -35,7 +35,8 @@ class DPSwissBorda(RankAggregator):
     ranks_ : ndarray of int, shape (n_items,)
         The same as positions, 0 is best.
     privacy_ : PrivacyGuarantee
-        What this fit promises each voter, whatever the ballots say.
+        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
+        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
     scores_ : ndarray of float, shape (n_items,)
         The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
         about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.

@@ -1,4 +1,4 @@
-"""Numbers under Laplace noise, seen through it: their law given the noisy ones, where true ones are normal.
+"""Posterior of normal values given values with Laplace noise, averaged over the unknown spread of the true ones.
 
 With noise of density exp(-|z| / b) / (2 b) on a number that is N(0, t^2), the law given the noisy value y is that of
 N(t^2 / b, t^2) below y and of N(-t^2 / b, t^2) above it, in proportion to exp(-y / b) and exp(y / b).
@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtri_exp
 
-_NODES = 64  # quantiles of one number that are compared with the law of the others
-_FLAT = 1e5  # true numbers so much wider spread than the noise pull nothing; wider ones cancel too many digits
+from .spread import LOG_PRIOR, SPREADS, likely
+
+_NODES = 64  # quantiles of one value that are compared with the posterior of the others
+_FLAT = 1e6  # scales of noise: values so far out have so wide a prior that it shrinks nothing, and cancel digits
 
 
-def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
-    """Return how likely each number is above each other, shape (n, n).
+def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
+    """Return the posterior probability that each value exceeds each other, averaged over the unknown spread.
 
     Parameters
     ----------
@@ -21,23 +23,38 @@ def chance_before(values: NDArray, scale: float, width: float) -> NDArray[np.flo
         With noise.
     scale : float
         b, of the noise.
-    width : float
-        t, standard deviation of true numbers; 0 leaves everything open.
+
+    Returns
+    -------
+    ndarray of float, shape (n, n)
+        A half on the diagonal.
 
     Examples
     --------
-    >>> chance_before(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # of a flat prior, 1 - exp(-2) (1 + 2 / 2) / 2
-    array([[0.5 , 0.86],
-           [0.14, 0.5 ]])
+    >>> chance_before(np.array([4.0, 1.0, -5.0]), 1.0).round(2)[0]
+    array([0.5 , 0.82, 0.94])
     """
     values = np.asarray(values, dtype=float)
-    out = np.full((len(values), len(values)), 0.5)
-    if width == 0:
-        return out
-    if width > _FLAT * scale:  # the difference of two draws of noise is all that hides the order
+    if np.abs(values).max() > _FLAT * scale:
         d = (values[:, None] - values) / scale
         wrong = np.exp(-np.abs(d)) * (1 + np.abs(d) / 2) / 2
         return np.where(d > 0, 1 - wrong, wrong)
+    widths = np.sqrt(2) * scale * SPREADS  # the standard deviation of the noise is sqrt(2) b
+    evidence = [_Posterior(values, scale, width).log_evidence for width in widths]
+    points = likely(LOG_PRIOR + evidence)
+    return np.sum([chance * given(values, scale, widths[k]) for (k,), chance in points], axis=0)
+
+
+def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
+    """Return the same for true values with a known standard deviation, `width`.
+
+    Examples
+    --------
+    >>> given(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # of a flat prior, 1 - exp(-2) (1 + 2 / 2) / 2
+    array([[0.5 , 0.86],
+           [0.14, 0.5 ]])
+    """
+    out = np.empty((len(values), len(values)))
     posterior = _Posterior(values, scale, width)
     for i, nodes in enumerate(posterior.quantiles((np.arange(_NODES) + 0.5) / _NODES)):
         out[i] = posterior.below(nodes[:, None]).mean(axis=0)
@@ -53,6 +70,11 @@ class _Posterior:
         low = -self._y + log_ndtr((self._y - self._t**2) / self._t)
         high = self._y + log_ndtr(-(self._y + self._t**2) / self._t)
         self._total, self._turn = np.logaddexp(low, high), expit(low - high)
+
+    @property
+    def log_evidence(self):
+        """Log density of the noisy values given the spread, up to a constant."""
+        return self._total.sum() + len(self._y) * self._t**2 / 2
 
     def below(self, x):
         """Return the probabilities that numbers are below x, which goes with the values."""

@@ -1,6 +1,7 @@
 """The voters whom a curator may ask, one question at a time: simulated here, or in the field."""
 
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..devices import interactive as voters_half
 from ..devices.protocol import digest
 from ..randomizers.base import joined
 from ..randomizers.inbox import FOLLOW, Inbox, as_reports
-from ..randomizers.reports import RefusedReport, bits_of, columns, pairs_of, whole_numbers
+from ..randomizers.reports import RefusedReport, bits_of, columns, new_numbers, pairs_of, whole_numbers
 
 
 class SimulatedCrowd:
@@ -44,7 +45,7 @@ class FieldCrowd:
     Parameters
     ----------
     messenger : callable
-        Delivers a question and returns an iterable of reports.
+        Delivers a question and returns an iterable of reports, or of pairs (voter, report).
     protocol : dict
         What their devices follow.
     """
@@ -55,12 +56,18 @@ class FieldCrowd:
         self.inbox = Inbox()
 
     def ask(self, number, kind, pairs, voters):
-        """Return (first, second, answers) of the reports that follow the protocol, at most one of each voter."""
+        """Return (first, second, answers) of the reports that follow the protocol, at most one of each voter.
+
+        Each report carries a random number of its device, and each number counts once. Pairs (voter, report) count once
+        for each voter who was asked, whatever their numbers.
+        """
         asked = pairs.tolist()
         question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
         said = self._messenger({**question, "voters": voters.tolist()})
         reports = as_reports(said, "what ask returns", "return a list of the devices' answers.")
-        read = partial(self._read, number, pairs, self.inbox.accepted + len(voters))
+        if not hasattr(reports, "readline"):
+            reports = self._of_voters(reports, set(voters.tolist()))
+        read = partial(self._read, number, pairs, self.inbox.accepted + len(voters), set())
         heard = [drawn for _, drawn in self.inbox.read_together(reports, {self._name}, read)]
         return joined(heard) if heard else np.empty((3, 0), dtype=np.int64)
 
@@ -71,15 +78,30 @@ class FieldCrowd:
             f"{FOLLOW}, and n_voters must not be so small that nobody is asked."
         )
 
-    def _read(self, number, allowed, most, reports, name):
+    def _of_voters(self, reports, asked):
+        """Yield reports; of pairs (voter, report) the first of each voter who was asked, and count the others."""
+        waiting = set(asked)
+        for report in reports:
+            if type(report) is tuple and len(report) == 2:
+                voter, report = report
+                if not isinstance(voter, Integral) or voter not in waiting:
+                    known = isinstance(voter, Integral) and voter in asked
+                    self.inbox.refused["voter answered before" if known else "voter not asked"] += 1
+                    continue
+                waiting.remove(voter)
+            yield report
+
+    def _read(self, number, allowed, most, received, reports, name):
         """Return (i, j, answer) of reports that follow the protocol, while there are voters who may have sent them."""
-        asked, pairs, answers = columns(reports, "question", "pair", "answer")
+        asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
         whole_numbers(asked, number, number, "another question")
         n_items = len(self._protocol["items"])
         first, second = pairs_of(pairs, n_items)
         if not np.isin(first * n_items + second, allowed @ (n_items, 1)).all():
             raise RefusedReport("pair out of range")
         said = bits_of(answers)
+        new = new_numbers(numbers, received)
         if self.inbox.accepted + len(reports) > most:
             raise RefusedReport("more reports than voters asked")
+        received |= new
         return first, second, said

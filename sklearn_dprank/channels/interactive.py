@@ -86,6 +86,8 @@ class Interactive(BaseEstimator):
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
         terms = self._terms(schedule, asks, n_items, 1 if n_voters is None else n_voters)
+        if n_voters is not None and hasattr(schedule, "warn_of_few"):
+            schedule.warn_of_few(float(self.epsilon), asks, n_voters)
         flips = _flips(randomizer, as_text(self.epsilon), terms)
         stated = randomizer.stated(self.epsilon, flips_spent(flips, terms.answers))
         fields = {"answers": int(terms.answers), "flips": flips, "flip_grid": FLIP_GRID}

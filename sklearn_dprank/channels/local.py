@@ -114,6 +114,8 @@ class _LocalPoll:
         self._inbox = Inbox()
         self._groups: Any = None
         if isinstance(voters, Profile):
+            if voters.n_voters == 0:  # their number is public here
+                raise ValueError("X holds no ballot, and the local model needs at least one report; add a ballot.")
             own = voters.voter_epsilon
             if personal != (own is not None) or (own is not None and not set(own.tolist()) <= set(protocols)):
                 raise ValueError("the plan is for voters with other epsilons of their own; make it for this profile.")

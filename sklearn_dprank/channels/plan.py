@@ -193,6 +193,26 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
             raise ValueError(f"the rule asks for {ask.query} twice; declare it once, for both.")
 
 
+def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> int:
+    """Return the least number of voters: `min_reports`, or all of them.
+
+    Raises
+    ------
+    ValueError
+        If neither is known, so that `what` cannot be computed, or there are too few voters. Their number is public.
+    """
+    if min_reports is None and n_voters is None:
+        raise ValueError(
+            f"min_reports must be given, got None: {what} is computed from it before anyone reports. Set it to the "
+            "number of honest voters that you are sure of."
+        )
+    if n_voters == 0:
+        raise ValueError("X holds no ballot, and this trust model needs at least one report; add a ballot.")
+    if min_reports is not None and n_voters is not None and n_voters < int(min_reports):
+        raise ValueError(f"min_reports={min_reports} is above the {n_voters} voters; nothing is released.")
+    return int(n_voters if min_reports is None else min_reports)  # type: ignore[arg-type]
+
+
 def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
     """Raise the one error of a rule and a channel that do not fit, naming both sides."""
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")

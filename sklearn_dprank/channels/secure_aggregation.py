@@ -24,7 +24,7 @@ from ..queries import Ask, Query
 from ..randomizers.base import drafted
 from ..randomizers.budgets import cost_as_text
 from .central import Price, check_release, covering, paid
-from .plan import Plan, check_asks, refuse
+from .plan import Plan, check_asks, least_voters, refuse
 from .summing import SecureAggregationPoll
 
 _LARGE = 2**32  # rates beyond it are whole numbers
@@ -141,14 +141,7 @@ class SecureAggregation(BaseEstimator):
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
-        if self.min_reports is None and n_voters is None:
-            raise ValueError(
-                "min_reports must be given, got None: each voter's noise is found from it before anyone reports. "
-                "Set it to the number of honest voters that you are sure of."
-            )
-        least = int(n_voters if self.min_reports is None else self.min_reports)
-        if n_voters is not None and n_voters < least:
-            raise ValueError(f"min_reports={least} is above the {n_voters} voters; nothing is released.")
+        least = least_voters(self.min_reports, n_voters, "each voter's noise")
         there = least if n_voters is None else n_voters
         if self.max_reports is None:
             return least, _SPARE * least

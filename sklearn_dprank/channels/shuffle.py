@@ -18,15 +18,16 @@ from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
+from ..privacy.trust import SHUFFLER
 from ..profile import Profile
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways, cost_as_text
 from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
-from ..randomizers.reports import bits_of, columns, pairs_of, whole_numbers
+from ..randomizers.reports import RefusedReport, bits_of, columns, end_to_end, new_numbers, pairs_of, whole_numbers
 from ..randomizers.response import PairFlips, counted_wins
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
@@ -132,17 +133,21 @@ class Shuffle(BaseEstimator):
         crowd, rounds = self._crowd(n_voters, n_items), int(self.n_queries)
         price = self._price(randomizer, crowd, rounds)
         fields = {
-            "delta": repr(float(self.delta)),
-            "local_epsilon": cost_as_text(flips_cost(price.flip, rounds)),
             "n_queries": rounds,
+            "flip": [price.flip, FLIP_GRID],
             "pairs": self.pairs,
             "min_reports": int(n_voters),
-            "flip": [price.flip, FLIP_GRID],
+            "central_epsilon": as_text(price.epsilon),
+            "central_delta": repr(float(self.delta)),
         }
-        protocol = drafted("rr-shuffled", n_items if items is None else items, price.epsilon, fields)
+        alone = cost_as_text(flips_cost(price.flip, rounds))
+        protocol = drafted("rr-shuffled", n_items if items is None else items, alone, fields)
         how = f"{randomizer.called} on {rounds} {self.pairs} pair(s), each among at least {max(crowd, 1)} messages"
-        alone = f"without the shuffler, local epsilon = {price.each * rounds:.6g}"
-        guarantee = PrivacyGuarantee(price.epsilon, price.delta, "shuffle", "replace", how, caveats=(alone,))
+        caveat = f"without the shuffler, local epsilon = {price.each * rounds:.6g}"
+        whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters"))
+        guarantee = PrivacyGuarantee(
+            price.epsilon, price.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
+        )
         published = {"local_epsilon": price.each * rounds}
         opening = partial(_ShufflePoll, protocol, crowd, published)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
@@ -173,16 +178,7 @@ class Shuffle(BaseEstimator):
         if self.delta == 0:
             raise ValueError("delta must be positive in the shuffle model, got 0; set delta=1e-6, say.")
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
-        if self.min_reports is None:
-            if n_voters is None:
-                raise ValueError(
-                    "min_reports must be given, got None: the local epsilon is found from it before anyone reports. "
-                    "Set it to the number of honest voters that you are sure of."
-                )
-            return n_voters
-        if n_voters is not None and n_voters < int(self.min_reports):
-            raise ValueError(f"min_reports={self.min_reports} is above the {n_voters} voters; nothing is released.")
-        return int(self.min_reports)
+        return least_voters(self.min_reports, n_voters, "the local epsilon")
 
 
 def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
@@ -218,6 +214,7 @@ class _ShufflePoll:
     def __init__(self, protocol, crowd, published, voters):
         self._protocol, self._crowd = protocol, crowd
         self._inbox = Inbox()
+        self._received: set[int] = set()  # numbers of the submissions that were accepted
         self._ballots: Any = None
         if isinstance(voters, Profile):
             if voters.n_voters < protocol["min_reports"]:
@@ -248,10 +245,11 @@ class _ShufflePoll:
         """Return how many messages put i before j, int64, shape (n_items, n_items)."""
         m, shuffles = len(self._protocol["items"]), self._n_shuffles()
         heard, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
-        said = self._inbox.read_together(messages, {digest(self._protocol)}, partial(self._read, shuffles, m))
+        said = self._inbox.read_together(messages, {digest(self._protocol)}, self._read)
         for _, (shuffle, first, second, answers), _ in gathered(said, m):
             heard = heard + np.bincount(shuffle, minlength=shuffles)
             wins = wins + counted_wins(first, second, answers, m)
+        self._inbox.accepted = int(heard.sum())  # messages, however they came
         self._inbox.require(f"devices {FOLLOW}.")
         self._check_crowds(heard, wins)
         return wins
@@ -260,12 +258,37 @@ class _ShufflePoll:
         """Return how many shuffles there are: assigned pairs all go to one."""
         return self._protocol["n_queries"] if self._protocol["pairs"] == "hidden" else 1
 
-    @staticmethod
-    def _read(shuffles, n_items, messages, name):
-        """Return (shuffle, i, j, answer) of messages that follow the protocol, as arrays."""
-        numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer")
-        shuffle = whole_numbers(numbers, 0, shuffles - 1, "shuffle out of range")
-        return shuffle, *pairs_of(pairs, n_items), bits_of(answers)
+    def _read(self, reports, name):
+        """Return (shuffle, i, j, answer) of reports that follow the protocol, as arrays.
+
+        Reports are messages that a shuffler released, or submissions that hold the messages of one voter each. The two
+        forms are read apart: `Inbox` halves a block that holds both.
+        """
+        if not any("messages" in report for report in reports):
+            return self._messages(reports, ("protocol",))
+        numbers, groups = columns(reports, "report", "messages")
+        k = self._protocol["n_queries"]
+        shuffle, *said = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
+        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in said[:2]))
+        self._received |= new_numbers(numbers, self._received)
+        return shuffle, *said
+
+    def _messages(self, messages, head):
+        """Return (shuffle, i, j, answer) of messages that have these fields, those of `head`, and no others."""
+        if not all(type(message) is dict for message in messages):
+            raise RefusedReport("not a JSON object")
+        numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
+        shuffle = whole_numbers(numbers, 0, self._n_shuffles() - 1, "shuffle out of range")
+        return shuffle, *pairs_of(pairs, len(self._protocol["items"])), bits_of(answers)
+
+    def _check_submissions(self, shuffle, first, second):
+        """Raise unless each row, one voter's, has every shuffle once, or distinct pairs where all go to one shuffle."""
+        hidden, k = self._protocol["pairs"] == "hidden", self._protocol["n_queries"]
+        if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
+            raise RefusedReport("shuffle out of range")
+        pairs = np.sort(first * len(self._protocol["items"]) + second, axis=1)
+        if not hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
+            raise RefusedReport("pair asked twice")
 
     def _check_crowds(self, heard, wins):
         """Raise unless each message hides among as many as were promised."""

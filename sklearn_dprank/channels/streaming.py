@@ -1,5 +1,6 @@
 """A trusted curator who publishes after every period, under one guarantee for the whole stream."""
 
+from copy import deepcopy
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self
@@ -153,7 +154,8 @@ class _Poll:
                 "back, or begin another stream with sklearn.base.clone()."
             )
         # Opened anew, so that no two copies of a stream, however they were made, ever read the same words.
-        bits = Bits.from_random_state(None) if stream.bits.certified else stream.bits
+        # With a seed a copy of the bits: a period that is tried again draws what it drew before.
+        bits = Bits.from_random_state(None) if stream.bits.certified else deepcopy(stream.bits)
         return Stream(self, bits, stream)
 
 

@@ -56,6 +56,8 @@ def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon; the picture is written."""
     _check_picture(options.picture)
     ballots = files.read(options) if options.file else example()
+    if ballots.n_voters == 0:
+        raise ValueError(f"{options.file.name} holds no ballots, so there is nothing to compare; add ballots.")
     tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots.n_items, options.estimators)}
     if not tried:
         raise ValueError(
@@ -69,7 +71,12 @@ def run(options: argparse.Namespace) -> str:
     blind = shown.ceiling - shown.floor
     if options.format == "json":
         points = {name: (100 * errors).round(4).tolist() for name, errors in excess.items()}
-        made = {"epsilons": options.epsilons, "excess_points": points, "random_order_points": round(100 * blind, 4)}
+        made = {
+            "unranked": files.unranked(options) if options.file else None,
+            "epsilons": options.epsilons,
+            "excess_points": points,
+            "random_order_points": round(100 * blind, 4),
+        }
         return json.dumps({"not_private": True, **made})
     return _as_text(ballots, options, {**excess, "a random order": [blind] * len(options.epsilons)})
 
@@ -115,6 +122,7 @@ def _as_text(ballots, options, excess):
             f"{ballots.n_voters} ballots, {ballots.n_items} items{source}; means of {options.trials} fits",
             as_table(rows),
             A_POINT,
+            *([files.about_unranked(files.unranked(options))] if options.file else []),
             "NOT PRIVATE: errors are computed from the ballots exactly. It is for choosing, not for publication.",
             f"Picture: {options.picture}",
         ]

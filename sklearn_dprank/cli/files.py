@@ -1,25 +1,29 @@
-"""Ballots from a file, which never guesses what a row means."""
+"""Readers of ballot files for the command line."""
 
 import argparse
 import csv
 import re
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
+from ..cells import missing
 from ..checks import shown
 from ..datasets import read_preflib
+from ..names import checked_names
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from ..profile import Profile
-from ..tables import missing
+from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
 _NO_ITEMS = {"id", "index", "timestamp", *_WHO, *(f"{who}id" for who in _WHO)}
-_LARGEST = 1e300  # what a cell may hold: ratings of one person are added up
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
+_LEFT_OUT = {
+    "last": "count as worse than those that it lists (--unranked last)",
+    "no_opinion": "count as no opinion (--unranked no_opinion)",
+}
 
 
 def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -44,118 +48,120 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
         "--unranked",
-        choices=["last", "no_opinion"],
-        help="what it means that a ballot leaves an item out: it is worse than all listed, or was not asked about",
+        choices=list(_LEFT_OUT),
+        help="what it means that a ballot leaves an item out: it is worse than all listed, or was not asked about; "
+        "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
     )
     added.add_argument("--person", help="a column that says whose row it is; the rows of one person count as one")
+    added.add_argument(
+        "--unreadable",
+        choices=["error", "empty"],
+        default="error",
+        help="what happens if a row of a CSV or Parquet file cannot be read: an error, or the row counts as a ballot "
+        "without opinions; default: %(default)s",
+    )
 
 
 def read(options: argparse.Namespace) -> Profile:
-    """Return what the ballots in ``options.file`` say together.
+    """Return the ballots in ``options.file`` as a profile; no ballot, if the file holds none.
 
     Raises
     ------
     ValueError
-        If it is not said what a row means, or the file does not hold that. Messages quote no ballot.
+        If the options do not say what a row means, or the file does not hold that. Messages quote no ballot.
     """
     path: Path = options.file
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in _PREFLIB:
-        if options.layout or options.items or options.person:
-            raise ValueError(
-                "a PrefLib file says itself what its lines mean: leave out --ratings, --items and the like."
-            )
-        return read_preflib(path, options.unranked).profile
+        return _from_preflib(path, options)
     if not options.layout:
-        raise ValueError(f"nothing tells what a row of {path.name} means: say {_LAYOUTS}.")
+        raise ValueError(f"the layout of {path.name} is not stated. Add {_LAYOUTS}.")
+    unreadable = Unreadable(options.unreadable)
     if options.layout == "orders":
-        return _from_orders(path, options)
-    names, values = _parquet(path) if suffixes[-1:] == [".parquet"] else _csv(path, options)
-    names, values = _persons(names, values, options.person)
-    names, values = _items(names, values, options.items)
-    return _from_columns(names, _as_numbers(names, values), options)
+        return _from_orders(path, options, unreadable)
+    if suffixes[-1:] == [".parquet"]:
+        names, cells = read_parquet(path)
+    else:
+        names, cells = read_csv(path, options.separator, unreadable)
+        _check_header(path, names, options.person)
+    names, cells, persons = _persons(names, cells, options.person, unreadable)
+    names, cells = _items(names, cells, options.items)
+    numbers = as_numbers(names, cells, unreadable)
+    unreadable.report(path, len(numbers))
+    return _profile(numbers if persons is None else _merged(numbers, persons), names, options)
 
 
-def _csv(path, options):
-    """Return the names in the first row, and the cells of the others."""
-    names, *rows = _rows(path, options.separator) or [[]]
-    if len(names) < 2 or not rows:
+def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
+    """Return what a left-out item means: ``--unranked``, or the default of the layout, whatever the ballots hold."""
+    if options.unranked:
+        return options.unranked
+    return "no_opinion" if options.layout in ("ratings", "positions") else "last"
+
+
+def about_unranked(choice: str) -> str:
+    """Return what a left-out item means as a sentence."""
+    return f"Items that a ballot leaves out {_LEFT_OUT[choice]}."
+
+
+def _from_preflib(path, options):
+    if options.layout or options.items or options.person or options.unreadable != "error":
         raise ValueError(
-            f"{path.name} must have a first row with the names of at least two items, and a row a voter; if cells are "
-            "separated by something else than commas, say so: --separator ';' or --separator tab."
+            "--ratings, --positions, --orders, --items, --person and --unreadable do not apply to PrefLib files. Leave "
+            "them out."
         )
-    if any(len(row) != len(names) for row in rows):
-        raise ValueError(f"{path.name} has rows with more or fewer cells than its first row, {len(names)}; mend them.")
-    if all(_no_name(name) for name in names if name != options.person):
-        raise ValueError(  # a ballot there would be published as names, and not counted
-            f"the first row of {path.name} must name the items, and holds numbers; if it is a ballot, put a row of "
-            "names before it, and if they are names, write one of them with a letter."
-        )
-    return names, np.array(rows, dtype=object)
-
-
-def _no_name(name):
-    """Tell whether a cell is a number or empty, as those of a ballot are, and no name."""
-    return not name.strip() or _NUMBER.fullmatch(name)
-
-
-def _rows(path, separator):
-    """Return the rows of a CSV file that are not empty."""
-    separator = {None: ",", "tab": "\t", "\\t": "\t"}.get(separator, separator)
-    if len(separator) != 1 or separator in '"\r\n':
-        raise ValueError(f"--separator must be one character, or tab, got {shown(separator)}.")
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            return [row for row in csv.reader(lines, delimiter=separator) if row]
-    except UnicodeDecodeError:
+        return read_preflib(path, unranked(options)).profile
+    except ValueError as error:
+        raise ValueError(f"{error} This message depends on the ballots; do not publish it.") from None
+
+
+def _check_header(path, names, person):
+    """Raise if the first row may be a ballot: its cells would be published as names, and not counted."""
+    if all(is_no_name(name) for name in names if name != person):
         raise ValueError(
-            f"{path.name} is not UTF-8 text, as CSV must be; unpack it first, or save it again as UTF-8 (in a "
-            'spreadsheet "CSV UTF-8").'
-        ) from None
-    except csv.Error as error:
-        raise ValueError(f"{path.name} is no CSV file ({error}); mend it.") from None
+            f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
+            "row of names before it. If these are names, add a letter to one of them."
+        )
 
 
-def _parquet(path):
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
-    try:
-        frame = pd.read_parquet(path)
-    except (ImportError, FileNotFoundError, PermissionError):
-        raise
-    except Exception:  # of pyarrow, which has many, some of which quote what they found
-        raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
-    if frame.empty:
-        raise ValueError(f"{path.name} holds no ballots.")
-    return [str(name) for name in frame.columns], frame.to_numpy(dtype=object)
+def _persons(names, cells, person, unreadable):
+    """Return the names of the other columns, their cells, and whose row each is.
 
-
-def _persons(names, values, person):
-    """Return the names of the items, and pairs of whose row it is (None: each is a person's own) and its cells."""
+    The last is None if each row is a person's own. A row without a person is a person's own too.
+    """
     if person is None:
-        return names, (None, values)
+        return names, cells, None
     if person not in names:
-        header = not any(map(_no_name, names))  # else a ballot, perhaps, which no message quotes
+        header = not any(map(is_no_name, names))  # else a ballot, perhaps, which no message quotes
         these = f"; these are {', '.join(names)[:200]}" if header else ""
         raise ValueError(f"--person {person!r} is none of the columns{these}.")
     own = names.index(person)
-    whose = np.array([str(cell).strip() for cell in values[:, own]], dtype=object)  # of any lengths
-    if (missing(values[:, own]) | (whose == "")).any():
-        raise ValueError(f"column {person!r} has empty cells, so whose rows these are is not known; fill or drop them.")
-    return names[:own] + names[own + 1 :], (whose, np.delete(values, own, axis=1))
+    persons = np.array([None if gap else str(cell).strip() for gap, cell in _with_gaps(cells[:, own])], dtype=object)
+    for row in np.flatnonzero([not who for who in persons]).tolist():
+        if row not in unreadable.rows:
+            unreadable.add(
+                row, f"column {person!r} has empty cells, so whose rows these are is not known; fill or drop them."
+            )
+    return names[:own] + names[own + 1 :], np.delete(cells, own, axis=1), persons
 
 
-def _items(names, persons_and_cells, items):
+def _with_gaps(cells):
+    return zip(missing(cells), cells, strict=True)
+
+
+def _items(names, cells, items):
     """Return the columns that are items: those that are listed, or all, if none looks like something else."""
-    persons, cells = persons_and_cells
-    if items is not None:
-        chosen = _listed(items)
-        for name in chosen:
-            if name not in names:
-                raise ValueError(f"--items names {shown(name)}, which is none of the columns; mend the spelling.")
-        return chosen, (persons, cells[:, [names.index(name) for name in chosen]])
+    if items is None:
+        _check_items(names)
+        return names, cells
+    chosen = _listed(items)
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"--items names {shown(name)}, which is none of the columns; mend the spelling.")
+    return chosen, cells[:, [names.index(name) for name in chosen]]
+
+
+def _check_items(names):
     for column, name in enumerate(names, start=1):
         if not name.strip():
             raise ValueError(
@@ -164,10 +170,9 @@ def _items(names, persons_and_cells, items):
             )
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
             raise ValueError(
-                f"column {shown(name)} is hardly an item; if it says whose row it is, name it by --person; otherwise "
-                "list the items with --items."
+                f"column {shown(name)} does not look like an item. If it identifies the voter, name it with --person. "
+                "Otherwise list the items with --items."
             )
-    return names, persons_and_cells
 
 
 def _listed(items):
@@ -175,72 +180,52 @@ def _listed(items):
     return [name.strip() for name in next(csv.reader([items], skipinitialspace=True), [])]
 
 
-def _as_numbers(names, persons_and_cells):
-    """Return the cells as floats, NaN where they are empty; rows of one person become their mean."""
-    persons, cells = persons_and_cells
-    numbers = np.empty(cells.shape)
-    for column, name in enumerate(names):
-        try:
-            numbers[:, column] = _column(cells[:, column])
-        except (TypeError, ValueError, OverflowError):
-            called = column + 1 if _no_name(name) else shown(name)
-            raise ValueError(
-                f"column {called} holds something that is no number (up to {_LARGEST:g}); leave a cell empty where "
-                "there is no opinion; if the column says whose row it is, name it by --person; and if a line is one "
-                "rating (voter, item, rating), turn the table first, so that a line is a voter and a column an item."
-            ) from None
-    if persons is None:
-        return numbers
-    _, whose = np.unique(persons, return_inverse=True)
+def _merged(numbers, persons):
+    """Return one row a person: the mean of what their rows say of each item."""
+    known = np.array([bool(who) for who in persons], dtype=bool)
+    whose = np.empty(len(persons), dtype=int)
+    _, whose[known] = np.unique(persons[known], return_inverse=True)
+    whose[~known] = whose[known].max(initial=-1) + 1 + np.arange(np.count_nonzero(~known))
     said = ~np.isnan(numbers)
-    counts, sums = (np.zeros((whose.max() + 1, len(names))) for _ in range(2))
+    counts, sums = (np.zeros((whose.max(initial=-1) + 1, numbers.shape[1])) for _ in range(2))
     np.add.at(counts, whose, said)
     np.add.at(sums, whose, np.where(said, numbers, 0.0))
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
-def _column(cells):
-    """Return cells as floats, NaN where they are empty; raise where one will not do."""
-    found = np.array([np.nan if gap else _number(cell) for gap, cell in zip(missing(cells), cells, strict=True)])
-    if np.nanmax(np.abs(found), initial=0.0) > _LARGEST:
-        raise ValueError
-    return found
-
-
-def _number(cell):
-    """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
-    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy makes a number of an array of one
-        raise TypeError
-    if isinstance(cell, str):
-        if cell.strip() in ("", "nan", "NaN"):
-            return np.nan
-        if not _NUMBER.fullmatch(cell):
-            raise ValueError
-    return float(cell)
-
-
-def _from_columns(names, numbers, options):
-    positions = RatingsToRankings().fit_transform(numbers) if options.layout == "ratings" else numbers
-    return _counted(positions, names, options.unranked)
-
-
-def _from_orders(path, options):
+def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person:
         raise ValueError("--person goes with --ratings and --positions: orders of one person have no mean.")
-    names = _listed(options.items)
-    orders = [[cell.strip() or None for cell in row] for row in _rows(path, options.separator)]
-    try:
-        positions = orders_to_positions(orders, item_names=names)
-    except ValueError as error:
-        raise ValueError(str(error).replace("item_names", "--items")) from None
-    return _counted(positions, names, options.unranked)
+    names = checked_names(_listed(options.items), "--items")
+    rows = csv_rows(path, options.separator, unreadable)
+    orders = [_order(cells or [], names, row, unreadable) for row, cells in enumerate(rows)]
+    unreadable.report(path, len(orders))
+    positions = orders_to_positions(orders, item_names=names) if orders else np.empty((0, len(names)))
+    return _profile(positions, names, options)
 
 
-def _counted(positions: Any, names: list[str], unranked: str | None) -> Profile:
-    positions = np.asarray(positions)
-    if unranked is None and positions.dtype.kind == "f" and np.isnan(positions).any():
-        raise ValueError("ballots leave items out: say --unranked last (they are worse) or no_opinion (not asked).")
-    complete = unranked_last(positions) if unranked == "last" else positions
-    return Profile.from_rankings(complete, item_names=names, keep="positions")
+def _order(cells, names, row, unreadable):
+    """Return the items that a ballot lists, best first; None for no item, where it cannot be read."""
+    order = [name for cell in cells if (name := cell.strip())]
+    if not set(order) <= set(names):
+        unreadable.add(
+            row,
+            f"a ballot names something else than these {len(names)} items; add it to --items, or mend the spelling.",
+        )
+    elif len(set(order)) < len(order):
+        unreadable.add(row, "a ballot lists an item twice; mend or drop it.")
+    return order if order and row not in unreadable.rows else [None]
+
+
+def _profile(values, names, options):
+    """Return a profile of ratings or positions, shape (n_voters, n_items), NaN where a ballot leaves an item out."""
+    if len(names) < 2:
+        raise ValueError(f"a ranking needs at least two items, got {len(names)}; name them with --items.")
+    if len(values):
+        if options.layout == "ratings":
+            values = RatingsToRankings().fit_transform(values)
+        if unranked(options) == "last":
+            values = unranked_last(values)
+    return Profile.from_rankings(values, item_names=names, keep="positions")

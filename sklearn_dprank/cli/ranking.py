@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> str:
     budget = _budget(options)
     fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
     made = {"consensus": [str(item) for item in fitted.consensus_], **_intervals(fitted, ballots.item_names, options)}
+    made["unranked"] = files.unranked(options)
     made["privacy"] = _promise(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
@@ -109,7 +110,7 @@ def _as_text(made, guarantee):
         rows[0] += ["without noise"]
     for rank, item in enumerate(made["consensus"], start=1):
         rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
-    lines = [as_table(rows), "", _about(made), "", guarantee.statement()]
+    lines = [as_table(rows), "", _about(made), files.about_unranked(made["unranked"]), "", guarantee.statement()]
     if "budget" in made:
         lines.append(
             "Account: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(

@@ -31,7 +31,7 @@ _SUSHI = (
 
 def fetch_preflib(
     name: str,
-    unranked: Literal["no_opinion", "last"] | None = None,
+    unranked: Literal["no_opinion", "last"] = "last",
     *,
     url: str | None = None,
     checksum: str | None = None,
@@ -52,7 +52,7 @@ def fetch_preflib(
     ----------
     name : str
         As PrefLib calls the file: ``"00024-00000001.soc"``; see https://preflib.org.
-    unranked : {"no_opinion", "last"}, default=None
+    unranked : {"no_opinion", "last"}, default="last"
         What it means that a ballot leaves an item out, as in `read_preflib`.
     url : str, default=None
         The folder of a mirror, http or https, that holds the file. None is PrefLib's own repository.
@@ -79,7 +79,7 @@ def fetch_preflib(
     Returns
     -------
     sklearn.utils.Bunch
-        What `read_preflib` returns: ``data``, ``item_names``, ``counts`` and ``profile``.
+        What `read_preflib` returns: ``data``, ``item_names``, ``counts``, ``unranked`` and ``profile``.
 
     Warns
     -----

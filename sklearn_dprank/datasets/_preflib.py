@@ -22,18 +22,19 @@ if MYPY:
         data: NDArray[Any]
         item_names: list[str]
         counts: NDArray[np.int64]
+        unranked: str
         profile: Profile
 
 else:
     from sklearn.utils import Bunch
 
 #: What `unranked` may be.
-UNRANKED: tuple[str | None, ...] = (None, "no_opinion", "last")
+UNRANKED: tuple[str, ...] = ("no_opinion", "last")
 _GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 
 
 def read_preflib(
-    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], unranked: Literal["no_opinion", "last"] | None = None
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], unranked: Literal["no_opinion", "last"] = "last"
 ) -> Bunch:
     r"""Read rankings from a PrefLib file (soc, soi, toc or toi).
 
@@ -45,10 +46,10 @@ def read_preflib(
         before 2022: the number of items, a line ``3,NAME`` for each, a line ``VOTERS,SUM OF
         COUNTS,DISTINCT BALLOTS``, then one line a distinct ballot, ``COUNT,3,{1,2}``; there the name of
         the file tells what kind of orders it holds.
-    unranked : {"no_opinion", "last"}, default=None
-        What it means that a ballot leaves an item out; required where a voter's does. "last": the voter
-        ranks it below every listed item, tied with the others left out (truncated election
-        ballots). "no_opinion": the voter says nothing about it (items not shown or not known).
+    unranked : {"no_opinion", "last"}, default="last"
+        What it means that a ballot leaves an item out. "last": the voter ranks it below every listed
+        item, tied with the others left out (truncated election ballots). "no_opinion": the voter says
+        nothing about it (items not shown or not known).
 
     Returns
     -------
@@ -62,14 +63,16 @@ def read_preflib(
             The names of the columns: item 1 of the file is column 0.
         counts : ndarray of int64, shape (n_distinct,)
             How many voters cast each ballot, in the order of the file; zeros are kept.
+        unranked : str
+            What left-out items mean in `data`, as passed or by default.
         profile : Profile
             The same ballots as a profile.
 
     Raises
     ------
     ValueError
-        If the file is not as above, is cut, gives two items one name, or leaves items out while
-        `unranked` is None; the message names the file, the line and what is wrong.
+        If the file is not as above, is cut, or gives two items one name; the message names the file,
+        the line and what is wrong. It depends on the ballots: do not publish it.
 
     References
     ----------
@@ -97,11 +100,10 @@ def read_preflib(
     with closing(numbered_lines(path)) as lines:
         header, ballots, form = opened(path, lines)
         n_items = number_of_items(path, header)
-        distinct, counts, incomplete = _read_ballots(path, ballots, form, n_items, kind_of_orders(path, header))
+        distinct, counts = _read_ballots(path, ballots, form, n_items, kind_of_orders(path, header))
     n_voters = check_totals(path, header, counts)
     names = item_names(path, header, n_items)
-    if incomplete is not None:
-        distinct = _complete(path, distinct, incomplete, unranked)
+    distinct = _complete(distinct, counts, unranked)
     try:
         if n_voters * n_items > _cells_in_memory():
             raise MemoryError
@@ -109,7 +111,7 @@ def read_preflib(
         profile = Profile.from_rankings(data, item_names=names)
     except MemoryError:
         raise ValueError(f"{path} holds the ballots of {n_voters} voters, more than fit into memory.") from None
-    return Bunch(data=data, item_names=names, counts=counts, profile=profile)
+    return Bunch(data=data, item_names=names, counts=counts, unranked=unranked, profile=profile)
 
 
 def _cells_in_memory():
@@ -121,29 +123,27 @@ def _cells_in_memory():
 
 
 def _read_ballots(path, ballots, form, n_items, kind):
-    """Return the positions and the counts of distinct ballots, and the line of the first that a voter left incomplete.
+    """Return the positions and the counts of distinct ballots.
 
     Positions have a row a ballot: 0 is best, tied items share the best of their positions, -1 is not listed.
     """
-    table, counts, incomplete = array("q"), array("q"), None
+    table, counts = array("q"), array("q")
     most = _cells_in_memory() // 4  # it is copied, then completed, then repeated
     for number, text in ballots:
         if len(table) + n_items > most:
             raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
         try:
-            count, row, n_listed = _read_ballot(text, form, n_items, kind)
+            count, row = _read_ballot(text, form, n_items, kind)
         except ValueError as flaw:
             raise ValueError(f"{path}, line {number}: {flaw}") from None
         table.extend(row)
         counts.append(count)
-        if incomplete is None and n_listed < n_items and count > 0:
-            incomplete = number
     distinct = np.array(table, dtype=np.int64).reshape(-1, n_items)
-    return distinct, np.array(counts, dtype=np.int64), incomplete
+    return distinct, np.array(counts, dtype=np.int64)
 
 
 def _read_ballot(text, form, n_items, kind):
-    """Return the count of one ballot line, its positions and how many items it lists."""
+    """Return the count of one ballot line and its positions."""
     ballot = form.fullmatch(text)
     if ballot is None:
         like = "'COUNT: ' and item numbers, best first, ties in braces, like '12: 3,{1,4},2'."
@@ -165,18 +165,13 @@ def _read_ballot(text, form, n_items, kind):
         n_listed += len(items)
     if n_listed < n_items and kind in ("soc", "toc"):
         raise ValueError(f"items are left out, but the file's type is {kind} (complete orders).")
-    return int(count), row, n_listed
+    return int(count), row
 
 
-def _complete(path, distinct, incomplete, unranked):
+def _complete(distinct, counts, unranked):
     """Give the items that ballots leave out the position, or the NaN, that `unranked` says."""
     missing = distinct < 0
-    if unranked == "last":
-        return np.where(missing, np.count_nonzero(~missing, axis=1, keepdims=True), distinct)
-    if unranked == "no_opinion":
-        return np.where(missing, np.nan, distinct)
-    raise ValueError(
-        f"{path} has ballots that leave items out (the first is line {incomplete}); `unranked` must say what that "
-        "means: pass unranked='last' if an item left out ranks below every listed one, as on truncated election "
-        "ballots, or unranked='no_opinion' if the voter was not asked about it or did not know it."
-    )
+    if not missing[counts > 0].any():  # complete ballots stay integers
+        return distinct
+    last = np.count_nonzero(~missing, axis=1, keepdims=True)
+    return np.where(missing, last if unranked == "last" else np.nan, distinct)

@@ -94,7 +94,7 @@ def _put(path, header, key, number, value):
 
 
 def number_of_items(path, header):
-    n_items = _announced(path, header, "NUMBER ALTERNATIVES")
+    n_items = _announced(path, header, "NUMBER ALTERNATIVES", least=1)
     if n_items is None:
         raise ValueError(
             f"{path} has no line '# NUMBER ALTERNATIVES: ...' before its ballots, and does not begin with the number "
@@ -107,13 +107,15 @@ def number_of_items(path, header):
     return n_items
 
 
-def _announced(path, header, key):
+def _announced(path, header, key, least=0):
     """Return the whole number the header gives for `key`, or None where it gives none."""
     if key not in header:
         return None
     number, value = header[key]
-    if not (re.fullmatch(_NUMBER, value, re.ASCII) and int(value) > 0):
-        raise ValueError(f"{path}, line {number}: {key} must be a positive whole number, got {value[:_QUOTED]!r}.")
+    if not (re.fullmatch(_NUMBER, value, re.ASCII) and int(value) >= least):
+        raise ValueError(
+            f"{path}, line {number}: {key} must be a whole number, at least {least}, got {value[:_QUOTED]!r}."
+        )
     return int(value)
 
 
@@ -168,6 +170,9 @@ def check_totals(path, header, counts):
             f"{path} holds {n_orders} distinct ballots where its header announces NUMBER UNIQUE ORDERS: {orders}; "
             "the file is cut or damaged, get it again."
         )
-    if n_voters == 0:
-        raise ValueError(f"{path} holds no ballots; the file is cut, or every count is 0.")
+    if n_voters == 0 and voters is None:
+        raise ValueError(
+            f"{path} holds no ballots; the file is cut, or every count is 0. If nobody voted, write the line "
+            "'# NUMBER VOTERS: 0' into its header."
+        )
     return n_voters

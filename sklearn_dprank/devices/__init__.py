@@ -1,5 +1,6 @@
 """The voter's half: all that runs where a ballot is, on numpy and the standard library alone."""
 
+from .allowance import Allowance
 from .ballots import net_wins, opinions
 from .device import Device
 from .halves import ReportHalf
@@ -7,6 +8,7 @@ from .protocol import FLIP_GRID, RefusedProtocol, flips_cost, refuse_unless
 
 __all__ = [
     "FLIP_GRID",
+    "Allowance",
     "Device",
     "RefusedProtocol",
     "ReportHalf",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .protocol import FLIP_GRID
+from .protocol import FLIP_GRID, as_digits, is_digits
 
 
 def flipped_answers(first, second, flip, ballots, bits):
@@ -53,6 +53,16 @@ def _taken(table, item, voter):
     if table.flags.f_contiguous:
         return table.T.ravel().take(voter * n_items + item)
     return table[item, voter]
+
+
+def random_number(bits):
+    """Return a random number for one report, 32 hexadecimal digits: the receiver counts each number once."""
+    return as_digits(bits.assignment.words(2).tolist())
+
+
+def is_random_number(text):
+    """Tell whether `text` has the form of `random_number`."""
+    return is_digits(text, 32)
 
 
 def distinct(rows, k, n, bits):

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..counting import all_strict
+from ..cells import as_doubles
+from ..compact import compact_positions
+from ..counting import odd_ballots
 from ..privacy.draws import BitSource
-from ..rankings import ballot_key, compact_positions, unmasked
+from ..rankings import ballot_key
 from ..sorting import placed, sorted_rows
+from ..tables import as_numbers
 
 
 def read_ballot(ballot, n_items):
@@ -34,12 +37,12 @@ def read_ballot(ballot, n_items):
         If the ballot does not have one number for each item.
     """
     try:
-        row = np.asarray(unmasked(ballot), dtype=float)
+        rows = as_doubles(as_numbers([ballot]))
     except (TypeError, ValueError, OverflowError):
-        row = np.empty(0)
-    if row.shape != (n_items,) or np.isinf(row).any():
+        rows = np.empty(0)
+    if rows.shape != (1, n_items) or rows.dtype.kind != "f" or np.isinf(rows).any():
         raise ValueError(f"ballot must have one position (a finite number, or NaN) for each of the {n_items} items.")
-    positions = compact_positions(row[None])
+    positions = compact_positions(rows)
     return positions, ballot_key(positions)
 
 
@@ -85,8 +88,17 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
         Ties and missing opinions count 0.
     """
     # Of many voters, who are simulated: what a device of one does takes as long whatever the ballot says.
-    if table.shape[1] > 1 and all_strict(table):
-        return len(table) - 1 - 2 * np.ascontiguousarray(table.T).astype(np.int64)
+    odd = odd_ballots(table) if table.shape[1] > 1 else None
+    if odd is None:
+        return _net_wins(table, sentinel)
+    wins = len(table) - 1 - 2 * np.ascontiguousarray(table.T).astype(np.int64)
+    if len(odd):
+        wins[odd] = _net_wins(table[:, odd], sentinel)
+    return wins
+
+
+def _net_wins(table, sentinel):
+    """Return the net wins of voters whose ballots have ties or missing opinions."""
     order, first, last, ordered = places(table)
     n_items = len(table)
     silent = ordered == sentinel

@@ -1,4 +1,4 @@
-"""The one device: it holds a voter's ballot and budget, checks what a curator asks of it, and obeys nobody."""
+"""Client-side device: validates a protocol, enforces the voter's limits and creates one report."""
 
 import hashlib
 import json
@@ -14,22 +14,32 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..checks import shown
+from ..checks import check_number, shown
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import shares, shuffled
+from .allowance import Allowance
 from .ballots import read_ballot
 from .halves import HALVES, Asking, ReportHalf, checked, voter_half
-from .protocol import RefusedProtocol, digest, is_whole
+from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._types import RandomState
 
-_TRUSTED = " (of what is sent, were the shuffler or the servers not to be trusted)"
+_TRUSTED = " (without trust in the servers)"
+_KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # in the text of 0.2.0, which counts as 1
+_COPY = (
+    "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
+    "Make the device in the process that uses it, or move it there with to_json and from_json."
+)
+_OLD = (
+    "this device was stored by release 0.2.0, for version 2 of the wire format; it repeats what it reported then "
+    "(epsilon={:.6g}, delta={:.6g}) and says nothing new."
+)
 
 
 class Device:
-    """One voter's device: knows a public protocol and holds what it has said, once.
+    """Client of one voter: follows a public protocol and creates one report.
 
     It needs nothing else: ``Device(json.loads(text))`` runs where only numpy and this package are installed, and
     loads no other library. It computes the epsilon that the protocol's numbers spend and refuses a protocol
@@ -40,8 +50,15 @@ class Device:
     protocol : dict
         As published by the curator (``estimator.protocol(items)``).
     max_epsilon : float or None, default=None
-        The most that the owner of this device spends, in nats and without trust in anybody; None is what
-        the protocol states.
+        Largest epsilon that the owner accepts, in nats and without trust in anybody. None accepts what the protocol
+        states. It limits this protocol only: the epsilons of several protocols add up. `allowance` limits the sum.
+    max_delta : float, default=1e-6
+        Largest delta that the owner accepts, in [0, 1). Secure aggregation (``skellam-shares``, ``skellam-rounds``)
+        protects a voter with the epsilon of the device except with probability delta, and the curator chooses
+        delta. A large delta makes any epsilon meaningless. Other protocols have delta 0. It limits this protocol
+        only: deltas of several protocols add up, as epsilons do.
+    allowance : Allowance or None, default=None
+        The owner's budget over all protocols. The new device charges its `epsilon` and `delta` to it.
     random_state : None, int, Generator or RandomState, default=None
         None is the operating system's secure source; anything else is for simulation only.
     half : object or None, default=None
@@ -52,11 +69,16 @@ class Device:
     ----------
     epsilon : float
         Local epsilon of all that this device will ever say, from the protocol's numbers, rounded up.
+    delta : float
+        Probability with which `epsilon` may fail, rounded up; 0 except in secure aggregation.
 
     Raises
     ------
     RefusedProtocol
-        If the protocol is not exactly of its form, spends more than it states, or more than `max_epsilon`.
+        If the protocol is not exactly of its form, spends more than it states, or more than `max_epsilon`, or has a
+        delta above `max_delta`.
+    BudgetExhausted
+        If the allowance does not cover it, or has paid for another device of this protocol.
 
     Notes
     -----
@@ -70,7 +92,7 @@ class Device:
     Examples
     --------
     >>> from sklearn_dprank import LDPPairwise
-    >>> from sklearn_dprank.devices import Device
+    >>> from sklearn_dprank.collection import Device
     >>> protocol = LDPPairwise(epsilon=2.0).protocol(["tea", "coffee", "water"])
     >>> device = Device(protocol, max_epsilon=2.0)
     >>> report = device.report([0, 1, 2])
@@ -83,27 +105,50 @@ class Device:
         protocol: dict[str, Any],
         *,
         max_epsilon: float | None = None,
+        max_delta: float = 1e-6,
+        allowance: Allowance | None = None,
         random_state: "RandomState" = None,
         half: ReportHalf | None = None,
     ) -> None:
         limit = _limit(max_epsilon)
-        self._protocol = checked(protocol, half)
-        self._half = voter_half(self._protocol, half)
-        spent = self._half.spent(self._protocol)
-        self.epsilon = _as_float_above(spent)
+        check_number(max_delta, "max_delta", least=0, below=1)
+        _check_allowance(allowance)
+        followed = checked(protocol, half)
+        self._begin(followed, voter_half(followed, half), random_state)
         self._max_epsilon = None if max_epsilon is None else limit
-        if spent > Decimal(limit):
+        self._max_delta = float(max_delta)
+        if self._costs[0] > Decimal(limit):
             raise RefusedProtocol(
-                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r} "
-                f"of this device's owner{_TRUSTED if hasattr(self._half, 'STATED') else ''}; raise it, or send nothing."
+                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r}"
+                f"{_TRUSTED if hasattr(self._half, 'STATED') else ''}. Send nothing, or raise max_epsilon."
             )
+        if self._costs[1] > decimal_of(self._max_delta):
+            raise RefusedProtocol(
+                f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send nothing, or "
+                "ask the curator for a protocol with a smaller delta."
+            )
+        if allowance is not None:  # last: a protocol that is refused costs nothing
+            self._charge(allowance)
+
+    def _begin(self, protocol, half, random_state=None):
+        """Set what a device of this protocol has before it says anything."""
+        self._protocol, self._half = protocol, half
+        # As Decimals. A half without `delta` protects by epsilon alone.
+        self._costs = half.spent(protocol), half.delta(protocol) if hasattr(half, "delta") else Decimal(0)
+        self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
+        self._number = os.urandom(16).hex()  # for an allowance
         self._random_state = random_state
         self._bits: Bits | None = None
         self._ballot: str | None = None  # SHA-256 of what the ballot says
         # Replaced as a whole, so that a fork never sees half of it.
         self._said: Mapping[str, str] = MappingProxyType({})
+        self._old = False  # whether 0.2.0 stored it
         self._home: int | None = os.getpid()
         self._lock = threading.Lock()
+
+    def _charge(self, allowance):
+        """Charge what this device spends in total, unless the allowance has it."""
+        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._said))
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -123,9 +168,9 @@ class Device:
         Returns
         -------
         dict, or list of dict
-            JSON-able: one report, or for the shuffler K messages, which go to it apart, or one message a server, each
-            to be sent to its own and to nobody else. Called again with the same ballot, the same: send it again, never
-            draw again.
+            JSON-able: one report, or one submission for the shuffler that holds K messages, or one message a server,
+            each to be sent to its own and to nobody else. Called again with the same ballot, the same: send it again,
+            never draw again.
 
         Raises
         ------
@@ -188,7 +233,7 @@ class Device:
 
     def _shuffled(self, positions, bits, design):
         drawn = shuffled.draw(self._protocol, positions, bits, design)
-        return self._signed(shuffled.messages(self._protocol, drawn))
+        return {"protocol": digest(self._protocol), **shuffled.submission(self._protocol, drawn, bits)}
 
     def _signed(self, messages):
         return [{"protocol": digest(self._protocol), **said} for said in messages]
@@ -210,12 +255,11 @@ class Device:
 
     def _repeated(self, what, key):
         if self._ballot not in (None, key):
-            raise BudgetExhausted("this device has reported another ballot; one voter's budget pays for one.")
-        if what not in self._said:
             raise BudgetExhausted(
-                "this is a copy of a device, from a fork or a pickle, and says nothing new, or one voter would report "
-                "twice; make the device in the process that uses it, or move it there with to_json and from_json."
+                "this device has already reported another ballot. Pass the same ballot to get the same report."
             )
+        if what not in self._said:
+            raise BudgetExhausted(_OLD.format(self.epsilon, self.delta) if self._old else _COPY)
         return json.loads(self._said[what])
 
     def to_json(self) -> str:
@@ -229,11 +273,16 @@ class Device:
         with self._lock if self._home == os.getpid() else threading.Lock():
             said = {what: json.loads(message) for what, message in self._said.items()}
             state = {"protocol": self._protocol, "ballot": self._ballot, "said": said}
-        return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
+        if self._old:
+            return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
+        limits = {"max_epsilon": self._max_epsilon, "max_delta": self._max_delta}
+        return json.dumps({"device": 2, "number": self._number, **state, **limits})
 
     @classmethod
-    def from_json(cls, text: str, *, half: ReportHalf | None = None) -> Self:
+    def from_json(cls, text: str, *, half: ReportHalf | None = None, allowance: Allowance | None = None) -> Self:
         """Return the device that `to_json` was called on, to go on in its place.
+
+        A device that release 0.2.0 stored repeats what it has sent, and says nothing new.
 
         Parameters
         ----------
@@ -241,23 +290,58 @@ class Device:
             What `to_json` returned last; from an older one the device would say more than its budget pays for.
         half : object or None, default=None
             As for the device.
+        allowance : Allowance or None, default=None
+            The owner's budget. The device is charged unless the allowance has it already. A device that has reported
+            is charged even if it does not fit.
 
         Raises
         ------
         ValueError
             If it is not what `to_json` returns.
+        BudgetExhausted
+            If the device has not reported, and the allowance does not have it and does not cover it.
         """
+        _check_allowance(allowance)
         try:
-            state = json.loads(text)
-            form = type(state) is dict and set(state) == {"device", "protocol", "ballot", "said", "max_epsilon"}
-            form = form and is_whole(state["device"], 1, 1) and (state["ballot"] is None) == (not state["said"])
-            device = cls(state["protocol"], max_epsilon=state["max_epsilon"], half=half) if form else None
-            said = {what: json.dumps(message) for what, message in state["said"].items()} if form else {}
-        except (AttributeError, TypeError, ValueError, RecursionError):
+            device = cls._restored(json.loads(text), half)
+        # A protocol that 0.2.0 did not write may lack what its cost is computed from.
+        except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             device = None
         if device is None:
             raise ValueError("text must be what to_json returned, with half= if the device has one.") from None
+        if allowance is not None and not (device._old and not device._said):
+            device._charge(allowance)
+        return device
+
+    @classmethod
+    def _restored(cls, state, half):
+        """Return the device of a parsed text, or None if its form is wrong."""
+        old = type(state) is dict and set(state) == _KEPT and is_whole(state["device"], 1, 1)
+        new = type(state) is dict and set(state) == {*_KEPT, "max_delta", "number"} and is_whole(state["device"], 2, 2)
+        if not (old or new) or (state["ballot"] is None) != (not state["said"]):
+            return None
+        if old:
+            device = cls._stored_by_0_2_0(state, half)
+        elif is_digits(state["number"], 32):
+            limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
+            device = cls(state["protocol"], **limits, half=half)
+            device._number = state["number"]
+        else:
+            return None
+        said = {what: json.dumps(message) for what, message in state["said"].items()}
         device._ballot, device._said = state["ballot"], MappingProxyType(said)
+        return device
+
+    @classmethod
+    def _stored_by_0_2_0(cls, state, half):
+        """Return a device that repeats what release 0.2.0 stored: its protocols have another form than today's."""
+        protocol, device = state["protocol"], cls.__new__(cls)
+        if not is_whole(protocol["version"], 2, 2):
+            return None
+        device._begin(protocol, voter_half(protocol, half))
+        device._number = hashlib.sha256(canonical(state)).hexdigest()[:32]  # the same each time it is opened
+        device._max_epsilon = state["max_epsilon"]
+        device._old, device._home = True, None
         return device
 
     def __copy__(self):
@@ -291,7 +375,7 @@ def _limit(max_epsilon):
     return limit
 
 
-def _as_float_above(number):
-    """Return the least float that is not below a Decimal."""
-    near = float(number)
-    return near if Decimal(near) >= number else math.nextafter(near, math.inf)
+def _check_allowance(allowance):
+    """Raise unless it is an allowance or None."""
+    if allowance is not None and not isinstance(allowance, Allowance):
+        raise ValueError(f"allowance must be an Allowance or None, got {shown(allowance)}.")

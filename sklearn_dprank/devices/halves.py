@@ -11,7 +11,11 @@ from .protocol import check_form, refuse_unless
 
 
 class Half(Protocol):
-    """What a device must know of a randomizer before it follows a protocol; each of ours is a module."""
+    """What a device must know of a randomizer before it follows a protocol; each of ours is a module.
+
+    A half whose `spent` fails with some probability has ``delta(protocol)``, which returns it as a Decimal. One that
+    has its epsilon in another field than "epsilon" names the field in ``STATED``.
+    """
 
     @property
     def FIELDS(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .answers import flipped_answers
+from .answers import flipped_answers, random_number
 from .protocol import (
     FLIP_GRID,
     UNCHANGED,
@@ -79,9 +79,11 @@ def refusal(said, asked, protocol):
 
 
 def answered(protocol, ballots, bits, asked):
-    """Return what the first voter answers, as JSON-able data."""
+    """Return what the first voter answers, as JSON-able data, with a random number of its own."""
     number, kind, pairs = asked
-    return message(draw(protocol, ballots, bits, kind, pairs), number)
+    first, second, answers = draw(protocol, ballots, bits, kind, pairs)
+    pair = [int(first[0, 0]), int(second[0, 0])]
+    return {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
 
 
 def draw(protocol, ballots, bits, kind, pairs):
@@ -104,9 +106,3 @@ def draw(protocol, ballots, bits, kind, pairs):
     pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
     first, second = pick[:, :1], pick[:, 1:]
     return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)
-
-
-def message(drawn, number):
-    """Return what the first voter answers to the question of this number, as JSON-able data."""
-    first, second, answers = drawn
-    return {"question": number, "pair": [int(first[0, 0]), int(second[0, 0])], "answer": int(answers[0, 0])}

@@ -6,12 +6,13 @@ import math
 import re
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 
-VERSION = 2
+VERSION = 3
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / this, so they are drawn exactly
 UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
 _UP = Context(prec=80, rounding=ROUND_CEILING)  # of its own: a caller may have set another for the whole process
 _LARGEST_INTEGER = 2**53 - 1  # beyond, languages read a JSON number differently
+_DIGITS = frozenset("0123456789abcdef")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
 
 
@@ -51,6 +52,16 @@ def is_amount(text):
     return type(text) is str and len(text) <= 64 and _DECIMAL.fullmatch(text) is not None and Decimal(text) > 0
 
 
+def is_digits(text, length):
+    """Tell whether `text` is so many hexadecimal digits in lower case, as digests and random numbers are."""
+    return type(text) is str and len(text) == length and _DIGITS.issuperset(text)
+
+
+def as_digits(words):
+    """Return 64-bit words as hexadecimal digits in lower case."""
+    return "".join(f"{word:016x}" for word in words)
+
+
 def are_items(items):
     """Tell whether `items` is a list of at least two distinct names, text or integers, that JSON can carry."""
     if type(items) is not list or not 2 <= len(items) <= 65534:
@@ -66,14 +77,32 @@ def are_items(items):
 
 def check_form(protocol, fields):
     """Raise `RefusedProtocol` unless a protocol has the common fields, those of its randomizer, and no others."""
+    version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
+    if is_whole(version, 0):  # anything else may be too deep, or too long, to be written
+        other = f", got {version}: curator and device need releases of this package that speak the same"
+    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
     expected = {"version", "randomizer", "items", "epsilon", *fields}
     unlike = f"exact; {len(set(protocol) - expected)} too many, and missing {sorted(expected - set(protocol))}"
     refuse_unless(set(protocol) == expected, "its set of fields", unlike)
-    version = protocol["version"]
-    other = f", got {version}: curator and device need releases of this package that speak the same"
-    refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other if is_whole(version, 0) else ''}")
     refuse_unless(are_items(protocol["items"]), "items", "a list of 2 to 65,534 distinct names (text or integers)")
     refuse_unless(is_amount(protocol["epsilon"]), "epsilon", "a positive decimal number as text")
+
+
+def decimal_of(number):
+    """Return a float as a Decimal: the larger of its exact value and the decimal number that it is printed as.
+
+    Examples
+    --------
+    >>> decimal_of(1e-06)
+    Decimal('0.000001')
+    """
+    return max(Decimal(number), Decimal(repr(number)))
+
+
+def float_above(number, read=Decimal):
+    """Return the least float that is not below a Decimal; `read` says what number a float is."""
+    near = float(number)
+    return near if read(near) >= number else math.nextafter(near, math.inf)
 
 
 def log_ratio(high, low, times=1):

@@ -11,9 +11,21 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from .protocol import UNCHANGED, digest, is_whole, refuse_unless
-from .shares import CROWD, NOISE, STATED, check_among, check_crowd, check_noise, epsilon_among, messages, split, sum_of
+from .shares import (
+    CROWD,
+    NOISE,
+    STATED,
+    check_among,
+    check_crowd,
+    check_noise,
+    delta,
+    epsilon_among,
+    messages,
+    split,
+    sum_of,
+)
 
-__all__ = ["FIELDS", "STATED", "answered", "asked", "check", "named", "refusal", "spent", "sum_about"]
+__all__ = ["FIELDS", "STATED", "answered", "asked", "check", "delta", "named", "refusal", "spent", "sum_about", "sums"]
 
 FIELDS = ("rounds", *CROWD)
 _MOST = 2**20  # questions, all together
@@ -37,15 +49,15 @@ def check(protocol):
     refuse_unless(times and sum(kind["times"] for kind in rounds) <= _MOST, "times", "2^20 questions together, at most")
     for kind in rounds:
         check_noise(kind, protocol)
-    check_among(protocol, _sums(protocol))
+    check_among(protocol, sums(protocol))
 
 
 def spent(protocol):
     """Return the epsilon at `delta`, as a Decimal, of all that a device will ever say: with all servers against it."""
-    return epsilon_among(protocol, _sums(protocol), 1)
+    return epsilon_among(protocol, sums(protocol), 1)
 
 
-def _sums(protocol):
+def sums(protocol):
     """Return all kinds of sums, in order."""
     return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"]]
 
@@ -94,4 +106,4 @@ def refusal(said, asked, protocol):
 def answered(protocol, ballots, bits, asked):
     """Return what the first voter answers, as JSON-able data: one message a server."""
     drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
-    return [{"question": asked.name, **message} for message in messages(protocol, drawn)]
+    return messages(protocol, drawn, question=asked.name)

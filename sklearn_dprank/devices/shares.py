@@ -3,8 +3,13 @@
 A device adds Skellam noise to what its ballot says, modulo a power of two, and splits the result: all shares but the
 last are uniform, the last is the difference. Any of them missing, the others are noise and nothing else. Noise of
 `min_reports` voters together hides each of them.
+
+The number of a report is a hash of commitments to all of its shares. So nobody who sees the number at one server can
+register it with another share at another server. Each commitment has a salt of 128 bits, which only the share's own
+server gets; without it, the commitment does not reveal the share.
 """
 
+import hashlib
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_noise
-from .protocol import is_amount, is_whole, refuse_unless
+from .protocol import as_digits, canonical, digest, is_amount, is_whole, refuse_unless
 from .summands import Summand, summand
 
 CROWD = ("servers", "delta", "local_epsilon", "min_reports", "max_reports")
@@ -131,13 +136,18 @@ def spent(protocol):
     return epsilon_among(protocol, [summed(protocol)], 1)
 
 
+def delta(protocol):
+    """Return the probability with which `spent` may fail, as a Decimal."""
+    return Decimal(protocol["delta"])
+
+
 def draw(protocol, ballots, bits):
     """Draw what every voter sends.
 
     Returns
     -------
-    names : ndarray of uint64, shape (n_voters, 2)
-        A random number for each report, by which servers agree on whom to count.
+    salts : ndarray of uint64, shape (n_voters, servers, 2)
+        Random numbers that hide the shares in their commitments, one for each share.
     shares : ndarray of int64, shape (n_voters, servers, numbers)
         Below 2^modulus_bits; they add up to the noisy statistic, modulo 2^modulus_bits.
     """
@@ -151,12 +161,28 @@ def split(protocol, of, ballots, about, bits):
     others = protocol["servers"] - 1
     shares = bits.noise.integers(of.modulus, others * said.size).reshape(len(said), others, -1)
     last = (said + noise - shares.sum(axis=1)) & (of.modulus - 1)
-    names = bits.assignment.words(2 * len(said)).reshape(len(said), 2)
-    return names, np.concatenate([shares, last[:, None]], axis=1)
+    salts = bits.noise.words(2 * (others + 1) * len(said)).reshape(len(said), -1, 2)
+    return salts, np.concatenate([shares, last[:, None]], axis=1)
 
 
-def messages(protocol, drawn):
+def messages(protocol, drawn, **question):
     """Return the first voter's messages, as JSON-able data, each with the number of the server that it goes to."""
-    names, shares = drawn
-    name = "".join(f"{word:016x}" for word in names[0].tolist())
-    return [{"report": name, "server": number, "share": share.tolist()} for number, share in enumerate(shares[0])]
+    salts, shares = drawn
+    head = {"protocol": digest(protocol), **question}
+    parts = [
+        {"server": number, "salt": as_digits(salt), "share": share}
+        for number, (salt, share) in enumerate(zip(salts[0].tolist(), shares[0].tolist(), strict=True))
+    ]
+    commitments = [commitment({**head, **part}) for part in parts]
+    return [{**question, "report": report_number(commitments), "commitments": commitments, **part} for part in parts]
+
+
+def commitment(message):
+    """Return the commitment to the share of a message: the SHA-256 of its text without what all messages share."""
+    opened = {name: value for name, value in message.items() if name not in ("report", "commitments")}
+    return hashlib.sha256(canonical(opened)).hexdigest()
+
+
+def report_number(commitments):
+    """Return the number of the report with these commitments, one for each server."""
+    return hashlib.sha256(canonical(commitments)).hexdigest()

@@ -1,24 +1,30 @@
-"""One message a shuffle, about a pair that is hidden or assigned: the voter's half of "rr-shuffled"."""
+"""Client half of "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
+
+A device sends its submission to the shuffler. The shuffler checks it and mixes the messages of all voters.
+
+The device guarantees `epsilon`, which is local: the cost of its K messages without any trust. `central_epsilon` and
+`central_delta` are the curator's claim. They hold only with an honest shuffler and `min_reports` honest voters. A
+device checks their form and nothing else.
+"""
 
 import numpy as np
 
-from .answers import flipped_answers, items_of
+from .answers import flipped_answers, items_of, random_number
 from .pairs import check as check_answers
 from .pairs import spent
 from .protocol import is_amount, is_pair, is_whole, n_pairs, refuse_unless
 
-FIELDS = ("n_queries", "flip", "pairs", "delta", "local_epsilon", "min_reports")
-STATED = "local_epsilon"  # what a device can hold the curator to; "epsilon" needs the shuffler and the crowd
-__all__ = ["FIELDS", "STATED", "assigned", "check", "draw", "messages", "spent"]
+FIELDS = ("n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta")
+__all__ = ["FIELDS", "assigned", "check", "draw", "spent", "submission"]
 
 
 def check(protocol):
     """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
     check_answers(protocol)
     refuse_unless(protocol["pairs"] in ("hidden", "assigned"), "pairs", "'hidden' or 'assigned'")
-    refuse_unless(is_amount(protocol["delta"]), "delta", "a positive decimal number as text")
-    refuse_unless(is_amount(protocol["local_epsilon"]), "local_epsilon", "a positive decimal number as text")
     refuse_unless(is_whole(protocol["min_reports"], 1), "min_reports", "a positive integer")
+    for name in ("central_epsilon", "central_delta"):
+        refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
 
 
 def assigned(pairs, protocol):
@@ -68,14 +74,16 @@ def draw(protocol, ballots, bits, pairs=None):
     return first, second, flipped_answers(first, second, protocol["flip"][0], ballots, bits)
 
 
-def messages(protocol, drawn):
-    """Return the first voter's messages, as JSON-able data, each with the number of the shuffle that it goes to.
+def submission(protocol, drawn, bits):
+    """Return what the first voter sends to the shuffler, as JSON-able data.
 
-    Assigned pairs all go to shuffle 0, where those with one pair hide each other.
+    Each message names its shuffle. Assigned pairs all go to shuffle 0, where messages about one pair hide each other.
+    The random number of the report lets the shuffler refuse a submission that comes again. It is never released.
     """
     hidden = protocol["pairs"] == "hidden"
     answers = zip(*(column[0].tolist() for column in drawn), strict=True)
-    return [
+    messages = [
         {"shuffle": number if hidden else 0, "pair": [first, second], "answer": int(answer)}
         for number, (first, second, answer) in enumerate(answers)
     ]
+    return {"report": random_number(bits), "messages": messages}

@@ -1,7 +1,6 @@
 """The exponential mechanism over orders (McSherry and Talwar 2007), sampled exactly."""
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -9,7 +8,6 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from .._types import OrderSampler
-from ..checks import check_flag
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity
@@ -28,19 +26,16 @@ class ExponentialNoise(OfBudget):
         Already lowered by what rounding may cost.
     choice : str
         Which of the query's samplers.
-    verbose : bool
-        Whether a sampler that tries again and again shows the time elapsed.
     """
 
     rate: float
     choice: str = "auto"
-    verbose: bool = False
     how = "exponential mechanism, exact sampler,"
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return what draws orders; a table, where there is one, is made here, once."""
-        return query.sampler(matrix_of(vector), self.rate, self.choice, _clock if self.verbose else None)
+        return query.sampler(matrix_of(vector), self.rate, self.choice)
 
 
 class Exponential(Unprinted):
@@ -49,18 +44,16 @@ class Exponential(Unprinted):
     Parameters
     ----------
     sampler : str, default="auto"
-        How the same law is drawn: one of the query's samplers. For `KemenyUtility` a table of all subsets up to 25
-        items ("auto", "table"), or by rejection, which may not end, where it is named.
-    verbose : bool, default=False
-        Whether rejection shows the time elapsed on standard error.
+        How the law is drawn: "auto", or one of the query's samplers. The queries of this package have one, "table",
+        whose time does not depend on the ballots. For `KemenyUtility` it is a table of all subsets of up to 25 items.
 
     Examples
     --------
     >>> from sklearn_dprank.channels import Central
     >>> from sklearn_dprank.mechanisms import Exponential
     >>> from sklearn_dprank.rules import Choose
-    >>> channel = Central(epsilon=2.0, noise=Exponential(sampler="insertion"))
-    >>> print(channel.plan(Choose().asks(30), n_items=30).guarantee)
+    >>> channel = Central(epsilon=2.0, noise=Exponential())
+    >>> print(channel.plan(Choose().asks(20), n_items=20).guarantee)
     epsilon = 2 (central, add_remove)
     """
 
@@ -68,13 +61,11 @@ class Exponential(Unprinted):
     pure = True
     adds_up = False
 
-    def __init__(self, sampler: OrderSampler = "auto", verbose: bool = False) -> None:
+    def __init__(self, sampler: OrderSampler = "auto") -> None:
         self.sampler = sampler
-        self.verbose = verbose
 
     def refusal(self, query: Any, n_items: int) -> str:
         """Refuse a sampler that cannot draw by this query's cost."""
-        check_flag(self.verbose, "verbose")
         return query.sampler_refusal(self.sampler, n_items)
 
     def calibrated(
@@ -95,23 +86,10 @@ class Exponential(Unprinted):
         rate = float(budget) * (1 - 2**-50) - 2 * eta
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
-        return ExponentialNoise(rate / sensitivity.l1, self.sampler, self.verbose)
+        return ExponentialNoise(rate / sensitivity.l1, self.sampler)
 
 
 def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
     """Return the margins that a vector lists, shape (n_items, n_items)."""
     n_items = math.isqrt(len(vector))
     return vector.reshape(n_items, n_items)
-
-
-def _clock():
-    """Return what prints the time a draw has taken, once a second: not a line a batch, which would count tries."""
-    shown = 0
-
-    def show(seconds):
-        nonlocal shown
-        if int(seconds) > shown:
-            shown = int(seconds)
-            sys.stderr.write(f"\rdrawing an order: {shown} s")
-
-    return show

@@ -110,8 +110,6 @@ class InsertionSampler(RejectionSampler):
         if they replace one: one monotone cost, no factor 2 for added or removed ballots.
     order : {"borda", "smallest_last", "index"} or array of int, default="borda"
         The order of insertion, see `insertion_order`; it decides the number of tries.
-    clock : callable of () -> callable of (seconds), or None, default=None
-        Started for each draw, and shown the seconds elapsed after each batch of tries: for a progress bar.
 
     Raises
     ------
@@ -141,8 +139,7 @@ class InsertionSampler(RejectionSampler):
     True
     """
 
-    def __init__(self, margins, scale, order="borda", clock=None):
-        super().__init__(clock)
+    def __init__(self, margins, scale, order="borda"):
         self._margins, self._scale = checked_margins(margins, scale, antisymmetric=True), scale
         self._order = insertion_order(margins, scale, order)
         self.n_items = len(self._order)

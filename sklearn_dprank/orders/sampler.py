@@ -1,7 +1,5 @@
 """What every sampler of orders is: made from what it draws from, and asked for an order with ``draw(bits)``."""
 
-import time
-
 import numpy as np
 
 from ..checks import check_number, check_square
@@ -54,19 +52,11 @@ class OrderSampler:
 class RejectionSampler(OrderSampler):
     """A law of orders to draw from by independent tries, of which those that are accepted have it.
 
-    There is no cap on the tries and no timeout: an answer that depends on how long a draw took would reveal more than
-    epsilon accounts for. For the same reason neither the tries nor the time may be published.
-
-    Parameters
-    ----------
-    clock : callable of () -> callable of (seconds), or None
-        Starts a clock, which is shown the seconds elapsed after each batch of tries, and nothing else.
+    No estimator uses it: the time depends on what it draws from, so it is for simulations with public data. There is no
+    limit on the number of tries, because a limit would change the law.
     """
 
     _batches = (256, 4096)  # tries at once: first, and at most
-
-    def __init__(self, clock):
-        self._clock = clock
 
     def tries(self, size, bits):
         """Return the orders accepted among `size` independent tries, in the order of the tries."""
@@ -78,7 +68,6 @@ class RejectionSampler(OrderSampler):
 
     def sample(self, size, bits):
         """Draw independent orders, best first, int, shape (size, n_items), however long it takes."""
-        start, show = time.monotonic(), self._clock() if self._clock is not None else None
         out = np.empty((size, self.n_items), dtype=np.int64)
         done, (batch, largest) = 0, self._batches
         while done < size:
@@ -86,8 +75,6 @@ class RejectionSampler(OrderSampler):
             out[done : done + len(rows)] = rows
             done += len(rows)
             batch = min(2 * batch, largest)
-            if show is not None:
-                show(time.monotonic() - start)
         return out
 
 

@@ -155,6 +155,8 @@ def _within(total, most):
 
 def _tidy(most, spent):
     """Return what is left, without the dust of a subtraction where that may be spent, too."""
+    if math.isinf(spent):
+        return 0.0
     left = max(Fraction(0), Fraction(most) - Fraction(spent))
     short = float(f"{float(left):.12g}")
     return short if _within(sum_up([spent, short]), most) else rounded_down(left)

@@ -5,21 +5,20 @@ import os
 from typing import Any, Self, TypeVar
 
 from .._types import Amount, Neighboring
-from .charging import InMemory, Remaining, charged, remaining_of, spent_by
+from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
 from .guarantee import PrivacyGuarantee
-from .owed import last_step, owed_before
+from .owed import guarantee_of, last_step, last_step_params, owed_before
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
-_STAYS = (
-    "This fit stays charged: it had begun to read the ballots, and that it failed, or how, may tell something of them."
-)
+_STAYS = "This failed fit is still charged, because the failure may depend on the ballots."
 
 
 class PrivacyBudget:
-    """The account of one group of voters: what releases of their ballots may reveal together, and have revealed.
+    """Privacy budget of one group of voters over several releases.
 
-    Every release is charged before a ballot is read for it, and what does not fit is refused.
+    Every release is charged before a ballot is read for it. A release that does not fit is refused. If a fit reveals
+    more than was charged, the charge is raised, also beyond the budget.
 
     Parameters
     ----------
@@ -41,8 +40,8 @@ class PrivacyBudget:
     Attributes
     ----------
     releases_ : tuple of Release
-        ``(when, what, guarantee)`` of every charge: when (UTC, whole seconds), what sort of estimator, how much.
-        Nothing of the ballots, no number of voters, no seed.
+        ``(when, what, guarantee, release_id)`` of every charge: when (UTC, whole seconds), what sort of estimator, how
+        much, and the caller's identifier or None. Nothing of the ballots, no number of voters, no seed.
     spent_ : PrivacyGuarantee
         What all of them promise together.
     remaining : Remaining
@@ -194,8 +193,14 @@ class PrivacyBudget:
                 )
         return budget
 
-    def fit(self, estimator: _Estimator, X: Any, y: None = None, **fit_params: Any) -> _Estimator:
+    def fit(
+        self, estimator: _Estimator, X: Any, y: None = None, *, release_id: str | None = None, **fit_params: Any
+    ) -> _Estimator:
         """Charge what a fit will owe, then fit.
+
+        After the fit its guarantee is compared with the charge: epsilon, delta, certificate, unit and who is trusted.
+        If the fit revealed more, the charge is raised to that, also beyond the budget, and an error is raised. A
+        subclass must not override what `fit` calls between the ballots and the release (``read_ballots``, say).
 
         Parameters
         ----------
@@ -207,8 +212,12 @@ class PrivacyBudget:
             The ballots. What is charged depends on what is public of them only.
         y : None
             Ignored.
+        release_id : str or None, default=None
+            Identifier of this release. A later call with the same identifier is refused, also in another process that
+            shares the file, and also if the fit of the first call failed. So a task that runs again neither pays nor
+            publishes twice.
         **fit_params : dict
-            For the estimator's ``fit``.
+            For the estimator's ``fit``; with metadata routing, under the names that the steps request.
 
         Returns
         -------
@@ -218,22 +227,33 @@ class PrivacyBudget:
         Raises
         ------
         BudgetExhausted
-            If it does not fit; nothing is charged, and no ballot was read.
+            If it does not fit, or `release_id` is already charged; nothing is charged, and no ballot was read.
         ValueError
             If it promises nothing, has a seed, or what it will owe cannot be known beforehand; or its own. An error of
             its own fit leaves it charged, and says so.
+        RuntimeError
+            If the fit revealed more than was charged beforehand. All that it revealed is charged.
         """
-        own = (value for name, value in fit_params.items() if name.rpartition("__")[2] == "voter_epsilon")
-        owed = owed_before(estimator, X, next(own, None))
+        owed = owed_before(estimator, X, last_step_params(estimator, fit_params).get("voter_epsilon"))
         inspect.signature(estimator.fit).bind(X, y, **fit_params)  # type: ignore[attr-defined]
-        self.charge(owed, type(last_step(estimator)).__name__)
+        what = type(last_step(estimator)).__name__
+        number = self._charge(owed, what, release_id)
         try:
-            return estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
+            fitted: _Estimator = estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
+            spent = guarantee_of(fitted)
         except BaseException as error:
             error.add_note(_STAYS)
             raise
+        more = in_excess(self._kept.terms, owed, spent)
+        if more is not None:
+            self._kept.amend(number, more)
+            raise RuntimeError(
+                f"{what} was charged {owed} before its fit, and its fit revealed more: {spent}. All of that is charged "
+                "now. Use an estimator that states its guarantee beforehand, in plan_for."
+            )
+        return fitted
 
-    def charge(self, guarantee: PrivacyGuarantee, what: str) -> None:
+    def charge(self, guarantee: PrivacyGuarantee, what: str, *, release_id: str | None = None) -> None:
         """Charge a release that is made elsewhere; before it is made.
 
         What voters' devices reveal is charged once, when they are asked: what a curator makes of their reports
@@ -246,11 +266,13 @@ class PrivacyBudget:
             What it promises.
         what : str
             What it is, for ``releases_``.
+        release_id : str or None, default=None
+            Identifier of the release, which is charged once; see `fit`.
 
         Raises
         ------
         BudgetExhausted
-            If it does not fit; nothing is charged.
+            If it does not fit, or `release_id` is already charged; nothing is charged.
         ValueError
             If it promises nothing, a seed was given, or it is about other neighbours.
 
@@ -269,7 +291,12 @@ class PrivacyBudget:
             raise ValueError(f"guarantee must be a PrivacyGuarantee, got {type(guarantee).__name__}.")
         if not isinstance(what, str) or not what:
             raise ValueError(f"what must be a few words, got {type(what).__name__}.")
-        self._kept.add(lambda before: charged(self._kept.terms, before, guarantee, what))
+        self._charge(guarantee, what, release_id)
+
+    def _charge(self, guarantee, what, release_id):
+        """Return the number of the release that was charged."""
+        number: int = self._kept.add(lambda before: charged(self._kept.terms, before, guarantee, what, release_id))
+        return number
 
     @property
     def releases_(self) -> tuple[Release, ...]:

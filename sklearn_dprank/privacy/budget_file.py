@@ -2,29 +2,51 @@
 
 A charge is one transaction, which holds the only write lock from before the account is read until the charge is on the
 disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes thus charge one after the other, and one that is
-killed has either charged or not.
+killed has either charged or not. A new file is made under another name and linked, so no file is ever half made.
+
+Version 2 of the format adds a random identity of the file, the identifiers of releases, and a random number for each
+write to a row, so that an old copy is recognised. A file of version 1, which 0.2.0 wrote, is upgraded when it is
+opened, with all its charges; 0.2.0 then refuses it.
 """
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
+from .charging import spent_by
+from .guarantee import PrivacyGuarantee
+from .new_file import make_whole
 from .releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
 _OURS = 0x44505242  # "DPRB", where SQLite keeps what kind of file this is
-_VERSION = 1
+_VERSION = 2
 _WAIT = 60.0  # seconds for another process's charge, which takes some thousandths of one
 _TABLES = (
     "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
-    "simulation INTEGER NOT NULL)",
+    "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
     "CREATE TABLE releases (number INTEGER PRIMARY KEY, charged TEXT NOT NULL, what TEXT NOT NULL, "
-    "guarantee TEXT NOT NULL)",
+    "guarantee TEXT NOT NULL, release_id TEXT, writes TEXT NOT NULL)",
     f"PRAGMA application_id = {_OURS}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_FROM_VERSION_1 = (
+    "ALTER TABLE terms ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE releases ADD COLUMN release_id TEXT",
+    "ALTER TABLE releases ADD COLUMN writes TEXT NOT NULL DEFAULT ''",  # the identity is new: there is no old copy
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+
+class _Row(NamedTuple):
+    """A release in the file, and the random numbers of all writes to its row: that of the charge, then amendments."""
+
+    release: Release
+    writes: str
 
 
 class KeptInFile:
@@ -36,102 +58,178 @@ class KeptInFile:
         Of the file.
     terms : Terms or None
         What a new file is made with, if there is none yet; None never makes one.
+    seen : tuple of (str, Terms, list of _Row) or None, default=None
+        Identity, terms and rows of the file when a pickled object last read it; None accepts any budget.
 
     Raises
     ------
     FileNotFoundError
         If there is no file, and no terms to make one with.
     ValueError
-        If the file is no budget of this package, damaged, or made by a later version.
+        If the file is no budget of this package, damaged, made by a later version, or not the one that was `seen`.
     TimeoutError
         If other processes held it too long.
     """
 
-    def __init__(self, path: str | os.PathLike[str], terms: Terms | None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], terms: Terms | None, seen: tuple[str, Terms, list[_Row]] | None = None
+    ) -> None:
         self.path = Path(path).absolute()
-        if terms is None and not self.path.exists():
-            raise FileNotFoundError(
-                f"there is no budget at {self.path}; check the path, or state the epsilon of a new one."
-            )
-        with self._transaction("rw" if terms is None else "rwc") as connection:
-            self.terms = _terms_of(connection, terms)
+        self._seen: list[_Row] = []
+        if seen is not None:
+            self._identity, self.terms, self._seen = seen
+        if not self.path.exists():
+            if terms is None:
+                raise FileNotFoundError(
+                    f"there is no budget at {self.path}; check the path, or state the epsilon of a new one."
+                    f"{self._last_seen}"
+                )
+            _make(self.path, terms)
+        with self._transaction() as connection:
+            found = _opened(connection)
+            if seen is None:
+                self.terms, self._identity = found
+            self._read(connection)
 
     def __reduce__(self):
-        return type(self), (self.path, None)
+        return type(self), (self.path, None, (self._identity, self.terms, self._seen))
 
     def releases(self) -> list[Release]:
         """Return all releases that were charged."""
         with self._transaction() as connection:
-            return _releases_of(connection)
+            return [row.release for row in self._read(connection)]
 
-    def add(self, decide: Callable[[Sequence[Release]], Release]) -> None:
-        """Charge the release that `decide` returns for the releases before it, or nothing where it raises."""
+    def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
+        """Charge the release that `decide` returns for the releases before it, or nothing where it raises.
+
+        Returns the number of the release, for `amend`.
+        """
         with self._transaction() as connection:
-            if _stored(connection) != self.terms:
-                raise _Damaged("is another budget than when it was opened; open it again.")
-            release = decide(_releases_of(connection))
-            row = release.when.isoformat(), release.what, guarantee_as_text(release.guarantee)
-            connection.execute("INSERT INTO releases (charged, what, guarantee) VALUES (?, ?, ?)", row)
+            rows = self._read(connection)
+            release, written = decide([row.release for row in rows]), secrets.token_hex(16)
+            text = guarantee_as_text(release.guarantee)
+            values = release.when.isoformat(), release.what, text, release.release_id, written
+            command = "INSERT INTO releases (charged, what, guarantee, release_id, writes) VALUES (?, ?, ?, ?, ?)"
+            number = connection.execute(command, values).lastrowid
+            seen = [*rows, _Row(release, written)]
+        self._seen = seen
+        return number  # type: ignore[return-value]
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace what was charged for the release of this number."""
+        with self._transaction() as connection:
+            self._read(connection)
+            command = "UPDATE releases SET guarantee = ?, writes = writes || ? WHERE number = ?"
+            connection.execute(command, (guarantee_as_text(guarantee), secrets.token_hex(16), number))
+            seen = _rows_of(connection)
+        self._seen = seen
+
+    def _read(self, connection):
+        """Return the rows of the file that was opened; raise for another file, and for an old copy of it."""
+        terms, identity = _stored(connection)
+        if identity != self._identity or terms != self.terms:
+            raise _Damaged(
+                "is not the budget that was opened: that one was deleted, moved or replaced. Put it back; open a new "
+                "one for other voters only."
+            )
+        rows, seen = _rows_of(connection), self._seen
+        if len(rows) < len(seen) or not all(
+            row.writes.startswith(known.writes) for row, known in zip(rows, seen, strict=False)
+        ):
+            raise _Damaged("is an old copy of the budget that was opened: charges are missing. Put the latest back.")
+        self._seen = rows
+        return rows
+
+    @property
+    def _last_seen(self):
+        """Return what was spent when the file was last read, in words."""
+        if not self._seen:
+            return ""
+        return f" Spent when it was last read: {spent_by(self.terms, [row.release for row in self._seen])}."
 
     @contextmanager
-    def _transaction(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Open the file and hold its write lock; keep what was written if nothing was raised."""
         try:
-            address = f"{self.path.as_uri()}?mode={mode}"
+            address = f"{self.path.as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
-                if mode == "rw":
-                    _check_kind(connection)
+                _check_kind(connection)
                 yield connection
                 connection.execute("COMMIT")  # if it was not reached, closing takes all back
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a message quotes what is damaged
-            raise _explained(error, self.path) from error
+            raise _explained(error, self.path, self._last_seen) from error
         except _Damaged as error:
-            raise ValueError(f"{self.path} {error}") from error
+            raise ValueError(f"{self.path} {error}{self._last_seen}") from error
 
 
 class _Damaged(Exception):
     """What is wrong with a file."""
 
 
+def _make(path, terms):
+    """Make a new file with these terms, unless another process is faster."""
+
+    def fill(connection):
+        for command in _TABLES:
+            connection.execute(command)
+        numbers = (None if x is None else x.hex() for x in (terms.epsilon, terms.delta, terms.basic_delta))
+        epsilon, delta, basic_delta = numbers
+        row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation), secrets.token_hex(16)
+        connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    try:
+        make_whole(path, fill)
+    except sqlite3.Error as error:
+        raise _explained(error, path, "") from error
+    except OSError as error:
+        raise OSError(f"{path} cannot be made ({error}); nothing is released.") from error
+
+
 def _check_kind(connection):
+    """Raise unless the file is a budget of a known version; upgrade version 1."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise _Damaged(f"is empty; {_RESTORE} If nothing was ever charged to it, delete it.")
     kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
     if kind != _OURS:
         raise _Damaged("is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made.")
-    if version != _VERSION:
+    if version == 1:
+        for command in _FROM_VERSION_1:
+            connection.execute(command)
+        connection.execute("UPDATE terms SET identity = ?", (secrets.token_hex(16),))
+    elif version != _VERSION:
         raise _Damaged(f"has version {version} of the format, and this package knows {_VERSION}; install its version.")
 
 
-def _terms_of(connection, terms):
-    """Return the terms in a file, after writing them if it is new."""
-    if terms is not None:
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for command in _TABLES:
-                connection.execute(command)
-            numbers = (None if x is None else x.hex() for x in (terms.epsilon, terms.delta, terms.basic_delta))
-            epsilon, delta, basic_delta = numbers
-            row = epsilon, delta, terms.neighboring, basic_delta, int(terms.simulation)
-            connection.execute("INSERT INTO terms VALUES (?, ?, ?, ?, ?)", row)
-        _check_kind(connection)
+def _opened(connection):
+    """Return the terms and the identity in a file that was checked for damage."""
     if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
         raise _Damaged(f"is damaged ({found}); {_RESTORE}")
     return _stored(connection)
 
 
 def _stored(connection):
+    """Return the terms and the identity in a file."""
+    rows = connection.execute("SELECT epsilon, delta, neighboring, basic_delta, simulation, identity FROM terms")
     try:
-        ((epsilon, delta, neighboring, basic_delta, simulation),) = connection.execute("SELECT * FROM terms").fetchall()
+        ((epsilon, delta, neighboring, basic_delta, simulation, identity),) = rows.fetchall()
         kept = None if basic_delta is None else float.fromhex(basic_delta)
-        return Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
+        terms = Terms(float.fromhex(epsilon), float.fromhex(delta), neighboring, kept, bool(simulation)).checked()
+        if not identity:
+            raise ValueError("no identity")
+        return terms, identity
     except (TypeError, ValueError, OverflowError) as error:
         raise _Damaged(f"is damaged (its terms: {_cut(error)}); {_RESTORE}") from error
 
 
-def _releases_of(connection):
-    rows = connection.execute("SELECT charged, what, guarantee FROM releases ORDER BY number").fetchall()
+def _rows_of(connection):
+    rows = connection.execute("SELECT charged, what, guarantee, release_id, writes FROM releases ORDER BY number")
     try:
-        return [Release(_when(charged), what, guarantee_from_text(text)) for charged, what, text in rows]
+        return [
+            _Row(Release(_when(charged), what, guarantee_from_text(text), name), str(writes))
+            for charged, what, text, name, writes in rows.fetchall()
+        ]
     except (TypeError, ValueError, OverflowError) as error:
         raise _Damaged(f"is damaged (a release: {_cut(error)}); {_RESTORE}") from error
 
@@ -145,14 +243,14 @@ def _when(charged):
     return datetime.fromisoformat(charged).astimezone(UTC)
 
 
-_RESTORE = "restore it from a copy. A new budget would forget what was spent."
+_RESTORE = "restore the newest copy and charge again what was released since. A new budget would forget what was spent."
 
 
-def _explained(error, path):
+def _explained(error, path, last_seen):
     """Return an error of SQLite as one that says what to do."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
-        return OSError(f"{path} cannot be opened and written ({error}); nothing is released.")
-    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}")
+        return OSError(f"{path} cannot be opened and written ({error}); nothing is released.{last_seen}")
+    return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")

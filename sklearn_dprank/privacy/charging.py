@@ -8,6 +8,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
 from typing import NamedTuple
 
+from ..checks import shown
 from .adaptive import Account
 from .calibration import gaussian_epsilon
 from .composition import Losses
@@ -73,11 +74,21 @@ class InMemory:
         self._refuse_fork()
         return list(self._releases)
 
-    def add(self, decide: Callable[[Sequence[Release]], Release]) -> None:
-        """Charge the release that `decide` returns for the releases before it, or nothing where it raises."""
+    def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
+        """Charge the release that `decide` returns for the releases before it, or nothing where it raises.
+
+        Returns the number of the release, for `amend`.
+        """
         self._refuse_fork()
         with self._lock:
             self._releases.append(decide(list(self._releases)))
+            return len(self._releases) - 1
+
+    def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
+        """Replace what was charged for the release of this number."""
+        self._refuse_fork()
+        with self._lock:
+            self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
 
     def _refuse_fork(self):
         if os.getpid() != self._process:
@@ -89,7 +100,9 @@ class InMemory:
         )
 
 
-def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str) -> Release:
+def charged(
+    terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
+) -> Release:
     """Return the line that one more release adds to the account.
 
     Parameters
@@ -102,14 +115,17 @@ def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee
         What it promises.
     what : str
         What it is.
+    release_id : str or None, default=None
+        Identifier of the release, which may be charged once.
 
     Raises
     ------
     BudgetExhausted
-        If it does not fit.
+        If it does not fit, or `release_id` is already charged.
     ValueError
         If it cannot be charged at all.
     """
+    _refuse_repeated(before, release_id)
     _refuse_empty_promises(terms, guarantee, what)
     if terms.neighboring == "replace":
         guarantee = guarantee.under_replace()
@@ -126,7 +142,50 @@ def charged(terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee
         )
     if not account_of(terms, before).with_one_more(guarantee).holds():
         raise BudgetExhausted(_refusal(terms, before, guarantee, what))
-    return Release.now(what, guarantee)
+    return Release.now(what, guarantee, release_id)
+
+
+def in_excess(terms: Terms, owed: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
+    """Return the guarantee to charge for a release that spent more than was owed beforehand, or None if it did not.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the budget.
+    owed, spent : PrivacyGuarantee
+        Known before and after the fit.
+
+    Returns
+    -------
+    PrivacyGuarantee or None
+        Under the neighbouring relation of the budget. Its epsilon is infinite where `spent` bounds nothing there, is
+        about another unit, or has a seed although the budget is no simulation.
+
+    Notes
+    -----
+    A fit that needs somebody to be trusted whom `owed` does not name is in excess too: all of `spent` is charged, so
+    that the account names this party.
+    """
+    if spent == owed or (_within_stated(owed, spent) and _alike(owed, spent)):
+        return None
+    bounds = spent.unit == owed.unit and (spent.certified or not owed.certified or terms.simulation)
+    if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
+        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=owed.unit)
+    if terms.neighboring == "replace":
+        return spent.under_replace()
+    return spent if spent.neighboring == terms.neighboring else PrivacyGuarantee.nothing(spent.how)
+
+
+def _alike(owed, spent):
+    """Tell whether neighbours and unit are the same, and `spent` has no seed and no party that `owed` has not."""
+    same = (spent.neighboring, spent.unit) == (owed.neighboring, owed.unit)
+    return same and spent.certified >= owed.certified and set(spent.parties) <= set(owed.parties)
+
+
+def _within_stated(owed, spent):
+    """Tell whether the epsilon and delta of `owed` cover `spent`, and `owed` claims no more than these."""
+    only_stated = owed.losses == Losses.stated(owed.epsilon, owed.delta) or not owed.certified
+    return only_stated and spent.epsilon <= owed.epsilon and spent.delta <= owed.delta
 
 
 def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
@@ -159,6 +218,19 @@ def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
     """Return how much one more release may reveal."""
     left = account_of(terms, releases).left()
     return Remaining(left.pure, left.mu, *left.basic)
+
+
+def _refuse_repeated(before, release_id):
+    if release_id is None:
+        return
+    if not isinstance(release_id, str) or not release_id:
+        raise ValueError(f"release_id must be None or a str that is not empty, got {shown(release_id)}.")
+    for release in before:
+        if release.release_id == release_id:
+            raise BudgetExhausted(
+                f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so nothing "
+                "is released again. Use the result of that call, or give another release another release_id."
+            )
 
 
 def _refuse_empty_promises(terms, guarantee, what):

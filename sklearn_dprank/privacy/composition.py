@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..checks import check_number
 from ._search import smallest
 from .calibration import gaussian_deltas
 from .rounding import rounded_up, sum_up
@@ -62,6 +63,17 @@ class Losses(NamedTuple):
             tuple(epsilon for each in losses for epsilon in each.pure),
             tuple(pair for each in losses for pair in each.approximate),
         )
+
+    def check(self) -> None:
+        """Raise ValueError unless all numbers are at least 0, none is NaN, and deltas are at most 1."""
+        try:
+            numbers = [("mu_squared", self.mu_squared, math.inf), *(("pure", each, math.inf) for each in self.pure)]
+            for epsilon, delta in self.approximate:
+                numbers += [("approximate epsilons", epsilon, math.inf), ("approximate deltas", delta, 1)]
+        except (TypeError, ValueError):
+            raise ValueError("losses must hold mu_squared, a tuple pure and pairs (epsilon, delta).") from None
+        for name, value, most in numbers:
+            check_number(value, f"losses: {name}", least=0, most=most)
 
     def epsilon(self, delta: float) -> float:
         """Return about the smallest epsilon at which `delta` is enough.

@@ -52,7 +52,7 @@ class PrivacyGuarantee:
     Raises
     ------
     ValueError
-        If the trust model or the neighbouring relation is unknown, or a number out of bounds.
+        If the trust model or the neighbouring relation is unknown, or a number out of bounds, also in `losses`.
 
     Notes
     -----
@@ -93,6 +93,8 @@ class PrivacyGuarantee:
             raise ValueError(f"caveats must be a tuple of str, got {shown(self.caveats)}.")
         if not isinstance(self.losses, Losses | None):
             raise ValueError(f"losses must be None or Losses, got {shown(self.losses)}.")
+        if self.losses is not None:
+            self.losses.check()
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, rounded_up(getattr(self, name)))
         object.__setattr__(self, "whom", _pairs_of_text(self.whom))
@@ -109,7 +111,7 @@ class PrivacyGuarantee:
         >>> shuffled = PrivacyGuarantee(1.0, 1e-6, "shuffle", "replace", "randomized response")
         >>> noisy = PrivacyGuarantee(1.0, 0.0, "central", "replace", "discrete Laplace noise")
         >>> PrivacyGuarantee.compose([shuffled, noisy]).parties
-        ('the shuffler', 'the curator')
+        ('the shuffler (one public protocol for all voters)', 'the voters whose messages are mixed', 'the curator')
         """
         return tuple(dict.fromkeys(party for _, party in trusted(self.trust, self.whom)))
 

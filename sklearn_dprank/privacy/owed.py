@@ -3,6 +3,8 @@
 scikit-learn is imported only where an estimator is given, so nothing else here needs it.
 """
 
+import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,14 @@ _ROW_WISE: set[type] = set()  # subclasses may do anything, and are not in it
 _UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")
 _SEARCH = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
 _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
+_UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
+_REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
+_FITTED_IN = "_fitted_in_"  # where `record_pipeline` writes; `clear_fitted` deletes it
+#: What the `fit` of an aggregator calls to read ballots, draw and publish: others may reveal more than is foretold.
+_CARRYING = (
+    *("fit", "read_ballots", "_read_table", "_read_named", "_validated", "_set_items"),
+    *("_planned", "_release", "_fits", "_publish"),
+)
 
 
 def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
@@ -30,8 +40,9 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     PrivacyGuarantee
         Of an aggregator and a search of this package, or a class derived from theirs, its ``privacy_``. Of a Pipeline
         that of its last step, if every transformer reads each ballot by itself, and else nothing, with a caveat that
-        names the step. Of anything else nothing: scikit-learn's own searches select by exact scores, and what
-        another class writes into a ``privacy_`` of its own is a claim that nothing checks.
+        names the step. If its steps are not those of its last fit, nothing, with a caveat that says to fit it again. Of
+        anything else nothing: scikit-learn's own searches select by exact scores, and what another class writes into a
+        ``privacy_`` of its own is a claim that nothing checks.
 
     Raises
     ------
@@ -47,6 +58,9 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     change what every ballot says, and no noise is scaled for that.
     `~sklearn_dprank.preprocessing.RatingsToRankings` is known to read each ballot by itself; it takes missing ratings
     as they are. "passthrough" does nothing.
+
+    The last step of a pipeline records the classes of the steps before it when it is fitted. The guarantee is known as
+    long as the pipeline has steps of these classes. A fitted pipeline that 0.2.0 pickled has no record: fit it again.
 
     Examples
     --------
@@ -80,7 +94,8 @@ def owed_by(fitted, declared):
     # Asked of the class, because some wrappers pass every attribute of what they wrap for their own.
     stated = getattr(type(last), "_owed", None)
     if stated is not None:
-        return stated(last, declared)
+        changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
+        return replace(_UNKNOWN, caveats=(_REFIT,)) if changed else stated(last, declared)
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
         return replace(_UNSTATED, caveats=(caveat,))
@@ -107,27 +122,96 @@ def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGua
     Raises
     ------
     ValueError
-        If the fit is impossible, or it cannot be known what it will owe.
+        If the fit is impossible, or it cannot be known what it will owe: a subclass, or this object, has a method of
+        its own on the way from the ballots to the release, and no forecast of its own.
     """
     if not hasattr(type(estimator), "fit"):
         raise TypeError(f"estimator must be an estimator, pipeline or search, got {shown(estimator)}.")
     if (nothing := _mixed(estimator)) is not None:
         return nothing
-    kind = type(last_step(estimator))
+    last = last_step(estimator)
+    kind = type(last)
     foretold = getattr(kind, "_will_owe", None)
     if foretold is None:
         return _UNSTATED
-    if issubclass(_home(kind, "fit"), _home(kind, "_will_owe")) and _home(kind, "fit") is not _home(kind, "_will_owe"):
+    own = _replaced(last)
+    own += [name for name in _CARRYING if _position(kind, name) < _position(kind, "_will_owe")]
+    if own:
         raise ValueError(
-            f"{kind.__name__} has a fit of its own, and nobody knows beforehand what it will owe; charge() what it "
-            "owes at most, then fit it."
+            f"{kind.__name__} has a {own[0]} of its own, and nobody knows beforehand what it will owe; charge() what "
+            "it owes at most, then fit it."
         )
-    return foretold(last_step(estimator), X, voter_epsilon)
+    return foretold(last, X, voter_epsilon)
 
 
-def _home(kind, name):
-    """Return the class that defines what objects of this kind have by this name."""
-    return next(base for base in kind.__mro__ if name in vars(base))
+def _position(kind, name):
+    """Return the position of the class that defines `name` in the method resolution order of `kind`, or its length."""
+    return next((i for i, base in enumerate(kind.__mro__) if name in vars(base)), len(kind.__mro__))
+
+
+def _replaced(estimator):
+    """Return the names of methods of the class that this object replaces by attributes of its own."""
+    return [name for name in vars(estimator) if callable(getattr(type(estimator), name, None))]
+
+
+def last_step_params(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters that the `fit` of the last step receives from the `fit` of the estimator.
+
+    Raises
+    ------
+    ValueError
+        If metadata routing is enabled and a parameter is not requested as it should be.
+    TypeError
+        If metadata routing is enabled and no step requests a parameter.
+    """
+    from sklearn import get_config
+    from sklearn.utils.metadata_routing import process_routing
+
+    for pipeline in _pipelines_of(estimator):
+        name = pipeline.steps[-1][0]
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(pipeline, "fit", **fit_params)[name]["fit"]
+        else:
+            prefix = f"{name}__"
+            fit_params = {
+                key.removeprefix(prefix): value for key, value in fit_params.items() if key.startswith(prefix)
+            }
+    return fit_params
+
+
+def record_pipeline(fitted: Any, draft: Any = None):
+    """Record the pipelines whose `fit` called that of the estimator, for `guarantee_of`; return what was written on.
+
+    The record is written on the draft of a fit, if there is one: it is published with what it is about. Otherwise
+    another thread's fit could be published before the record, which would then be about the wrong fit.
+
+    scikit-learn does not tell a step about its pipeline, so this reads the frames of ``sklearn.pipeline`` on the stack.
+    A pipeline that is not found there is not recorded, and its guarantee is unknown.
+    """
+    outermost, frame = fitted, inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "sklearn.pipeline":
+            caller: Any = frame.f_locals.get("self")
+            if getattr(caller, "steps", None) and caller.steps[-1][1] is outermost:
+                outermost = caller
+        frame = frame.f_back
+    written = fitted if draft is None else draft
+    if outermost is not fitted:
+        setattr(written, _FITTED_IN, _classes_of(_pipelines_of(outermost)))
+    return written
+
+
+def fitted_by(pipeline: Any):
+    """Record on the last step of a pipeline that the pipeline fitted it; return the pipeline."""
+    setattr(last_step(pipeline), _FITTED_IN, _classes_of(_pipelines_of(pipeline)))
+    return pipeline
+
+
+def _classes_of(pipelines):
+    """Return the names of the classes of pipelines and of their transformers, but not of the last step."""
+    parts = [part for pipeline in pipelines for part in (pipeline, *(step for _, step in pipeline.steps[:-1]))]
+    kinds = [type(part) for part in parts if part not in (None, "passthrough")]
+    return tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
 
 
 def _mixed(estimator):
@@ -147,27 +231,38 @@ def row_wise(transformer):
 
 def last_step(estimator: Any):
     """Return the estimator that a pipeline, or a pipeline in it, ends in; any other estimator itself."""
+    pipelines = _pipelines_of(estimator)
+    return pipelines[-1].steps[-1][1] if pipelines else estimator
+
+
+def _pipelines_of(estimator):
+    """Return the pipeline that an estimator is, the one that it ends in, and so on; none for any other estimator."""
     from sklearn.pipeline import Pipeline
 
+    pipelines = []
     while isinstance(estimator, Pipeline):
+        pipelines.append(estimator)
         estimator = estimator.steps[-1][1]
-    return estimator
+    return pipelines
 
 
 def mixing_step(estimator: Any):
     """Return the name and the first step of a pipeline that may mix ballots with each other, or None.
 
     The guarantee of an aggregator holds for the ballots that reach it. It holds for those that entered the pipeline if
-    every transformer reads each ballot by itself, as those that `row_wise` has registered do.
+    every transformer reads each ballot by itself, as those that `row_wise` has registered do. An object whose methods
+    were replaced may do anything.
     """
     from sklearn.pipeline import Pipeline
 
     name = "pipeline"
-    while isinstance(estimator, Pipeline):
-        if type(estimator) is not Pipeline:  # a subclass may resample, say
-            return name, estimator
-        for name, step in estimator.steps[:-1]:
-            if step not in (None, "passthrough") and type(step) not in _ROW_WISE:
+    for pipeline in _pipelines_of(estimator):
+        if type(pipeline) is not Pipeline or _replaced(pipeline):  # a subclass may resample, for example
+            return name, pipeline
+        for name, step in pipeline.steps[:-1]:
+            if step in (None, "passthrough"):
+                continue
+            if type(step) not in _ROW_WISE or _replaced(step):
                 return name, step
-        name, estimator = estimator.steps[-1]
+        name = pipeline.steps[-1][0]
     return None

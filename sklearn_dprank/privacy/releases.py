@@ -55,16 +55,19 @@ class Release(NamedTuple):
         What was released, in a few words.
     guarantee : PrivacyGuarantee
         What was charged.
+    release_id : str or None
+        Identifier that the caller gave to the release, or None.
     """
 
     when: datetime
     what: str
     guarantee: PrivacyGuarantee
+    release_id: str | None = None
 
     @classmethod
-    def now(cls, what: str, guarantee: PrivacyGuarantee) -> "Release":
+    def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> "Release":
         """Return what is charged now."""
-        return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee)
+        return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
 
 
 def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:

@@ -11,11 +11,14 @@ class Trust(NamedTuple):
     meaning: str
 
 
+#: The shuffler and its duty: a voter with a protocol of its own can be traced by the digests of its messages.
+SHUFFLER = "the shuffler (one public protocol for all voters)"
 #: From the least to the most trusting.
 TRUST = {
     "local": Trust((), "each ballot is randomised before it leaves the voter"),
     "shuffle": Trust(
-        ("the shuffler",), "each ballot is randomised by its voter, then a trusted shuffler mixes the reports"
+        (SHUFFLER, "the voters whose messages are mixed"),
+        "each ballot is randomised by its voter, then a trusted shuffler mixes the reports",
     ),
     "secure_aggregation": Trust(
         ("one of the servers", "the voters who add noise"),

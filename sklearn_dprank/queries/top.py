@@ -13,7 +13,7 @@ from .._types import Neighboring
 from ..checks import check_whole, shown
 from ..orders.top import TopFlips, TopSampler, largest_batch, n_ways
 from .base import Sensitivity, moves
-from .utilities import Clock, OrderUtility, are_items
+from .utilities import OrderUtility, are_items
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
     def kind(self) -> Any:
         return MaxViolatedPrefixMargin, self.k
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
         return TopSampler(margins, self.k, rate, self.placed or ())
 
     @property

@@ -2,29 +2,23 @@
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import inf
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Neighboring
 from ..checks import check_whole, shown
-from ..orders.block_insertion import BlockInsertionSampler
-from ..orders.insertion import InsertionSampler
 from ..orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from ..orders.pair_by_pair import PairByPairSampler
 from ..orders.partition import PartitionTable
 from ..orders.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
-#: Starts a clock, which is then shown the seconds.
-Clock: TypeAlias = Callable[[], Callable[[float], None]]
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
 
 
@@ -82,7 +76,7 @@ class OrderUtility(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins.ravel()
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
         """Return what draws orders, with ``draw(bits)``.
 
         Parameters
@@ -93,8 +87,6 @@ class OrderUtility(Query):
             Of the law.
         choice : str
             "auto", or one of `samplers`.
-        clock : callable of () -> callable of (seconds), or None
-            Starts a clock, which a sampler that tries again and again shows.
         """
         raise NotImplementedError
 
@@ -121,8 +113,6 @@ class KemenyUtility(OrderUtility):
     C(m, 2); replacing one can move two orders apart by twice that.
     """
 
-    samplers = ("table", "insertion", "blocks", "pair_by_pair")
-
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls()]
@@ -130,21 +120,16 @@ class KemenyUtility(OrderUtility):
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
-        if choice in ("auto", "table"):
-            return PartitionTable(np.maximum(margins.T, 0), rate)
-        if choice == "pair_by_pair":
-            return PairByPairSampler(margins, rate)
-        return (InsertionSampler if choice == "insertion" else BlockInsertionSampler)(margins, rate, clock=clock)
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
+        return PartitionTable(np.maximum(margins.T, 0), rate)
 
     def sampler_refusal(self, choice: str, n_items: int) -> str:
         unknown = super().sampler_refusal(choice, n_items)
-        if not unknown and choice in ("auto", "table") and n_items > _MOST_IN_TABLE:
+        if not unknown and n_items > _MOST_IN_TABLE:
             return (
-                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: beyond, no table of all "
-                "subsets fits, and rejection may never end on ballots that disagree, and stopping it would reveal "
-                "them. Take another mechanism, or name sampler='insertion' (best to 50 items) or sampler='blocks' "
-                "(above) if you insist."
+                f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: a table of all subsets "
+                "does not fit, and the time of every other exact sampler depends on the ballots. Use another "
+                "estimator, such as DPBorda(noise='knorm') or DPPrudentOrder(window=7)."
             )
         return unknown
 
@@ -189,7 +174,7 @@ class MaxViolatedMargin(OrderUtility):
     def kind(self) -> Any:
         return MaxViolatedMargin
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str, clock: Clock | None = None) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)

@@ -1,13 +1,12 @@
 """What a curator takes from the wire: reports are read as a stream, many at a time, refused by reason, and counted."""
 
-import codecs
-import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from ..lines import blocks, lines
 from .base import Drawn, joined
 from .reports import RefusedReport, protocol_of
 
@@ -43,7 +42,7 @@ class Inbox:
         read : callable of (report) -> object
             Gets the report as an object, and raises `RefusedReport` where it does not follow the protocol.
         """
-        for report in _lines(reports):
+        for report in lines(reports, LONGEST):
             try:
                 said = read(parsed(report))
             except RefusedReport as error:
@@ -72,7 +71,7 @@ class Inbox:
         drawn : object
             What `read` returned of some reports.
         """
-        for block in _blocks(_lines(reports)):
+        for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
             for name, mine in self._addressed(block, names).items():
                 for drawn in self._accepted(mine, partial(read, name=name)):
                     yield name, drawn
@@ -128,18 +127,6 @@ class Inbox:
             )
 
 
-def _blocks(reports):
-    """Yield lists of reports, of a bounded number and length together."""
-    block, room = [], _CHARACTERS
-    for report in reports:
-        block.append(report)
-        room -= len(report) if isinstance(report, (str, bytes)) else _CHARACTERS // _TOGETHER
-        if room <= 0:
-            yield block
-            block, room = [], _CHARACTERS
-    yield block
-
-
 def as_reports(reports, name="reports", remedy=_FROM_FILE):
     """Return an iterable of reports.
 
@@ -158,36 +145,6 @@ def as_reports(reports, name="reports", remedy=_FROM_FILE):
     if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
         raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
     return reports
-
-
-def _lines(reports):
-    """Yield reports; of a file, lines cut where they are too long to be read."""
-    if not hasattr(reports, "readline"):
-        yield from reports
-        return
-    file = _undecoded(reports)
-    try:
-        while line := file.readline(LONGEST + 2):
-            yield line
-            ends = line[-1:] in ("\n", b"\n")
-            while not ends and (rest := file.readline(LONGEST)):
-                ends = rest[-1:] in ("\n", b"\n")
-    except UnicodeError:
-        raise ValueError(
-            "reports must be UTF-8, and this text file cannot be read as bytes; open it in binary, open(path, 'rb'), "
-            "or hand over sys.stdin.buffer."
-        ) from None
-
-
-def _undecoded(file):
-    """Return the bytes of a text file, from where it stands: one line in wrong UTF-8 must not stop the others."""
-    if not isinstance(file, io.TextIOWrapper) or codecs.lookup(file.encoding).name not in ("utf-8", "ascii"):
-        return file
-    try:
-        file.seek(file.tell())  # puts back what was read ahead
-    except OSError:  # a pipe, or somebody iterates over it
-        return file
-    return file.buffer
 
 
 def parsed(report):

@@ -4,6 +4,8 @@ from itertools import chain
 
 import numpy as np
 
+from ..devices.answers import is_random_number
+
 _PAIR = "pair out of range"
 
 
@@ -42,18 +44,34 @@ def fields(report, *names):
     return [report[name] for name in names]
 
 
-def columns(reports, *names):
-    """Return, for each of `names`, what all reports say there, if they have these and their protocol and nothing else.
+def columns(reports, *names, also=("protocol",)):
+    """Return, for each of `names`, what all reports say there, if they have these fields, `also`, and nothing else.
 
     Raises
     ------
     RefusedReport
         Otherwise.
     """
-    keys = {"protocol", *names}
+    keys = {*names, *also}
     if not all(report.keys() == keys for report in reports):
         raise RefusedReport("wrong keys")
     return [[report[name] for report in reports] for name in names]
+
+
+def new_numbers(numbers, received):
+    """Return the random numbers of reports as a set of int, if none of them comes twice or was received before.
+
+    Raises
+    ------
+    RefusedReport
+        Otherwise, or if one of them does not have the form that devices write.
+    """
+    if not all(map(is_random_number, numbers)):
+        raise RefusedReport("no report number")
+    new = {int(number, 16) for number in numbers}
+    if len(new) < len(numbers) or not new.isdisjoint(received):
+        raise RefusedReport("received before")
+    return new
 
 
 def end_to_end(rows, length, reason):

@@ -1,6 +1,8 @@
-"""Servers that add up shares of ballots without seeing one, on numpy and the standard library alone."""
+"""Servers of secure aggregation and the shuffler, on NumPy and the standard library alone."""
 
 from .aggregation import AggregationServer
+from .checked_file import ServerFileError
 from .messages import agreed
+from .shuffler import Shuffler
 
-__all__ = ["AggregationServer", "agreed"]
+__all__ = ["AggregationServer", "ServerFileError", "Shuffler", "agreed"]

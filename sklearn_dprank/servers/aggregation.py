@@ -1,13 +1,9 @@
-"""One server of secure aggregation: it keeps its shares, agrees on whom to count, and says one sum a question."""
+"""Server of secure aggregation: collects shares and releases one sum for each question."""
 
 import hashlib
-import json
-import sqlite3
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -18,24 +14,25 @@ from ..devices import rounds
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
 from ..devices.shares import summed
+from ..lines import blocks, lines, several
 from ..privacy.ledger import BudgetExhausted
-from .messages import checked_voters, read
+from .checked_file import CheckedFile
+from .messages import checked_voters, longest, read
+from .old_files import refuse_old_file
 
 _TOGETHER = 1024  # reports kept, or added up, at a time
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS server (protocol TEXT, number INTEGER, question INTEGER, name TEXT, said TEXT)",
-    "CREATE TABLE IF NOT EXISTS shares (report BLOB PRIMARY KEY, share BLOB) WITHOUT ROWID",
-)
+_CHARACTERS = 1 << 20  # of the messages that are read together
+_ADDED = 1 << 17  # numbers that are added up at a time
 
 
 class AggregationServer:
     """One of several servers among which voters split their noisy ballots.
 
-    It sees uniform random numbers, and says their sum: once, over the voters on whom all servers agree, and over no
-    fewer than the protocol's ``min_reports``. Two sums over different voters would differ by few ballots, so after one
-    it says no other, in this process or after a restart. Where a protocol has several questions, it says one sum for
-    each, and never goes back to an earlier one. Run servers where they do not share what they keep: one that is honest
-    is enough.
+    A server sees uniform random numbers and salted commitments to the shares of the other servers. It releases one
+    sum, over at least ``min_reports`` voters on whom all servers agree. It never releases a second sum, also after a
+    restart: two sums over different voters would differ by few ballots. If a protocol has several questions, the
+    server releases one sum for each and does not return to an earlier question. Run the servers at independent
+    parties: one honest server is enough.
 
     Parameters
     ----------
@@ -45,22 +42,32 @@ class AggregationServer:
         Which of the protocol's servers this is, from 0.
     path : str or path-like, default=":memory:"
         A file that outlives a restart: opened again, the server goes on where it was. Shares are kept in it until
-        the sum is said, then dropped. ":memory:" forgets everything with the process.
+        the sum is said, then dropped. ":memory:" forgets everything with the process. The file detects damage; see
+        Notes.
 
     Attributes
     ----------
     refused : dict of {str: int}
-        How many messages this process has left out, by reason.
+        Number of messages that this process has refused, by reason. "commitments of another report" and "share of
+        another report" count messages that use the number of another voter's report.
 
     Raises
     ------
     RefusedProtocol
         If the protocol is not of the form, or states less than it spends.
     ValueError
-        If the file is that of another server or protocol, or is none, or cannot be opened and written.
+        If the file is that of another server or protocol.
+    ServerFileError
+        If the file cannot be opened and written, is damaged or locked, or was written by release 0.2.0, whose shares
+        have no commitments; the message states what such a file has spent. All methods raise it where the file cannot
+        be used.
 
     Notes
     -----
+    Each row of the file has a checksum, and the state holds the number of rows and a digest of them. A server whose
+    file is damaged raises `ServerFileError` and releases nothing. An older copy of the file is not damaged, but it does
+    not know which sums were released: do not restore one. A forked process must open the file again.
+
     A server cannot see that a voter's numbers are out of range: one voter who sends nonsense can move the sum by any
     amount. Nor can it see who is a voter: somebody who sends ``min_reports`` - 1 reports of his own, and lets one other
     through, reads that one all but bare. Take messages only from those who are known to be voters, one of each.
@@ -68,7 +75,7 @@ class AggregationServer:
     Examples
     --------
     >>> from sklearn_dprank import SecAggBorda
-    >>> from sklearn_dprank.servers import AggregationServer, agreed
+    >>> from sklearn_dprank.collection import AggregationServer, agreed
     >>> curator = SecAggBorda(epsilon=2.0, min_reports=300)
     >>> protocol = curator.protocol(["tea", "coffee", "water"])
     >>> servers = [AggregationServer(protocol, number) for number in range(2)]
@@ -83,6 +90,7 @@ class AggregationServer:
     """
 
     def __init__(self, protocol: dict[str, Any], number: int, path: Any = ":memory:") -> None:
+        refuse_old_file(path)
         self._protocol = checked(protocol)
         self._asks = self._protocol["randomizer"] == "skellam-rounds"
         known = self._asks or self._protocol["randomizer"] == "skellam-shares"
@@ -91,30 +99,11 @@ class AggregationServer:
             raise ValueError(
                 f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {shown(number)}."
             )
-        self._name, self._number = digest(self._protocol), number
+        self._name, self._number, self._longest = digest(self._protocol), number, longest(self._protocol)
         self._refused: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        try:
-            self._kept = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            weakref.finalize(self, self._kept.close)  # a server that is dropped leaves no open file
-            self._kept.execute("PRAGMA secure_delete = ON")
-            self._open(path)
-        except (TypeError, UnicodeError, sqlite3.Error) as error:
-            raise ValueError(
-                f"path={shown(path)} is no file that a server keeps and can write, or it is damaged ({error})."
-            ) from error
-
-    def _open(self, path):
-        """Make the tables, or go on with those that are there."""
-        with self._transaction():
-            for table in _TABLES:
-                self._kept.execute(table)
-            rows = self._kept.execute("SELECT protocol, number FROM server").fetchall()
-            if not rows:
-                self._kept.execute("INSERT INTO server VALUES (?, ?, 0, NULL, NULL)", (self._name, self._number))
-        if rows and rows != [(self._name, self._number)]:
-            self.close()
-            raise ValueError(f"path={str(path)!r} is the file of another server, or of another protocol.")
+        self._counting = threading.Lock()
+        owner = {"protocol": self._name, "server": number}
+        self._file = CheckedFile(path, "AggregationServer", owner, {"question": 0, "name": None, "said": None})
 
     def ask(self, question: Mapping[str, Any]) -> None:
         """Turn to a question; where the protocol has none, there is nothing to turn to.
@@ -136,18 +125,19 @@ class AggregationServer:
         if not self._asks:
             raise ValueError("this protocol asks no questions: voters report once.")
         asked = rounds.asked(question, self._protocol)
-        with self._lock, self._transaction():
-            number, name = self._question()
-            if (number, name) == (asked.number, asked.name):
+        with self._file.transaction() as state:
+            number = state["question"]
+            if (number, state["name"]) == (asked.number, asked.name):
                 return
             if asked.number <= number:
                 raise BudgetExhausted(f"this server has turned to question {number}, and to no earlier or second one.")
-            self._kept.execute("UPDATE server SET question = ?, name = ?, said = NULL", (asked.number, asked.name))
-            self._kept.execute("DELETE FROM shares")
+            state.update(question=asked.number, name=asked.name, said=None)
+            self._file.clear()
 
     @property
     def refused(self) -> dict[str, int]:
-        return dict(self._refused)
+        with self._counting:
+            return dict(self._refused)
 
     def receive(self, messages: Iterable[Mapping[str, Any] | str | bytes]) -> int:
         """Keep shares; each message that does not follow the protocol is left out and counted in `refused`.
@@ -156,7 +146,8 @@ class AggregationServer:
         ----------
         messages : iterable of dict, str or bytes
             One a voter, as its device wrote it for this server: a JSON object, parsed or not; an open file has one a
-            line. Read once, as a stream. A report that comes again is counted once; what came first stays.
+            line. Read once, as a stream. A report that comes again is counted once. Text that is longer than any
+            message of the protocol is refused before it is parsed.
 
         Returns
         -------
@@ -166,26 +157,20 @@ class AggregationServer:
         Raises
         ------
         BudgetExhausted
-            If the sum has been said: who comes now is in no other.
+            If the sum has been released.
+        ValueError
+            If this is one message in place of several.
         """
-        new, stream = 0, iter(messages)
-        while block := list(islice(stream, _TOGETHER)):
-            with self._lock, self._transaction():
-                rows = list(self._read(block, *self._about()))
-                if self._said() is not None:
-                    raise BudgetExhausted("this server has said its sum; whoever comes now is not in it.")
-                before = self._kept.total_changes
-                self._kept.executemany("INSERT OR IGNORE INTO shares VALUES (?, ?)", rows)
-                new += self._kept.total_changes - before
-        return new
+        stream = blocks(lines(several(messages, "messages"), self._longest), _CHARACTERS, self._longest, _TOGETHER)
+        return sum(self._received(block) for block in stream if block)
 
     def reports(self) -> list[str]:
-        """Return the random numbers of the reports that are here, in order: the servers' meeting point.
+        """Return the numbers of the received reports, sorted; `agreed` compares those of all servers.
 
-        They say nothing of the voters, and who sees them can count no voter twice.
+        The numbers are hashes of salted commitments. They reveal nothing about the voters.
         """
-        with self._lock:
-            return [report.hex() for (report,) in self._kept.execute("SELECT report FROM shares ORDER BY report")]
+        with self._file.transaction(write=False):
+            return [report.hex() for report, _ in self._file.rows()]
 
     def release(self, voters: Iterable[str]) -> dict[str, Any]:
         """Return the sum of the shares of these voters, once.
@@ -210,73 +195,90 @@ class AggregationServer:
         """
         chosen = checked_voters(voters)
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
-        with self._lock, self._transaction():
-            said = self._said()
-            if said is None:
-                said = json.dumps(self._summed(chosen, name))
-                # One transaction: the sum is on disk before anybody hears it, and the shares are gone.
-                self._kept.execute("UPDATE server SET said = ?", (said,))
-                self._kept.execute("DELETE FROM shares")
-        if json.loads(said)["voters"] != name:
-            raise BudgetExhausted("this server has said its sum, over other voters; two would tell them apart.")
-        return json.loads(said)
+        with self._file.transaction() as state:
+            if state["said"] is None:
+                # One transaction: the sum is on disk before it is returned, and the shares are gone.
+                state["said"] = self._summed(chosen, name, state)
+                self._file.clear()
+            said = state["said"]
+        if said["voters"] != name:
+            raise BudgetExhausted(
+                "this server has released its sum over other voters. It releases no second one, because the difference "
+                "would reveal ballots."
+            )
+        return said
 
-    def _summed(self, chosen, name):
-        """Return the message with the sum, block by block, if there are enough voters and all are here."""
+    def _received(self, block):
+        """Keep the shares of a list of messages, and return how many were new; all are read before the write lock."""
+        while True:
+            with self._file.transaction(write=False) as asked:
+                _refuse_after_release(asked)
+            rows, refused = self._read(block, asked)
+            with self._file.transaction() as state:
+                _refuse_after_release(state)
+                if state["name"] == asked["name"]:
+                    new = self._file.add(rows)
+                    break
+        with self._counting:
+            self._refused += refused
+        return new
+
+    def _read(self, messages, state):
+        """Return {report: share} as bytes of the messages that follow the protocol, and count why others do not."""
+        rows: dict[bytes, bytes] = {}
+        refused: Counter[str] = Counter()
+        question, of = self._about(state)
+        head = {"protocol": self._name, "server": self._number, **question}
+        for message in messages:
+            said, reason = read(message, head, of, self._protocol["servers"], self._longest)
+            if reason is None:
+                rows[bytes.fromhex(said["report"])] = np.array(said["share"], dtype="<i8").tobytes()
+            else:
+                refused[reason] += 1
+        return rows, refused
+
+    def _summed(self, chosen, name, state):
+        """Return the message with the sum, if there are enough voters, all are here and the file is not damaged."""
         least, most = self._protocol["min_reports"], self._protocol["max_reports"]
         if not least <= len(chosen) <= most:
             raise ValueError(
-                f"{len(chosen)} voters are agreed on, where {least} to {most} were promised; no sum is said."
+                f"voters must be {least} to {most} agreed reports (min_reports, max_reports), got {len(chosen)}. No "
+                "sum is released."
             )
-        (question, of), missing = self._about(), len(chosen)
-        total = np.zeros(of.summand.numbers, dtype=np.int64)
-        stream = iter(chosen)
-        while block := [bytes.fromhex(report) for report in islice(stream, 512)]:
-            asked = f"SELECT share FROM shares WHERE report IN ({', '.join('?' * len(block))})"
-            found = self._kept.execute(asked, block).fetchall()
-            missing -= len(found)
-            shares = np.frombuffer(b"".join(share for (share,) in found), dtype="<i8")
-            total = (total + shares.reshape(len(found), len(total)).sum(axis=0)) % of.modulus
-        if missing:
+        question, of = self._about(state)
+        total, found, shares = np.zeros(of.summand.numbers, dtype=np.int64), 0, self._shares_of(chosen)
+        while block := list(islice(shares, max(1, min(512, _ADDED // len(total))))):
+            numbers = np.frombuffer(b"".join(block), dtype="<i8").reshape(len(block), len(total))
+            total = (total + numbers.sum(axis=0)) % of.modulus
+            found += len(block)
+        if missing := len(chosen) - found:
             raise ValueError(f"{missing} of the voters agreed on are not here; let all servers agree again.")
         about = {"protocol": self._name, **question, "server": self._number, "voters": name, "n_reports": len(chosen)}
         return {**about, "sum": total.tolist()}
 
-    def close(self) -> None:
-        """Close the file."""
-        self._kept.close()
+    def _shares_of(self, chosen):
+        """Yield the shares of sorted reports. All rows are read, so that damage anywhere is noticed."""
+        wanted = iter(chosen)
+        following = next(wanted, None)
+        for report, share in self._file.rows():
+            while following is not None and following < report.hex():
+                following = next(wanted, None)
+            if following == report.hex():
+                yield share
 
-    def _said(self):
-        return self._kept.execute("SELECT said FROM server").fetchone()[0]
-
-    def _question(self):
-        return self._kept.execute("SELECT question, name FROM server").fetchone()
-
-    def _about(self):
-        """Return what messages say of the question at hand, and what it sums."""
+    def _about(self, state):
+        """Return what messages say of the question of this state, and what it sums."""
         if not self._asks:
             return {}, summed(self._protocol)
-        number, name = self._question()
-        if not number:
+        if not state["question"]:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
-        return {"question": name}, rounds.sum_about(self._protocol, number)
+        return {"question": state["name"]}, rounds.sum_about(self._protocol, state["question"])
 
-    @contextmanager
-    def _transaction(self):
-        """All of what is done inside, on disk at its end, or nothing; and nobody is locked out after an error."""
-        try:
-            self._kept.execute("BEGIN IMMEDIATE")
-            yield
-            self._kept.execute("COMMIT")
-        finally:
-            self._kept.rollback()  # after a COMMIT there is nothing to take back
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
-    def _read(self, messages, question, of):
-        """Yield (report, share) as bytes of messages that follow the protocol, and count why others do not."""
-        head = {"protocol": self._name, "server": self._number, **question}
-        for message in messages:
-            said, reason = read(message, head, of)
-            if reason is None:
-                yield bytes.fromhex(said["report"]), np.array(said["share"], dtype="<i8").tobytes()
-            else:
-                self._refused[reason] += 1
+
+def _refuse_after_release(state):
+    if state["said"] is not None:
+        raise BudgetExhausted("this server has released its sum and accepts no more reports.")

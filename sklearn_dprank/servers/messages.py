@@ -3,12 +3,23 @@
 import json
 from collections.abc import Iterable
 
-from ..devices.protocol import is_whole
+from ..devices import rounds
+from ..devices.protocol import is_digits, is_whole
+from ..devices.shares import commitment, report_number, summed
 
-_DIGITS = frozenset("0123456789abcdef")
+_NAMES = 1024  # characters of the names of all fields, the digests and some white space
+_EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 
-def read(message, head, of):
+def longest(protocol):
+    """Return the most characters of a message that follows a protocol, from its public numbers."""
+    asks = protocol["randomizer"] == "skellam-rounds"
+    sums = rounds.sums(protocol) if asks else [summed(protocol)]
+    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums]
+    return _NAMES + _EACH * protocol["servers"] + max(shares)
+
+
+def read(message, head, of, n_servers, limit):
     """Return (message, None), the message parsed, if it is one; (anything, reason) otherwise.
 
     Parameters
@@ -19,33 +30,62 @@ def read(message, head, of):
         What it must say of itself: its protocol, the server that it is for, and perhaps the question.
     of : Sum
         What is summed.
+    n_servers : int
+        How many servers there are.
+    limit : int
+        The most characters of text that is parsed.
     """
+    said, reason = parsed(message, limit)
+    return said, reason or _fault(said, head, of, n_servers)
+
+
+def parsed(message, limit):
+    """Return (message, None), the message as an object, or (None, reason) if its text is too long or not JSON."""
+    if not isinstance(message, (str, bytes)):
+        return message, None
+    if len(message) > limit:
+        return None, "too long"
     try:
-        said = json.loads(message) if isinstance(message, (str, bytes)) else message
+        return json.loads(message.decode("utf-8") if isinstance(message, bytes) else message), None
     except (ValueError, RecursionError):
         return None, "not JSON"
-    return said, _fault(said, head, of)
 
 
-def _fault(said, head, of):
+def _fault(said, head, of, n_servers):
     """Return why a message is left out, or None."""
     if not isinstance(said, dict):
         return "not a JSON object"
     if said.get("protocol") != head["protocol"]:
         return "another protocol"
-    if set(said) != {"report", "share", *head}:
+    if said.keys() != {"report", "commitments", "salt", "share", *head}:
         return "wrong keys"
     if said.get("question") != head.get("question"):
         return "another question"
     if not is_whole(said["server"], head["server"], head["server"]):
         return "another server"
-    if not _is_report(said["report"]):
+    if not is_digits(said["report"], 64):
         return "no report number"
+    if not is_digits(said["salt"], 32):
+        return "no salt"
+    entries = said["commitments"]
+    if type(entries) is not list or len(entries) != n_servers or not all(is_digits(each, 64) for each in entries):
+        return "not one commitment for each server"
     share = said["share"]
     if type(share) is not list or len(share) != of.summand.numbers:
         return "not the right number of numbers"
     whole = set(map(type, share)) == {int}  # all together: there may be thousands
-    return None if whole and min(share) >= 0 and max(share) < of.modulus else "number out of range"
+    if not (whole and min(share) >= 0 and max(share) < of.modulus):
+        return "number out of range"
+    return _foreign(said)
+
+
+def _foreign(said):
+    """Return why a report's number does not belong to this share, or None: somebody may have seen another's number."""
+    if report_number(said["commitments"]) != said["report"]:
+        return "commitments of another report"
+    if commitment(said) != said["commitments"][said["server"]]:
+        return "share of another report"
+    return None
 
 
 def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
@@ -74,10 +114,6 @@ def checked_voters(voters: Iterable[str]) -> list[str]:
         If they are no numbers of reports.
     """
     listed = list(voters) if isinstance(voters, Iterable) else []
-    if not isinstance(voters, Iterable) or isinstance(voters, str) or not all(map(_is_report, listed)):
+    if not isinstance(voters, Iterable) or isinstance(voters, str) or not all(is_digits(each, 64) for each in listed):
         raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")
     return sorted(set(listed))
-
-
-def _is_report(text):
-    return type(text) is str and len(text) == 32 and set(text) <= _DIGITS

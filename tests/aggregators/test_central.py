@@ -301,7 +301,7 @@ def test_rates_of_orders(neighboring):
     assert two["NetWins"].mechanism == KNormNoise(2.0 * moves)
 
 
-@pytest.mark.parametrize("sampler", ["auto", "insertion", "blocks"])
+@pytest.mark.parametrize("sampler", ["auto", "table"])
 def test_samplers_of_the_estimator(sampler):
     centre, profile = unanimous(18, 50_000)
     fitted = DPKemenySampler(epsilon=1.0, sampler=sampler, random_state=0).fit(profile)
@@ -390,7 +390,6 @@ def test_mallows_ten_items(mallows10, estimator, epsilon, measured):
         (P_BORDA, 0.1, 2.0),
         (K_NORM, 0.1, 0.40),
         (GAUSSIAN, 0.1, 0.15),
-        (DPKemenySampler(sampler="insertion"), 0.1, 4.3),
         (DPPrudentOrder(window=9), 0.1, 0.06),
         (DPPrudentOrder(window=7), 0.1, 0.30),
         (DPPrudentOrder(window=7), 0.03, 8.9),

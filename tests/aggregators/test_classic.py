@@ -112,7 +112,7 @@ def test_turk_dots_and_turk_puzzle(file, distance):
 # Kemeny against brute force
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(profiles())
 def test_kemeny_is_optimal(X):
     fewest, orders = naive_kemeny(naive_counts(X))
@@ -261,7 +261,7 @@ def test_jester():
 # Positional rules
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     profiles(),
     st.sampled_from(["borda", "plurality", "veto"]) | st.lists(st.integers(-9, 9), min_size=6, max_size=6),
@@ -336,7 +336,7 @@ def test_bad_parameters(estimator, message):
 # No column is special
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles(max_voters=9), st.integers(0, 2**32 - 1), st.sampled_from([Borda(), PositionalRule("veto")]))
 def test_relabelling_columns_relabels_scores(X, seed, estimator):
     """Where no two scores are equal the order of the columns says nothing."""
@@ -361,7 +361,7 @@ def test_relabelling_columns_relabels_the_consensus(estimator, seed):
     np.testing.assert_array_equal(estimator.fit(X[:, labels]).ranks_, expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(), st.integers(0, 2**32 - 1))
 def test_relabelling_columns_keeps_the_optimum(X, seed):
     labels = np.random.default_rng(seed).permutation(X.shape[1])

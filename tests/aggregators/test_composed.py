@@ -45,6 +45,7 @@ def test_what_is_no_channel():
         Aggregator("central").fit(BALLOTS)
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.parametrize(
     "estimator",
     [DPBorda, DPHistogram, DPKwikSort, DPPairwise, DPKemenySampler, DPPrudentOrder, LDPPairwise, LDPBorda, LDPQuickSort]

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from local_tools import same_law
+from local_tools import apart, same_law
 from scipy.stats import norm
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
@@ -54,7 +54,8 @@ class Shuffler:
         lines = []
         for ballot, asked in zip(ballots, design, strict=True):
             device = Device(self._protocol, random_state=int(rng.integers(2**32)))
-            lines += map(json.dumps, device.report(ballot, asked) if assigned else device.report(ballot))
+            said = device.report(ballot, asked) if assigned else device.report(ballot)
+            lines += map(json.dumps, apart(said))
         rng.shuffle(lines)
         return lines
 
@@ -251,8 +252,9 @@ def test_published_noise_from_the_field():
     estimator = printed(60.0).set_params(min_reports=500, random_state=1)
     estimator.fit_reports(Shuffler(estimator, names, 500)(ballots, 0), items=names)
     assert estimator.consensus_.tolist() == [names[item] for item in order]
-    assert estimator.local_epsilon_ == pytest.approx(float(estimator.protocol(names)["local_epsilon"]), rel=1e-11)
-    assert sorted(message["pair"] for message in estimator.client(4).report([0, 1, 2, 3], [[1, 3]])) == [[1, 3]]
+    assert estimator.local_epsilon_ == pytest.approx(float(estimator.protocol(names)["epsilon"]), rel=1e-11)
+    submission = estimator.client(4).report([0, 1, 2, 3], [[1, 3]])
+    assert [message["pair"] for message in submission["messages"]] == [[1, 3]]
 
 
 # --- what it is worth

@@ -10,15 +10,18 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sklearn.base import clone
-from state_tools import Crash, walk
+from state_tools import Crash, at_once, walk
 from stream_tools import nobody
 
 from sklearn_dprank import DPStreamingBorda
 from sklearn_dprank.privacy import BudgetExhausted, guarantee_of
+from sklearn_dprank.profile import Profile
 
 M, T = 4, 5
 PERIODS = [np.array(ballots) for ballots in ([[0, 1, 2, 3]] * 3, [[3, 2, 0, 1]], [[1, 1, 0, 5], [2, 0, 2, 2]])]
 PERIODS.append(nobody(M))
+CROWD = np.tile([3, 1, 0, 2], (100_000, 1))  # with few ballots threads do not meet
+PERIODS.append(Profile.from_rankings(CROWD))
 BAD = ["no ballots", [[0, 1, 2]], [[0, 1, 2, math.inf]]]
 LOUD, QUIET = {"epsilon": 1e6, "delta": 0.01}, {"epsilon": 0.5, "delta": 1e-6}
 CHANGES = [{"epsilon": 0.7}, {"delta": 1e-7}, {"horizon": T + 1}, {"neighboring": "replace"}]
@@ -36,24 +39,22 @@ def net_wins(ballots):
     return wins
 
 
-WINS = [net_wins(ballots) for ballots in PERIODS]
+WINS = [net_wins(ballots) for ballots in PERIODS[:-1]]
+WINS.append(100_000 * net_wins(CROWD[:1]))
 
 
 class Streams(RuleBasedStateMachine):
-    """One stream and copies of it, each beside the list of the periods that it was given.
-
-    With a seed, noise that was drawn and not published is not drawn again: then `in_step` is false of that stream.
-    """
+    """One stream and copies of it, each beside the list of the periods that it was given."""
 
     def __init__(self):
         super().__init__()
-        self.streams, self.shelf = [], []  # (stream, given, in_step), and the same with a pickle
+        self.streams, self.shelf = [], []  # (stream, given), and the same with a pickle
 
     @initialize(terms=st.sampled_from([LOUD, QUIET]), seed=st.sampled_from([None, 0, 7]))
     def begin(self, terms, seed):
         """With much budget totals are exact; with a seed the noise is that of an uninterrupted twin."""
         self.terms, self.seed = terms, seed
-        self.streams = [(self.new(), (), True)]
+        self.streams = [(self.new(), ())]
         self.promise = self.new().fit(PERIODS[0]).privacy_
 
     def new(self):
@@ -72,17 +73,33 @@ class Streams(RuleBasedStateMachine):
             self.feed_one(period)
 
     def feed_one(self, period):
-        stream, given, in_step = self.streams[-1]
+        stream, given = self.streams[-1]
         if len(given) == T:
             with pytest.raises(BudgetExhausted, match=f"all {T} periods"):
                 stream.partial_fit(PERIODS[period])
             return
         stream.partial_fit(PERIODS[period])
-        self.streams[-1] = stream, (*given, period), in_step
+        self.streams[-1] = stream, (*given, period)
+
+    @rule(threads=st.integers(2, 4))
+    def feed_at_once(self, threads):
+        """Each thread adds one period, of equal ballots, or is refused for want of room."""
+        stream, given = self.streams[-1]
+
+        def feed(_):
+            try:
+                stream.partial_fit(CROWD)
+            except BudgetExhausted:
+                return 0
+            return 1
+
+        added = sum(at_once(feed, threads))
+        assert added == min(threads, T - len(given))
+        self.streams[-1] = stream, (*given, *[len(PERIODS) - 1] * added)
 
     @rule(bad=st.sampled_from(BAD))
     def feed_what_is_no_period(self, bad):
-        stream, given, _ = self.streams[-1]
+        stream, given = self.streams[-1]
         if given:
             with pytest.raises((ValueError, BudgetExhausted)):
                 stream.partial_fit(bad)
@@ -90,16 +107,14 @@ class Streams(RuleBasedStateMachine):
     @rule(period=periods, place=st.sampled_from(EARLY + LATE))
     def cut_a_period_short(self, period, place):
         """Nothing of it is published, and nothing of what was is lost."""
-        stream, given, in_step = self.streams[-1]
+        stream, given = self.streams[-1]
         error = BudgetExhausted if len(given) == T else Crash
         with mock.patch(f"sklearn_dprank.{place}", side_effect=Crash), pytest.raises(error):
             stream.partial_fit(PERIODS[period])
-        begun = error is Crash and given and place in LATE
-        self.streams[-1] = stream, given, in_step and not begun
 
     @rule(changed=st.sampled_from(CHANGES))
     def change_the_terms(self, changed):
-        stream, given, _ = self.streams[-1]
+        stream, given = self.streams[-1]
         if given:
             with pytest.raises((ValueError, BudgetExhausted)):
                 stream.set_params(**changed).partial_fit(PERIODS[0])
@@ -109,31 +124,31 @@ class Streams(RuleBasedStateMachine):
     @rule()
     def save(self):
         """A pickle on the shelf; the process goes on."""
-        stream, given, in_step = self.streams[-1]
-        self.shelf.append((pickle.dumps(stream), given, in_step))
+        stream, given = self.streams[-1]
+        self.shelf.append((pickle.dumps(stream), given))
 
     @precondition(lambda self: self.shelf)
     @rule(which=st.integers(0, 99))
     def die_and_resume(self, which):
         """From any pickle, the last one or an older one."""
-        text, given, in_step = self.shelf[-1 - which % len(self.shelf)]
-        self.streams[-1] = pickle.loads(text), given, in_step
+        text, given = self.shelf[-1 - which % len(self.shelf)]
+        self.streams[-1] = pickle.loads(text), given
 
     @precondition(lambda self: self.streams[-1][1])
     @rule()
     def go_on_with_a_copy(self):
         """The other one stays as it is, whatever becomes of its copy."""
-        stream, given, in_step = self.streams[-1]
-        self.streams = [self.streams[-1], (copy.deepcopy(stream), given, in_step)]
+        stream, given = self.streams[-1]
+        self.streams = [self.streams[-1], (copy.deepcopy(stream), given)]
 
     @precondition(lambda self: len(self.streams[-1][1]) == T)
     @rule()
     def begin_anew(self):
-        self.streams[-1] = clone(self.streams[-1][0]), (), True
+        self.streams[-1] = clone(self.streams[-1][0]), ()
 
     @invariant()
     def says_what_the_plain_sums_say(self):
-        for stream, given, in_step in self.streams:
+        for stream, given in self.streams:
             assert hasattr(stream, "stream_") == hasattr(stream, "consensus_") == bool(given)
             if not given:
                 continue
@@ -144,7 +159,7 @@ class Streams(RuleBasedStateMachine):
             assert (np.diff(stream.scores_[stream.consensus_]) <= 0).all()
             if self.terms is LOUD:
                 assert stream.scores_.tolist() == sum(WINS[period] for period in given).tolist()
-            if self.seed is not None and in_step:
+            if self.seed is not None:
                 twin = self.twin(given)
                 assert stream.scores_.tolist() == twin.scores_.tolist()
                 assert stream.consensus_.tolist() == twin.consensus_.tolist()

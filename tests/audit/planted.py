@@ -53,7 +53,7 @@ def plant(fault, root):
 
 def copied(source, root):
     """Copy what the tests need to an empty folder, compiled files too: their times stay those of their sources."""
-    for name in ("sklearn_dprank", "tests", "docs/user_guide"):
+    for name in ("sklearn_dprank", "tests", "docs/user_guide", "examples/web_poll"):
         shutil.copytree(source / name, root / name, ignore=_WITHOUT)
     shutil.copy(source / "pyproject.toml", root)
 

@@ -16,7 +16,7 @@ from audit_tools import (
     worst_delta,
     worst_loss,
 )
-from audited import GAUSSIAN, LARGE, PURE, SAMPLERS, SLOW_GAUSSIAN
+from audited import GAUSSIAN, LARGE, PURE, SLOW_GAUSSIAN
 from oracles import distinct_ballots
 from scipy import stats
 from sklearn.base import clone
@@ -225,7 +225,6 @@ def test_half_the_gaussian_noise_is_caught(estimator, n_agreeing, monkeypatch):
         LARGE["pairwise hierarchical"],
         LARGE["histogram Borda"],
         PURE["Kemeny sampler"],
-        *SAMPLERS.values(),
         PURE["prudent order"],
         PURE["prudent order, window 2"],
         PURE["top 2"],

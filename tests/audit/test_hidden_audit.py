@@ -55,7 +55,9 @@ def device_law(protocol, ballot):
     run = lambda: Device(protocol).report(list(ballot))  # noqa: E731
     for text, chance in law_of(run, protocol["flip"][0]).items():
         sent, wins = json.loads(text), np.zeros((3, 3), dtype=int)
-        for message in sent if isinstance(sent, list) else [{"pair": sent["pairs"][0], "answer": sent["answers"][0]}]:
+        for message in (
+            sent["messages"] if "messages" in sent else [{"pair": sent["pairs"][0], "answer": sent["answers"][0]}]
+        ):
             i, j = message["pair"] if message["answer"] else message["pair"][::-1]
             wins[i, j] += 1
         law[tuple(wins.ravel().tolist())] += chance

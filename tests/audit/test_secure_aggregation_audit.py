@@ -173,7 +173,7 @@ def test_no_order_of_questions_gets_a_second_answer():
     """A curator who tries everything, again and again, also after restarts: one answer a number, in order."""
     questions, rng = every_question(), np.random.default_rng(0)
     for _ in range(30):
-        device, heard = Device(IN_ROUNDS), {}
+        device, heard = Device(IN_ROUNDS, max_delta=0.5), {}
         for pick in rng.integers(len(questions), size=60):
             question = questions[pick]
             with suppress(ValueError, BudgetExhausted):
@@ -197,16 +197,20 @@ def test_fewer_voters_would_not_do():
 
 
 class Dealt:
-    """Shares from a list, and no noise: to go through all of them."""
+    """Shares and salts from lists, and no noise: to go through all of them."""
 
-    def __init__(self, shares):
-        self.left = list(shares)
+    def __init__(self, shares, salts=()):
+        self.left, self.salts = list(shares), list(salts)
 
     def integers(self, bound, size):
         return np.array([self.left.pop(0) for _ in range(size)])
 
     def words(self, size):
-        return np.zeros(size, dtype=np.uint64)
+        """Two words a salt, of which one is dealt."""
+        words = np.zeros(size, dtype=np.uint64)
+        for place in range(0, size, 2):
+            words[place] = self.salts.pop(0) if self.salts else 0
+        return words
 
 
 @pytest.mark.parametrize("n_servers", [2, 3])
@@ -228,3 +232,28 @@ def test_all_servers_but_one_see_the_same_whatever_the_ballot(n_servers, monkeyp
         seen.append(table)
     assert seen[0] == seen[1] == seen[2]
     assert set(seen[0].values()) == {1} and len(seen[0]) == n_servers * 8 ** (n_servers - 1)
+
+
+@pytest.mark.parametrize("n_servers", [2, 3])
+def test_messages_to_all_servers_but_one_have_one_law_whatever_the_ballot(n_servers, monkeypatch):
+    """Every choice of shares and salts once, modulo 4: nobody who misses one message learns anything from the others.
+
+    In place of SHA-256 stands a commitment that hides perfectly, if its salt is uniform and not known: share plus salt.
+    """
+    monkeypatch.setattr(shares, "skellam_noise", lambda rate, size, bits: np.arange(1, size + 1))
+    monkeypatch.setattr(shares, "commitment", lambda said: (said["share"][0] + int(said["salt"][:16], 16)) % 4)
+    monkeypatch.setattr(shares, "report_number", lambda commitments: "".join(map(str, commitments)))
+    protocol = {"statistic": "margins", "items": [0, 1], "servers": n_servers, "modulus_bits": 2, "rate": [1, 1]}
+    tables = []
+    for ballot in ([0, 1], [1, 0], [0, 0]):
+        table = Counter()
+        positions = compact_positions(np.array([ballot], dtype=float))
+        for dealt in product(range(4), repeat=2 * n_servers - 1):
+            noise = Dealt(dealt[: n_servers - 1], dealt[n_servers - 1 :])
+            bits = type("Bits", (), {"noise": noise, "assignment": None, "coins": None})
+            messages = shares.messages(protocol, shares.draw(protocol, positions, bits))
+            for missing in range(n_servers):
+                table[missing, json.dumps([said for said in messages if said["server"] != missing])] += 1
+        tables.append(table)
+    assert tables[0] == tables[1] == tables[2]
+    assert sum(tables[0].values()) == n_servers * 4 ** (2 * n_servers - 1)

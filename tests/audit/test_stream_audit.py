@@ -92,6 +92,18 @@ def test_a_ballot_is_in_every_later_total_and_in_no_earlier_one(estimator):
         assert (shown[period:] == shown[period]).all() and shown[period].any()
 
 
+@pytest.mark.parametrize("estimator", STREAMS.values(), ids=STREAMS)
+def test_the_noise_that_is_stated_is_that_of_every_total(estimator):
+    """`noise_` of period t has the standard deviation of total t: sigma times the norm of the first t weights."""
+    n, width = estimator._compose()[0].horizon, width_of(estimator)
+    noise = noise_map(lambda noise: publish(estimator, [NOBODY] * n, noise), n, width)
+    deviations = np.sqrt(np.diag(noise @ noise.T)).reshape(n, width)
+    stream = telling(estimator, M)
+    stated = [stream.partial_fit(NOBODY).noise_.law.std for _ in range(n)]
+    np.testing.assert_allclose(deviations, np.repeat(stated, width).reshape(n, width), rtol=1e-5)
+    assert (np.diff(stated) > 0).all()
+
+
 def whitened(estimator, streams):
     """The draws that must have been made for what streams of nobody's ballots have told, in standard deviations."""
     n, width = estimator._compose()[0].horizon, width_of(estimator)

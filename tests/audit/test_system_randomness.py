@@ -106,6 +106,7 @@ def test_later_periods_have_nothing_but_the_system_s_bytes(monkeypatch):
     check(monkeypatch, run)
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_devices_have_nothing_but_the_system_s_bytes(monkeypatch):
     one = LDPPairwise(epsilon=0.1, n_queries=25)
     check(monkeypatch, lambda: json.dumps(one.client(M).report(list(range(M)))))

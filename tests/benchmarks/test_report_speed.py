@@ -36,7 +36,13 @@ def lines_of(estimator, n_items, size):
     for voter in range(300):
         said = Device(protocol, random_state=voter).report(rng.permutation(n_items).tolist())
         lines += [json.dumps(message).encode() + b"\n" for message in (said if isinstance(said, list) else [said])]
-    return list(islice(cycle(lines), size))
+    return [with_number(line, rng) for line in islice(cycle(lines), size)]
+
+
+def with_number(line, rng):
+    """Return a line with a random number of its own, if it has one: a report that comes again is refused."""
+    message = json.loads(line)
+    return json.dumps({**message, "report": rng.bytes(16).hex()}).encode() + b"\n" if "report" in message else line
 
 
 @pytest.mark.parametrize("kind", COLLECTIONS)

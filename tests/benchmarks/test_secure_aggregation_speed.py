@@ -1,15 +1,16 @@
 """How long a device splits, a server adds up, and a fit simulates."""
 
+import json
 import time
 import tracemalloc
 
 import numpy as np
 import pytest
+from share_tools import message_to
 
 from sklearn_dprank import SecAggBorda
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.profile import Profile
 from sklearn_dprank.servers import AggregationServer
 
@@ -23,12 +24,13 @@ def test_one_device_of_45_items(benchmark):
 
 def test_100_000_voters_of_45_items(benchmark, tmp_path):
     """On disk: the memory is that of the reports' numbers, whatever the shares."""
-    head, modulus = {"protocol": digest(PROTOCOL), "server": 0}, 2 ** PROTOCOL["modulus_bits"]
+    modulus = 2 ** PROTOCOL["modulus_bits"]
     shares = np.random.default_rng(0).integers(0, modulus, (1000, 45)).tolist()
     server = AggregationServer(PROTOCOL, 0, tmp_path / "server.db")
+    messages = [json.dumps(message_to(0, PROTOCOL, [shares[k % 1000]] * 2, k)) for k in range(100_000)]
 
     def run():
-        server.receive({**head, "report": f"{k:032x}", "share": shares[k % 1000]} for k in range(100_000))
+        server.receive(messages)
         return server.release(server.reports())
 
     began = time.process_time()  # others may use the machine
@@ -40,12 +42,12 @@ def test_100_000_voters_of_45_items(benchmark, tmp_path):
 
 @pytest.mark.parametrize("n_reports", [5000, 20_000])
 def test_memory_of_a_server(n_reports, tmp_path):
-    head = {"protocol": digest(PROTOCOL), "server": 0, "share": [1] * 45}
     server = AggregationServer({**PROTOCOL}, 0, tmp_path / "server.db")
+    messages = [json.dumps(message_to(0, PROTOCOL, [[1] * 45] * 2, k)) for k in range(n_reports)]
     tracemalloc.start()
-    server.receive({**head, "report": f"{k:032x}"} for k in range(n_reports))
+    server.receive(messages)
     reports = server.reports()
-    with pytest.raises(ValueError, match="voters are agreed on"):
+    with pytest.raises(ValueError, match="agreed reports"):
         server.release(reports)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -6,6 +6,7 @@ import random
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from local_tools import apart
 from state_tools import walk
 
 from sklearn_dprank import ShufflePairwise
@@ -68,19 +69,21 @@ class Curator(RuleBasedStateMachine):
 
     def count(self, question, sent):
         """What a plain count makes of it: the first answers to this very question, as many as voters were asked."""
-        margin, heard = 0, 0
+        margin, heard = 0, set()
         for message in sent:
             reason = reason_of(message)
             if reason is None and message["question"] != question["question"]:
                 reason = "another question"
-            if reason is None and heard == EACH:
+            if reason is None and message["report"] in heard:
+                reason = "received before"
+            if reason is None and len(heard) == EACH:
                 reason = "more reports than voters asked"
             if reason is None:
                 margin += 1 if message["answer"] else -1
-                heard += 1
+                heard.add(message["report"])
             else:
                 self.refused[reason] = self.refused.get(reason, 0) + 1
-        self.accepted += heard
+        self.accepted += len(heard)
         return margin
 
     @rule(several=some, away=st.sets(voters, max_size=3), again=picks, spoiled=spoils, order=shuffles)
@@ -117,25 +120,29 @@ class Curator(RuleBasedStateMachine):
 
     @rule(some=st.sets(voters, min_size=1))
     def collect(self, some):
-        """A device sends the same again, and a ticket counts once."""
+        """A device sends the same again."""
         for voter in some:
-            (message,) = self.reporting[voter].report(BALLOTS[voter])
-            assert self.collected.setdefault(voter, message) == message
+            submission = self.reporting[voter].report(BALLOTS[voter])
+            assert self.collected.setdefault(voter, submission) == submission
 
     @precondition(lambda self: self.collected)
-    @rule(spoiled=spoils, order=shuffles)
-    def fit(self, spoiled, order):
+    @rule(spoiled=spoils, order=shuffles, whole=st.booleans(), again=st.integers(0, 3))
+    def fit(self, spoiled, order, whole, again):
         """In any order, and whatever lies between, the reports say the same; too few of them say nothing."""
-        kept = [self.collected[voter] for voter in sorted(self.collected)]
-        sent = [*kept, *(SPOILED[how](kept[pick % len(kept)]) for how, pick in spoiled)]
+        submissions = [self.collected[voter] for voter in sorted(self.collected)]
+        kept = [message for submission in submissions for message in apart(submission)]
+        sent = submissions if whole else kept
+        again = min(again, len(sent)) if whole else 0  # messages without a number are as good as others
+        sent = [*sent, *(SPOILED[how](sent[pick % len(sent)]) for how, pick in spoiled), *sent[:again]]
         random.Random(order).shuffle(sent)
         if len(kept) < LEAST:
             with pytest.raises(ValueError, match="min_reports"):
                 SHUFFLED.fit_reports(sent, items=M)
             return
         fitted = SHUFFLED.fit_reports(map(as_text, sent), items=M)
-        assert (fitted.reports_accepted_, sum(fitted.reports_refused_.values())) == (len(kept), len(spoiled))
+        assert (fitted.reports_accepted_, sum(fitted.reports_refused_.values())) == (len(kept), len(spoiled) + again)
         expected = {how: [each for each, _ in spoiled].count(how) for how, _ in spoiled}
+        expected |= {"received before": again} if again else {}
         assert fitted.reports_refused_ == expected
         for i, j in {tuple(message["pair"]) for message in kept}:
             said = [message["answer"] for message in kept if message["pair"] == [i, j]]

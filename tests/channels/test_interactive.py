@@ -20,6 +20,8 @@ from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+
 NAN = np.nan
 ESTIMATORS = [LDPQuickSort(n_queries=2), LDPGroupKwikSort(), LDPAdaptivePairs(n_rounds=2)]
 
@@ -72,7 +74,7 @@ def test_epsilon_must_be_positive(epsilon):
 def test_the_protocol_is_public_and_says_all(estimator):
     protocol = estimator.protocol(["a", "b", "c"])
     assert protocol == json.loads(json.dumps(protocol))
-    assert (protocol["version"], protocol["items"], protocol["epsilon"]) == (2, ["a", "b", "c"], "1.0")
+    assert (protocol["version"], protocol["items"], protocol["epsilon"]) == (3, ["a", "b", "c"], "1.0")
     assert protocol["flips"]["each"] / FLIP_GRID == pytest.approx(
         flip_probability(1.0 / protocol["answers"]), rel=1e-14
     )
@@ -200,7 +202,7 @@ def test_answers_are_flipped_preferences_or_fair_coins(ballot):
     seen = np.zeros((3, 3))
     for seed in range(size):
         report = Device(protocol, random_state=seed).answer(asked, ballot)
-        assert set(report) == {"protocol", "question", "pair", "answer"}
+        assert set(report) == {"protocol", "question", "report", "pair", "answer"}
         i, j = report["pair"]
         seen[(i, j) if report["answer"] else (j, i)] += 1
     flip = flip_probability(1.0)
@@ -221,7 +223,14 @@ def session(ask, n_voters=4, estimator=None, m=3):
 
 
 NAME = digest(LDPQuickSort(4.0, n_queries=8).protocol(3))
-GOOD = {"protocol": NAME, "question": 1, "pair": [0, 1], "answer": 1}
+GOOD = {"protocol": NAME, "question": 1, "report": "0" * 32, "pair": [0, 1], "answer": 1}
+
+
+def good(*numbers, answer=1):
+    """Good reports with these random numbers."""
+    return [{**GOOD, "report": f"{number:032x}", "answer": answer} for number in numbers]
+
+
 BAD = [
     ("not JSON at all", "not JSON"),
     (b"\xff\xfe\x00", "not JSON"),
@@ -232,6 +241,10 @@ BAD = [
     ({**GOOD, "protocol": digest(LDPQuickSort(5.0, n_queries=8).protocol(3))}, "another protocol"),
     ({k: v for k, v in GOOD.items() if k != "protocol"}, "another protocol"),
     ({**GOOD, "question": 2}, "another question"),
+    ({**GOOD, "report": 7}, "no report number"),
+    ({**GOOD, "report": "0" * 31}, "no report number"),
+    ({**GOOD, "report": "A" * 32}, "no report number"),
+    ({k: v for k, v in GOOD.items() if k != "report"}, "wrong keys"),
     ({**GOOD, "question": True}, "another question"),
     ({**GOOD, "name": "secret-7"}, "wrong keys"),
     ({k: v for k, v in GOOD.items() if k != "pair"}, "wrong keys"),
@@ -253,7 +266,7 @@ BAD = [
 
 @pytest.mark.parametrize(("report", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
 def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(report, reason):
-    opened = session(lambda asked: [GOOD, report, json.dumps({**GOOD, "answer": 0}), GOOD], n_voters=4)
+    opened = session(lambda asked: [GOOD, report, *map(json.dumps, good(1, answer=0)), *good(2)], n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 1
     opened.close()
     assert opened.published == {"reports_accepted": 3, "reports_refused": {reason: 1}}
@@ -264,13 +277,87 @@ def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refus
 
     def ask(asked):
         asked_of.append(len(asked["voters"]))
-        return [report for report, _ in BAD] + [GOOD] * 9
+        return [report for report, _ in BAD] + good(*range(9))
 
     opened = session(ask, n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == asked_of[0] == 4
     opened.close()
     assert opened.published["reports_refused"]["more reports than voters asked"] == 5
     assert sum(opened.published["reports_refused"].values()) == 5 + len(BAD)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_one_answer_that_is_returned_many_times_counts_once(estimator):
+    """60 voters are asked, and one of them answers for all."""
+    estimator = type(estimator)(random_state=0)
+    device, repeated = estimator.client(4, random_state=1), []
+
+    def ask(asked):
+        try:
+            answer = device.answer(asked, [0, 1, 2, 3])
+        except BudgetExhausted:
+            return []
+        repeated.append(len(asked["voters"]) - 1)
+        return [answer, json.dumps(answer)] * 30
+
+    estimator.fit_interactive(ask, items=4, n_voters=60)
+    assert estimator.reports_accepted_ == len(repeated) > 0
+    assert estimator.reports_refused_ == {"received before": 59 * len(repeated)}
+
+
+def test_an_answer_to_an_earlier_question_does_not_count_again():
+    answers = []
+
+    def ask(asked):
+        answers.append(good(asked["question"])[0] | {"question": asked["question"], "pair": asked["pairs"][0]})
+        return list(answers)
+
+    opened = session(ask)
+    opened.answer(PairMargin(0, 1))
+    opened.answer(PairMargin(0, 2))
+    opened.close()
+    assert opened.published == {"reports_accepted": 2, "reports_refused": {"another question": 1}}
+
+
+def test_a_voter_who_writes_many_answers_counts_once():
+    """Pairs (voter, answer) count once for each voter who was asked, whatever the numbers of the answers."""
+    heard = []
+
+    def ask(asked):
+        heard.append(asked["voters"])
+        yield 2, good(1)[0]
+        yield from ((2, json.dumps(answer)) for answer in good(*range(2, 30), answer=0))
+        yield 3, good(1)[0]  # the answer of another voter
+        yield from ((voter, good(60)[0]) for voter in (4, -1, 0.5, "0", None, [0], True + 0.5))
+        yield np.int64(0), good(40, answer=0)[0]
+        yield 1, "{"
+        yield 1, good(41)[0]  # the first of each voter is read, and no other
+        yield (1,)
+        yield (1, good(42)[0], 3)
+
+    opened = session(ask, n_voters=4)
+    assert opened.answer(PairMargin(0, 1)) == 0
+    opened.close()
+    assert sorted(heard[0]) == [0, 1, 2, 3]
+    refused = {"voter answered before": 29, "received before": 1, "voter not asked": 7}
+    refused |= {"not JSON": 1, "not a JSON object": 2}
+    assert opened.published == {"reports_accepted": 2, "reports_refused": refused}
+
+
+def test_answers_with_and_without_their_voters_have_one_meaning():
+    ballots = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 2, 3]] * 20
+    fits = []
+    for named in (False, True):
+        estimator = LDPQuickSort(4.0, n_queries=3, random_state=0)
+        field = Field(estimator.protocol(4), ballots, seed=0)
+
+        def ask(asked, field=field, named=named):
+            answers = list(field(asked))
+            return zip(reversed(asked["voters"]), answers, strict=True) if named else answers
+
+        fits.append(estimator.fit_interactive(ask, items=4, n_voters=60))
+    assert fits[0].consensus_.tolist() == fits[1].consensus_.tolist()
+    assert fits[0].reports_accepted_ == fits[1].reports_accepted_ and fits[1].reports_refused_ == {}
 
 
 def test_voters_who_do_not_answer():

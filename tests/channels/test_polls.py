@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from local_tools import reports_of
+from local_tools import apart, reports_of
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots, Truthful
@@ -85,7 +85,7 @@ def test_an_unpickled_poll_gives_the_same_answers(case):
 
 
 def shuffled(estimator):
-    return [line for sent in reports_of(estimator, BALLOTS, 0) for line in map(json.dumps, json.loads(sent))]
+    return [line for sent in reports_of(estimator, BALLOTS, 0) for line in map(json.dumps, apart(json.loads(sent)))]
 
 
 @pytest.mark.parametrize(

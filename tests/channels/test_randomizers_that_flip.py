@@ -125,7 +125,7 @@ def test_shuffled_published_noise_is_priced_by_its_flips(randomizer, pairs, n_qu
         plan.guarantee.epsilon
         < Shuffle(local_epsilon=2.0, n_queries=n_queries, pairs=pairs).plan(TALLIES, 4, 1200).guarantee.epsilon
     )
-    assert float(plan.protocol["local_epsilon"]) == pytest.approx(n_queries * each, rel=1e-9)
+    assert float(plan.protocol["epsilon"]) == pytest.approx(n_queries * each, rel=1e-9)
     assert f"local epsilon = {n_queries * each:.6g}" in plan.guarantee.caveats[0]
     design = None if pairs == "hidden" else [[0, 1], [2, 3]][:n_queries]
     ballots = [[0, 1, 2, 3], [3, 2, 1, 0]]
@@ -155,12 +155,10 @@ def test_fields_find_the_order(randomizer):
     asking.fit_interactive(field, items=5, n_voters=300)
     assert asking.consensus_.tolist() == order and asking.reports_refused_ == {}
     mixing = Aggregator(Shuffle(local_epsilon=20.0, min_reports=300, randomizer=randomizer), random_state=0)
-    messages = [
-        said for k, ballot in enumerate(ballots) for said in Device(mixing.protocol(5), random_state=k).report(ballot)
-    ]
-    assert mixing.fit_reports(messages, items=5).consensus_.tolist() == order
+    submissions = [Device(mixing.protocol(5), random_state=k).report(ballot) for k, ballot in enumerate(ballots)]
+    assert mixing.fit_reports(submissions, items=5).consensus_.tolist() == order
     assert mixing.fit(ballots).consensus_.tolist() == order
-    assert mixing.local_epsilon_ == pytest.approx(float(mixing.protocol(5)["local_epsilon"]))
+    assert mixing.local_epsilon_ == pytest.approx(float(mixing.protocol(5)["epsilon"]))
 
 
 # --- what does not fit

@@ -1,7 +1,9 @@
 """Who is asked, how often and at what price: figures, invariants, and the composed loss to sixty digits."""
 
 import math
+import warnings
 from decimal import Decimal, localcontext
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from sklearn_dprank import LDPQuickSort
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.profile import Shape
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
 from sklearn_dprank.theory.alabi import local_budget
@@ -40,7 +44,7 @@ def everyone_asked(following):
 # --- Slots
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 60),
     slots=st.integers(1, 6),
@@ -138,7 +142,7 @@ def test_a_rule_that_can_run_out_early_keeps_half_back():
 # --- Rounds
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n=st.integers(1, 50), rounds=st.integers(1, 8), seed=st.integers(0, 2**32))
 def test_rounds_ask_every_voter_once(n, rounds, seed):
     terms = Rounds().terms(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
@@ -151,7 +155,8 @@ def test_rounds_ask_every_voter_once(n, rounds, seed):
 # --- the price, composed
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+@settings(max_examples=80)
 @given(epsilon=st.floats(1e-3, 60), slots=st.integers(1, 60), m=st.integers(2, 12), which=st.integers(0, 2))
 def test_all_answers_of_one_voter_together_cost_at_most_epsilon(epsilon, slots, m, which):
     schedule, rule = [
@@ -169,3 +174,44 @@ def test_all_answers_of_one_voter_together_cost_at_most_epsilon(epsilon, slots, 
         assert spent <= Decimal(epsilon)
     if epsilon < 20 and epsilon / len(flips) > 1e-6:
         assert float(spent) == pytest.approx(epsilon, rel=1e-6)
+
+
+def _warned(slots, n_voters, n_items, epsilon):
+    """Whether a plan for so many voters warns."""
+    channel, asks = Interactive(epsilon, Slots(slots)), KwikSortRule(on_exhausted="coin").asks(n_items)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        channel.plan(asks, n_items, n_voters)
+    return any("little better than coin flips" in str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "slots", "least"),
+    [(1.0, 1, 54), (4.0, 4, 14), (0.5, 1, 228), (1.0, 4, 231), (8.0, 1, 29), (8.0, 2, 15), (1000.0, 1, 29)],
+)
+def test_too_few_public_voters_are_warned_of(epsilon, slots, least):
+    """29 comparisons of ten items: s sinh(epsilon / 2K)^2 = 1/2, and one answer to each comparison at least."""
+    assert _warned(slots, least - 1, 10, epsilon)
+    assert not _warned(slots, least, 10, epsilon)
+
+
+def test_a_warning_of_few_voters_says_what_to_do():
+    ballots = np.tile(np.arange(10), (20, 1))
+    expected = r"20 voters with n_queries=1 give 0.69 answers to each of 29 comparisons, at an epsilon of 1 each"
+    with pytest.warns(UserWarning, match=expected):
+        LDPQuickSort(random_state=0).fit(ballots)
+    with pytest.warns(UserWarning, match=expected):  # it depends on the shape only
+        LDPQuickSort().plan_for(Shape(10, 20))
+    LDPQuickSort().protocol(10)  # a device knows no number of voters
+
+
+@pytest.mark.parametrize(("n_voters", "least", "most"), [(28, 0.44, 0.56), (54, 0.25, 0.37), (232, 0.05, 0.18)])
+def test_how_good_quicksort_is_where_it_warns(n_voters, least, most):
+    """The share of pairs in the wrong order where all voters agree; epsilon 1, ten items."""
+    ballots, wrong = np.tile(np.arange(10), (n_voters, 1)), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for seed in range(150):
+            ranks = LDPQuickSort(random_state=seed).fit(ballots).ranks_
+            wrong.append(np.mean([ranks[i] > ranks[j] for i, j in combinations(range(10), 2)]))
+    assert least < np.mean(wrong) < most

@@ -31,7 +31,7 @@ def collected(estimator, ballots, seed):
     protocol = estimator.protocol(len(ballots[0]))
     servers = [AggregationServer(protocol, number) for number in range(protocol["servers"])]
     for voter, ballot in enumerate(ballots):
-        said = estimator.client(len(ballot), random_state=seed * 1000 + voter).report(ballot)
+        said = estimator.client(len(ballot), seed * 1000 + voter, max_delta=0.5).report(ballot)
         for server, message in zip(servers, said, strict=True):
             server.receive([message])
     chosen = agreed(server.reports() for server in servers)

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from local_tools import same_law
+from local_tools import apart, same_law
 from scipy.stats import chisquare
 
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.devices import Device
+from sklearn_dprank.devices.answers import is_random_number
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.bits import Bits, SeededBits
@@ -159,7 +160,7 @@ def test_where_delta_covers_the_answers_the_least_epsilon_is_stated(asked):
 # --- the design
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(n=st.integers(1, 80), m=st.integers(2, 7), data=st.data())
 def test_the_design_is_balanced(n, m, data):
     pairs = math.comb(m, 2)
@@ -203,7 +204,7 @@ def test_a_device_sends_the_same_bytes_again_and_never_another_ballot(pairs, ask
     first = json.dumps(client.report([0, 1, 2, 3], asked))
     assert all(json.dumps(client.report([0, 1, 2, 3], asked)) == first for _ in range(10))
     given = client.report([0, 1, 2, 3], asked)
-    given[0]["pair"][0] = given[1]["answer"] = 9
+    given["messages"][0]["pair"][0] = given["messages"][1]["answer"] = 9
     assert json.dumps(client.report([0, 1, 2, 3], asked)) == first
     with pytest.raises(BudgetExhausted, match="another ballot"):
         client.report([1, 0, 2, 3], asked)
@@ -214,22 +215,26 @@ def test_a_device_sends_the_same_bytes_again_and_never_another_ballot(pairs, ask
 @pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
 @pytest.mark.parametrize("ballot", [[0, 1, 2, 3], [3, 0, 0, 0], [NAN, 1, NAN, 0], [NAN] * 4, [0, 0, 0, 0]])
 def test_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
-    messages = device(pairs).report(ballot, asked)
+    submission = device(pairs).report(ballot, asked)
+    assert set(submission) == {"protocol", "report", "messages"}
+    assert submission["protocol"] == digest(json.loads(published(pairs, 4)))
+    assert is_random_number(submission["report"])
+    messages = submission["messages"]
     assert len(messages) == 2
     for k, message in enumerate(messages):
-        assert set(message) == {"protocol", "shuffle", "pair", "answer"}
-        assert message["protocol"] == digest(json.loads(published(pairs, 4)))
+        assert set(message) == {"shuffle", "pair", "answer"}
         assert message["shuffle"] == (k if pairs == "hidden" else 0)
         assert message["answer"] in (0, 1) and len(message["pair"]) == 2
-    # The pairs come from the device's own assignment stream: the same whatever the ballot.
+    # The pairs and the number come from the device's own assignment stream: the same whatever the ballot.
     same = device(pairs).report([0, 1, 2, 3], asked)
-    assert [message["pair"] for message in messages] == [message["pair"] for message in same]
+    assert [message["pair"] for message in messages] == [message["pair"] for message in same["messages"]]
+    assert submission["report"] == same["report"] != device(pairs, seed=1).report([0, 1, 2, 3], asked)["report"]
     if asked:
         assert [message["pair"] for message in messages] == asked
 
 
 def test_hidden_pairs_are_uniform_and_drawn_again():
-    drawn = [json.dumps([m["pair"] for m in device(m=3, seed=s).report([0, 1, 2])]) for s in range(1800)]
+    drawn = [json.dumps([m["pair"] for m in device(m=3, seed=s).report([0, 1, 2])["messages"]]) for s in range(1800)]
     counts = list(Counter(drawn).values())
     assert len(counts) == 9 and chisquare(counts).pvalue > 1e-3  # with replacement: both may be the same
 
@@ -259,7 +264,7 @@ def test_a_malicious_assignment_costs_nothing_and_gets_nothing(asked):
     client = device("assigned")
     with pytest.raises(ValueError):
         client.report([2, 0, 1, 3], asked)
-    assert len(client.report([0, 1, 2, 3], [[0, 1], [1, 3]])) == 2
+    assert len(client.report([0, 1, 2, 3], [[0, 1], [1, 3]])["messages"]) == 2
 
 
 def test_pairs_fit_the_protocol_and_ballots_the_items():
@@ -313,6 +318,83 @@ def test_each_bad_message_is_left_out_for_a_reason_that_echoes_nothing(message, 
     assert opened.published["reports_refused"] == {reason: 1} and opened.published["reports_accepted"] == 3
 
 
+def grouped(found, voter, **changes):
+    """A voter's submission under a plan with two hidden or assigned pairs."""
+    hidden = found.protocol["pairs"] == "hidden"
+    said = [{"shuffle": k * hidden, "pair": pair, "answer": 1} for k, pair in enumerate([[0, 1], [0, 2]])]
+    return {"protocol": digest(found.protocol), "report": f"{voter:032x}", "messages": said, **changes}
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+def test_one_submission_is_one_voter(pairs):
+    """One voter with a thousand messages counted as hundreds of voters."""
+    found = plan(3, None, min_reports=3, n_queries=2, pairs=pairs)
+    one = grouped(found, 0)
+    for many in (
+        [{**one, "messages": one["messages"] * 510}],
+        [one] * 510,
+        [grouped(found, voter, messages=one["messages"][:1] * 2) for voter in range(510)],
+        [grouped(found, voter, messages=one["messages"][:1]) for voter in range(510)],
+    ):
+        with pytest.raises(ValueError, match=r"no report could be used|only [12] messages"):
+            found.open(iter(many))(Bits.from_random_state(0))
+
+
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+def test_submissions_are_refused_by_reason(pairs):
+    found = plan(3, None, min_reports=3, n_queries=2, pairs=pairs, local_epsilon=1.0)
+    one = grouped(found, 0)
+    first, second = one["messages"]
+    twice = "shuffle out of range" if pairs == "hidden" else "pair asked twice"
+    bad = [
+        ({**one, "messages": []}, "wrong number of messages"),
+        ({**one, "messages": [first]}, "wrong number of messages"),
+        ({**one, "messages": [first, second, second]}, "wrong number of messages"),
+        ({**one, "messages": {"0": first, "1": second}}, "wrong number of messages"),
+        ({**one, "messages": [first, first]}, twice),
+        ({**one, "messages": [first, {**second, "shuffle": 2}]}, "shuffle out of range"),
+        ({**one, "messages": [first, {**second, "shuffle": 1 - second["shuffle"]}]}, "shuffle out of range"),
+        ({**one, "messages": [first, 5]}, "not a JSON object"),
+        ({**one, "messages": [first, {**second, "protocol": one["protocol"]}]}, "wrong keys"),
+        ({**one, "messages": [first, {**second, "pair": [2, 1]}]}, "pair out of range"),
+        ({**one, "messages": [first, {**second, "answer": 2}]}, "answer out of range"),
+        ({**one, "report": "0"}, "no report number"),
+        ({**one, "voter": "secret-7"}, "wrong keys"),
+        (one, "received before"),
+        (json.dumps(grouped(found, 2)), "received before"),
+    ]
+    sent = [*(grouped(found, voter) for voter in range(3)), *(each for each, _ in bad), grouped(found, 3)]
+    if pairs == "assigned":
+        sent += [grouped(found, 4 + k, messages=[{**first, "pair": [1, 2]}, first]) for k in range(2)]
+    opened = found.open(iter(sent))(Bits.from_random_state(0))
+    assert opened.published["reports_refused"] == Counter(reason for _, reason in bad)
+    assert opened.published["reports_accepted"] == 2 * (4 if pairs == "hidden" else 6)
+
+
+def test_messages_and_submissions_in_one_stream():
+    found = plan(3, None, min_reports=3, n_queries=2)
+    sent = [grouped(found, voter) for voter in range(4)]
+    mixed = [*sent[:2], *apart(sent[2]), *map(json.dumps, sent[3:]), *apart(sent[0])]
+    opened = found.open(iter(mixed))(Bits.from_random_state(0))
+    assert opened.published["reports_accepted"] == 10 and opened.published["reports_refused"] == {}
+    assert opened.answer(PairTallies())[0].wins.tolist() == [[0, 5, 5], [0, 0, 0], [0, 0, 0]]
+
+
+def test_who_is_trusted():
+    found = plan(3, None, min_reports=900)
+    parties = ("the shuffler (one public protocol for all voters)", "900 of the voters")
+    assert found.guarantee.parties == parties
+    assert plan(3, 70).guarantee.parties == (parties[0], "70 of the voters")
+
+
+def test_the_protocol_states_what_devices_vouch_for_and_what_the_curator_claims():
+    found = plan(3, None, min_reports=900, n_queries=2)
+    flip, grid = found.protocol["flip"]
+    assert float(found.protocol["epsilon"]) == pytest.approx(2 * flip_epsilon(flip / grid), rel=1e-9)
+    claimed = float(found.protocol["central_epsilon"]), float(found.protocol["central_delta"])
+    assert claimed == (found.guarantee.epsilon, found.guarantee.delta) == (1.0, 1e-6)
+
+
 def test_nothing_is_released_below_min_reports():
     found = plan(3, None, min_reports=3)
     with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 were promised.*nothing is released"):
@@ -363,7 +445,7 @@ def test_fit_and_field_have_one_law(pairs, n_queries):
     lines = [
         json.dumps(message)
         for device, ballot, asked in zip(devices, X, design, strict=True)
-        for message in device.report(ballot, *([asked] if pairs == "assigned" else []))
+        for message in apart(device.report(ballot, *([asked] if pairs == "assigned" else [])))
     ]
     rng.shuffle(lines)
     seen = []

@@ -25,10 +25,11 @@ NAN = np.nan
 class Field:
     """Devices, servers and who brings the messages; `away` says who does not answer a question."""
 
-    def __init__(self, protocol, ballots, away=lambda voter, number: False, seed=None):
+    def __init__(self, protocol, ballots, away=lambda voter, number: False, seed=None, times=1):
+        self.times = times  # how often each message arrives
         self.protocol, self.ballots, self.away = json.loads(json.dumps(protocol)), ballots, away
         seeds = [None if seed is None else seed * 1000 + voter for voter in range(len(ballots))]
-        self.devices = [Device(self.protocol, random_state=each) for each in seeds]
+        self.devices = [Device(self.protocol, max_delta=0.5, random_state=each) for each in seeds]
         self.servers = [AggregationServer(self.protocol, number) for number in range(protocol["servers"])]
         self.questions = []
 
@@ -40,7 +41,7 @@ class Field:
         for voter, (device, ballot) in enumerate(zip(self.devices, self.ballots, strict=True)):
             if not self.away(voter, question["question"]):
                 for server, message in zip(self.servers, device.answer(question, ballot), strict=True):
-                    server.receive([json.dumps(message)])
+                    server.receive([json.dumps(message)] * self.times)
         chosen = agreed(server.reports() for server in self.servers)
         try:
             return [json.dumps(server.release(chosen)) for server in self.servers]
@@ -55,6 +56,12 @@ class Field:
 def swiss_field(ballots, least, epsilon=1.0, **more):
     estimator = SecAggSwissBorda(epsilon=epsilon, min_reports=least, random_state=0)
     return estimator, Field(estimator.protocol(len(ballots[0])), ballots, **more)
+
+
+def test_an_answer_that_arrives_many_times_counts_once():
+    estimator, field = swiss_field([[0, 1, 2, 3]] * 9, 5, seed=1, times=3)
+    fitted = field.fit(estimator)
+    assert fitted.reports_accepted_ == 9 and fitted.reports_refused_ == {}
 
 
 # --- the same law
@@ -141,7 +148,7 @@ def test_whatever_fit_simulates_devices_can_do(name):
     if protocol["randomizer"] == "skellam-rounds":
         fitted = Field(protocol, ballots).fit(estimator)
     else:
-        messages = zip(*(Device(protocol).report(ballot) for ballot in ballots), strict=True)
+        messages = zip(*(Device(protocol, max_delta=0.5).report(ballot) for ballot in ballots), strict=True)
         servers = [AggregationServer(protocol, number) for number in range(2)]
         for server, said in zip(servers, messages, strict=True):
             server.receive(said)

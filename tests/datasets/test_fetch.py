@@ -9,6 +9,7 @@ import threading
 import warnings
 from urllib.request import Request
 
+import numpy as np
 import pytest
 
 from sklearn_dprank import progress as bars
@@ -71,7 +72,7 @@ def server(monkeypatch):
 def fetch(server, tmp_path):
     """Return `fetch_preflib` with this server and an empty data home, without patience."""
 
-    def call(name=NAME, unranked=None, **options):
+    def call(name=NAME, unranked="last", **options):
         return fetch_preflib(
             name, unranked, **{"url": server.url, "data_home": tmp_path, "n_retries": 0, "delay": 0.0, **options}
         )
@@ -122,9 +123,10 @@ def test_the_folder_is_in_the_data_home_of_scikit_learn(fetch, server, tmp_path,
 
 def test_what_is_left_out(fetch, server, tmp_path):
     server.says((200, {}, TOP), name="00024-00000001.soi")
-    with pytest.raises(ValueError, match="unranked='last'"):
-        fetch("00024-00000001.soi")
-    assert fetch("00024-00000001.soi", unranked="last").data.tolist() == 4 * [[1, 0, 1]]
+    found = fetch("00024-00000001.soi")
+    assert found.data.tolist() == 4 * [[1, 0, 1]] and found.unranked == "last"
+    found = fetch("00024-00000001.soi", "no_opinion")
+    assert np.isnan(found.data[:, [0, 2]]).all() and found.unranked == "no_opinion"
     assert len(server.asked) == 1  # the file is kept: it is complete
 
 

@@ -102,7 +102,7 @@ def check(read, m, ballots, unranked):
     assert len(set(read.item_names)) == len(read.item_names) == m
     fill = [[sum(x is not None for x in row) if unranked == "last" else np.nan] * m for row in rows]
     expected = [[f if x is None else x for x, f in zip(*pair, strict=True)] for pair in zip(rows, fill, strict=True)]
-    np.testing.assert_array_equal(read.data, np.array(expected, dtype=float))
+    np.testing.assert_array_equal(read.data, np.array(expected, dtype=float).reshape(-1, m))
     assert read.profile.n_voters == len(rows)
 
 

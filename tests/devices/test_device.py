@@ -3,18 +3,16 @@
 import copy
 import json
 import math
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import wire_vectors
+from process_tools import forking, in_child, python
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
 from sklearn_dprank.devices import Device, RefusedProtocol, hypercube
@@ -23,7 +21,6 @@ from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import SecureBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 
-ROOT = Path(__file__).parents[2]
 VECTORS = wire_vectors.load()
 FIRST = {v["protocol"]["randomizer"]: v["protocol"] for v in reversed(VECTORS["reports"] + VECTORS["answers"])}
 ASKED = {**FIRST["rr-interactive"], "answers": 3, "epsilon": "4"}
@@ -35,10 +32,6 @@ def shortly(value):
 
 
 every_kind = pytest.mark.parametrize("kind", sorted(HALVES))
-forking = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # other threads live: those of BLAS
-]
 
 
 def question(number, kind="each", pairs=((0, 1), (1, 2)), protocol=ASKED):
@@ -70,26 +63,6 @@ def random_report():
     return Device(LDPPairwise(epsilon=1.0, randomizer="djw").protocol(20))
 
 
-def in_child(run):
-    """What ``run()`` returns in a forked process, through JSON; it must end within seconds."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.write(writer, json.dumps(run()).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    alarm = threading.Timer(20, os.kill, (child, 9))
-    alarm.start()
-    with open(reader, "rb") as pipe:
-        said = pipe.read()
-    alarm.cancel()
-    os.waitpid(child, 0)
-    assert said, "the child said nothing"
-    return json.loads(said)
-
-
 def refused(run, match):
     with pytest.raises(BudgetExhausted, match=match):
         run()
@@ -97,15 +70,6 @@ def refused(run, match):
 
 
 # --- a process of its own
-
-
-def python(code, text=""):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=text, capture_output=True, text=True, env=env, timeout=60, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_loads_numpy_and_the_standard_library_only():
@@ -278,9 +242,10 @@ class TestFork:
 
     def test_a_child_does_not_wait_for_its_parents_threads(self):
         device = Device(protocol_of("rr"))
+        text = json.loads(device.to_json())
         with device._lock:
             assert in_child(lambda: refused(lambda: device.report(BALLOT), "copy of a device"))
-            assert in_child(device.to_json) == Device(protocol_of("rr")).to_json()
+            assert json.loads(in_child(device.to_json)) == text
 
     def test_a_child_deals_other_words(self):
         bits = SecureBits()
@@ -342,8 +307,13 @@ def state(**changes):
         "[" * 100_000,
         None,
         5,
-        state(device=2),
+        state(device=1),
+        state(device=3),
         state(device=True),
+        state(number="7"),
+        state(number=None),
+        state(max_delta=None),
+        state(max_delta=1.0),
         state(said=5),
         state(said=[]),
         state(said={}),
@@ -354,7 +324,7 @@ def state(**changes):
         state(protocol={**protocol_of("rr"), "flip": [0, 2**52]}),
         state(protocol=None),
     ],
-    ids=lambda text: str(text)[:40],
+    ids=range(24),  # the texts hold random numbers
 )
 def test_only_what_to_json_returned(text):
     with pytest.raises(ValueError, match="text must be what to_json returned"):
@@ -433,7 +403,7 @@ def test_assigned_pairs_that_are_none(pairs):
     device = Device({**protocol_of("rr-shuffled"), "pairs": "assigned"})
     with pytest.raises(ValueError, match="pairs must"):
         device.report(BALLOT, pairs=pairs)
-    assert len(device.report(BALLOT, pairs=np.array([[0, 1], [2, 4]]))) == 2  # and nothing was spent
+    assert len(device.report(BALLOT, pairs=np.array([[0, 1], [2, 4]]))["messages"]) == 2  # and nothing was spent
 
 
 WRONG_QUESTIONS = {

@@ -41,6 +41,13 @@ def test_net_wins_of_strict_voters_together_are_those_of_each(m):
     assert np.array_equal(together[1:], like[1:])
 
 
+def test_net_wins_of_few_voters_who_are_not_strict():
+    X = np.random.default_rng(0).permuted(np.tile(np.arange(5.0), (40, 1)), axis=1)
+    X[[3, 20]] = [[0, 0, 1, 2, np.nan], [np.nan] * 5]
+    expected = [(naive_counts([x]) - naive_counts([x]).T).sum(axis=1) for x in X]
+    assert np.array_equal(read(net_wins, X), expected)
+
+
 @given(profiles(), st.integers(0, 100))
 def test_opinions_keep_every_preference(X, seed):
     for x, says in zip(X, read(opinions, X, coins(seed)).T, strict=True):

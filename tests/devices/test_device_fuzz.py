@@ -15,7 +15,7 @@ import wire_vectors
 from sklearn.base import clone
 
 from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.protocol import is_amount
+from sklearn_dprank.devices.protocol import VERSION, is_amount
 
 GRID = 2**52
 DEEP = Context(prec=120)
@@ -141,21 +141,21 @@ def honest(kind, rng):
     k = rng.randint(1, min(3, math.comb(m, 2)))
     if kind in ("rr-interactive", "rr-shuffled"):
         flip, other = (rng.choice([1, 5, 2**40, 2**50, 2**51 - 1, 2**51, rng.randint(1, 2**51)]) for _ in range(2))
-        common = {"version": 2, "randomizer": kind, "items": list("abcd"[:m]), "epsilon": "1.0"}
+        common = {"version": 3, "randomizer": kind, "items": list("abcd"[:m]), "epsilon": "1.0"}
         if kind == "rr-interactive":
             flips = {"each": flip, "last": rng.choice([None, other])}
             made = {**common, "answers": rng.choice([1, 2, 99]), "flips": flips, "flip_grid": GRID}
             return {**made, "epsilon": above(spent_by_law(made), rng)}
-        stated = {"delta": "1e-06", "local_epsilon": "1", "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
+        claimed = {"central_epsilon": "0.1", "central_delta": "1e-06"}
+        stated = {**claimed, "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
         made = {**common, **stated, "min_reports": rng.choice([1, 10**9]), "flip": [flip, GRID]}
-        return {**made, "local_epsilon": above(spent_by_law(made), rng)}
+        return {**made, "epsilon": above(spent_by_law(made), rng)}
     randomizer = clone(wire_vectors.RANDOMIZERS[kind]).set_params(**({"n_queries": k} if kind in FEW else {}))
     made = randomizer.protocol(epsilon, m)
     return {**made, "epsilon": above(spent_by_law(made), rng)} if rng.random() < 0.5 else made
 
 
 FEW = ("rr", "laplace", "gaussian")
-STATED = {"rr-shuffled": "local_epsilon"}
 
 
 def above(cost, rng):
@@ -210,9 +210,8 @@ def mutated(protocol, rng):
                 NASTY
             )
         else:
-            stated = STATED.get(protocol["randomizer"], "epsilon")
-            if isinstance(out.get(stated), str):
-                out[stated] = nearby(protocol[stated], rng)
+            if isinstance(out.get("epsilon"), str):
+                out["epsilon"] = nearby(protocol["epsilon"], rng)
     return out
 
 
@@ -235,8 +234,7 @@ def verdict(protocol):
     except RefusedProtocol:
         return "refused"
     cost = spent_by_law(protocol)
-    stated = Decimal(protocol[STATED.get(protocol["randomizer"], "epsilon")])
-    assert cost <= stated, protocol
+    assert cost <= Decimal(protocol["epsilon"]), protocol
     assert cost <= Decimal(device.epsilon), protocol
     return "followed"
 
@@ -284,7 +282,7 @@ def test_every_field_at_every_nasty_value(kind):
                 holder[path[-1]] = copy.deepcopy(value)
             followed[path] += verdict(changed) == "followed"
     assert not followed[()]
-    assert followed[("version",)] == NASTY.count(2)
+    assert followed[("version",)] == NASTY.count(VERSION)
     assert followed[("epsilon",)] > 0  # more may be stated than is spent
 
 
@@ -304,10 +302,10 @@ def test_the_stated_epsilon_may_be_the_true_one_and_no_less(kind):
     rng = random.Random(kind)
     for _ in range(50):
         protocol = honest(kind, rng)
-        cost, name = spent_by_law(protocol), STATED.get(kind, "epsilon")
+        cost = spent_by_law(protocol)
         if not cost:
             continue
         with localcontext() as context:
             context.prec = rng.choice([3, 28])
-            assert verdict({**protocol, name: as_amount(cost, 41, ROUND_CEILING)}) == "followed"
-            assert verdict({**protocol, name: as_amount(cost, 41, ROUND_FLOOR)}) == "refused"
+            assert verdict({**protocol, "epsilon": as_amount(cost, 41, ROUND_CEILING)}) == "followed"
+            assert verdict({**protocol, "epsilon": as_amount(cost, 41, ROUND_FLOOR)}) == "refused"

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from sklearn_dprank import LDPPairwise, ShuffleHierarchical, ShufflePairwise
+from sklearn_dprank import LDPPairwise, SecAggBorda, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.devices.protocol import are_items, canonical, digest, is_amount, log_ratio, total
 from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 
 GRID = 2**52
 ASKED = {
-    "version": 2,
+    "version": 3,
     "randomizer": "rr-interactive",
     "items": ["a", "b", "c"],
     "epsilon": "1.0",
@@ -101,20 +101,30 @@ def test_weights_that_protect_nobody():
 def test_a_crowd_that_may_not_come(estimator):
     """A central epsilon of .1 among a thousand million voters is a local one of more than 12."""
     protocol = estimator(epsilon=0.1, min_reports=10**9).protocol(5)
-    assert protocol["epsilon"] == "0.1"
-    assert Decimal(protocol["local_epsilon"]) > (12 if estimator is ShufflePairwise else 10)
-    assert Device(protocol).epsilon <= float(protocol["local_epsilon"])
+    assert protocol["central_epsilon"] == "0.1"
+    assert Decimal(protocol["epsilon"]) > (12 if estimator is ShufflePairwise else 10)
+    assert Device(protocol).epsilon <= float(protocol["epsilon"])
     with pytest.raises(RefusedProtocol, match="above max_epsilon=4"):
         Device(protocol, max_epsilon=4)
-    assert refuses({**protocol, "local_epsilon": protocol["epsilon"]}, "local_epsilon")
-    assert refuses({name: value for name, value in protocol.items() if name != "local_epsilon"}, "its set of fields")
+    assert refuses({**protocol, "epsilon": protocol["central_epsilon"]}, "epsilon")
+    assert refuses({name: value for name, value in protocol.items() if name != "central_epsilon"}, "its set of fields")
+    for name in ("central_epsilon", "central_delta"):
+        assert refuses({**protocol, name: "0.0"}, name) and refuses({**protocol, name: 0.1}, name)
+
+
+def test_a_device_does_not_vouch_for_the_central_epsilon():
+    """It depends on the shuffler and the other voters; `epsilon` is what the messages cost without them."""
+    protocol = ShufflePairwise(min_reports=900).protocol(5)
+    changed = {**protocol, "central_epsilon": "0.001"}
+    assert Device(changed).epsilon == Device(protocol).epsilon > 1
+    assert refuses({**protocol, "epsilon": "0.001"}, "epsilon")
 
 
 def test_an_older_version():
     rr = RandomizedResponse().protocol(1.0, 3)
     assert refuses({**rr, "version": 1}, "version")
     old = {"version": 1, "randomizer": "rr", "n_items": 3, "epsilon": 1.0, "n_queries": 1, "flip": rr["flip"]}
-    assert refuses(old, "its set of fields")
+    assert refuses(old, "version")
 
 
 def reason(protocol, **options):
@@ -125,17 +135,17 @@ def reason(protocol, **options):
 
 def test_a_refusal_says_what_to_do():
     rr = RandomizedResponse().protocol(1.0, 3)
-    assert reason({**rr, "version": 1}).startswith("version must be 2, got 1: curator and device need")
-    assert reason({**rr, "version": "1" * 9}) == "version must be 2."  # what somebody else wrote is not repeated
+    assert reason({**rr, "version": 1}).startswith("version must be 3, got 1: curator and device need")
+    assert reason({**rr, "version": "1" * 9}) == "version must be 3."  # what somebody else wrote is not repeated
     less = {name: value for name, value in rr.items() if name != "flip"}
     assert reason({**less, "x": 0}) == "its set of fields must be exact; 1 too many, and missing ['flip']."
     dear = {**RandomizedResponse().protocol(2.0, 3), "epsilon": "1.5"}
     assert reason(dear) == "epsilon must be at least what its numbers spend, 2."
     assert reason({**rr, "randomizer": "my-own"}).endswith("or of your own with its half, Device(protocol, half=...).")
-    dearer = "the protocol spends a local epsilon of 1, above max_epsilon=0.5 of this device's owner"
-    assert reason(rr, max_epsilon=0.5) == f"{dearer}; raise it, or send nothing."
-    crowd = ShufflePairwise(epsilon=0.1, min_reports=10**9).protocol(5)
-    assert "(of what is sent, were the shuffler or the servers not to be trusted)" in reason(crowd, max_epsilon=0.5)
+    dearer = "the protocol spends a local epsilon of 1, above max_epsilon=0.5"
+    assert reason(rr, max_epsilon=0.5) == f"{dearer}. Send nothing, or raise max_epsilon."
+    crowd = SecAggBorda(epsilon=0.1, min_reports=10**5).protocol(5)
+    assert "(without trust in the servers)" in reason(crowd, max_epsilon=0.5)
 
 
 # --- the common form
@@ -261,7 +271,7 @@ def test_the_name_changes_with_everything():
         {**protocol, "randomizer": "laplace"},
     ]
     assert len({digest(one) for one in (protocol, *others)}) == 1 + len(others)
-    assert digest(dict(reversed(protocol.items()))) == digest(protocol) == "3e0a18b0c727e9a7"
+    assert digest(dict(reversed(protocol.items()))) == digest(protocol) == "bd7e7e4b47b6e8b9"
 
 
 # --- the cost

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from state_tools import Crash, at_once, walk
 
 from sklearn_dprank import SecAggSwissBorda
-from sklearn_dprank.devices import Device
+from sklearn_dprank.devices import Allowance, Device
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 
@@ -42,8 +42,9 @@ class OneDevice(RuleBasedStateMachine):
     @initialize(protocol=st.sampled_from(PROTOCOLS), seed=st.sampled_from([None, 3]))
     def begin(self, protocol, seed):
         self.protocol, self.asks = protocol, protocol in (KINDS, SUMS)
-        self.device = Device(protocol, max_epsilon=99, random_state=seed)
-        self.kept = self.device.to_json()
+        self.allowance = Allowance(epsilon=99.0, delta=1e-6)
+        self.device = Device(protocol, max_epsilon=99, allowance=self.allowance, random_state=seed)
+        self.kept, self.account = self.device.to_json(), self.allowance.to_json()
 
     def question(self, number, last, which):
         """One of two questions of this number, and its name: what may be answered once."""
@@ -134,7 +135,14 @@ class OneDevice(RuleBasedStateMachine):
     @precondition(lambda self: self.sent)
     @rule()
     def restart(self):
-        self.device = Device.from_json(self.kept)
+        self.allowance = Allowance.from_json(self.account)
+        self.device = Device.from_json(self.kept, allowance=self.allowance)
+
+    @precondition(lambda self: self.device is not None)
+    @rule()
+    def another_device_is_not_paid_for(self):
+        with pytest.raises(BudgetExhausted, match="already paid for a device of this protocol"):
+            Device(self.protocol, allowance=self.allowance)
 
     @precondition(lambda self: not self.sent)
     @rule(n=st.integers(2, 3), number=numbers, last=st.booleans(), whose=whose)
@@ -162,6 +170,9 @@ class OneDevice(RuleBasedStateMachine):
         if self.device is None:
             return
         assert self.device.epsilon <= 99
+        epsilon, delta = self.allowance.spent
+        assert self.device.epsilon <= epsilon <= self.device.epsilon * (1 + 1e-15) and delta == self.device.delta
+        assert self.allowance.to_json() == self.account
         if self.protocol is KINDS:
             costs = {kind: math.log((GRID - flip) / flip) for kind, flip in KINDS["flips"].items()}
             spent = sum(costs[kind] for kind, _ in self.sent)

@@ -61,7 +61,7 @@ def test_messages_say_nothing_of_the_voter():
     said = [device.answer(asked(number), BALLOT) for number in (1, 2)]
     for messages in said:
         for message in messages:
-            assert set(message) == {"protocol", "question", "report", "server", "share"}
+            assert set(message) == {"protocol", "question", "report", "commitments", "server", "salt", "share"}
             assert message["protocol"] == digest(SWISS) and len(message["share"]) == 20
     first, second = ({message["report"] for message in messages} for messages in said)
     assert len(first) == len(second) == 1 and first != second  # no number goes through the rounds

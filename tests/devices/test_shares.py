@@ -1,5 +1,7 @@
 """The voter's half of secure aggregation: what it sends adds up, and nothing short of all of it says anything."""
 
+import hashlib
+import json
 import math
 from collections import Counter
 from decimal import Decimal
@@ -92,10 +94,12 @@ def test_messages():
     assert [message["server"] for message in said] == [0, 1, 2]
     assert len({message["report"] for message in said}) == 1
     for message in said:
-        assert set(message) == {"protocol", "report", "server", "share"}
+        assert set(message) == {"protocol", "report", "commitments", "server", "salt", "share"}
         assert message["protocol"] == digest(device.protocol)
-        assert len(message["report"]) == 32 and int(message["report"], 16) >= 0
+        assert len(message["report"]) == 64 and int(message["report"], 16) >= 0
+        assert len(message["salt"]) == 32 and int(message["salt"], 16) >= 0
         assert len(message["share"]) == 6 and all(type(x) is int for x in message["share"])
+    assert len({message["salt"] for message in said}) == 3
     names = Counter(Device(BORDA).report([0, 1, 2, 3])[0]["report"] for _ in range(50))
     assert max(names.values()) == 1
 
@@ -177,8 +181,22 @@ def test_the_epsilon_of_the_sum_is_that_of_so_many_voters():
     assert 1.02 < math.sqrt(variance) / (4.2247 * math.sqrt(80)) < 1.1
 
 
+def test_the_number_of_a_report_commits_to_all_shares():
+    """Written once more: SHA-256 of the sorted JSON without spaces."""
+
+    def sha256(value):
+        return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    for protocol in (BORDA, protocol_of("margins", 4, 3)):
+        said = Device(protocol).report([0, 1, 2, 3])
+        head = {"protocol": digest(protocol)}
+        opened = [{**head, **{name: one[name] for name in ("server", "salt", "share")}} for one in said]
+        assert all(one["commitments"] == [sha256(each) for each in opened] for one in said)
+        assert {one["report"] for one in said} == {sha256(said[0]["commitments"])}
+
+
 def test_streams_serve_their_purpose():
-    """Noise and shares come of one stream, the report's number of another; nobody's coins are needed."""
+    """Noise, shares and salts are drawn from one stream; nobody's coins are needed, and nothing is assigned."""
     made = Device(BORDA)
-    made._bits = Bits(SeededBits(np.random.SeedSequence(1)), NoNoise(), NoNoise(), certified=False)
-    assert made.report([0, 1, 2, 3])[0]["report"] == "0" * 32
+    made._bits = Bits(SeededBits(np.random.SeedSequence(1)), None, None, certified=False)
+    assert len({message["salt"] for message in made.report([0, 1, 2, 3])}) == 2

@@ -65,6 +65,13 @@ def test_refused_report(vector):
     assert wire_vectors.reason_for(vector["protocol"], vector["text"]) == vector["reason"]
 
 
+@pytest.mark.parametrize("vector", VECTORS["refused_messages"], ids=lambda vector: vector["reason"])
+def test_refused_message(vector):
+    assert vector["reason"] is not None
+    given = vector["protocol"], vector.get("question"), vector["text"]
+    assert wire_vectors.reason_of_server(*given) == vector["reason"]
+
+
 @by_name("vector", VECTORS["reports"] + VECTORS["answers"])
 def test_digest(vector):
     assert plain_device.digest(vector["protocol"]) == digest(vector["protocol"]) == vector["digest"]

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import random
+import re
 import tracemalloc
 from collections import Counter
 from itertools import combinations
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import wire_vectors
+from local_tools import apart
 from sklearn.base import clone
 
 from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, ShufflePairwise
@@ -43,7 +45,7 @@ def honest_reports(protocol, n):
         every = [list(pair) for pair in combinations(range(4), 2)]
         pairs = [every[(2 * voter + k) % 6] for k in range(2)] if protocol.get("pairs") == "assigned" else None
         said = device.report(ballot, pairs)
-        out += said if isinstance(said, list) else [said]
+        out += apart(said) if "messages" in said else [said]
     return out
 
 
@@ -229,13 +231,19 @@ def fuzz_answers(times, seed):
     voters = 40
 
     def ask(question):
-        accepted = 0
+        accepted: set[str] = set()
         for voter in question["voters"]:
-            said = Device(protocol, random_state=voter).answer(question, [0, 1, 2, 3])
-            for message in [said, *(changed(said, rng) for _ in range(times // 20))]:
+            said, other = (
+                Device(protocol, random_state=each).answer(question, [0, 1, 2, 3]) for each in (voter, voter + 999)
+            )
+            for message in [said, *(changed(said, rng) for _ in range(times // 20)), *rng.choice([[], [], [other]])]:
                 sent[question["question"]] += 1
-                good = honest_answer(message, protocol, question) and accepted < len(question["voters"])
-                accepted += good
+                good = honest_answer(message, protocol, question) and len(accepted) < len(question["voters"])
+                number = (
+                    json.loads(message)["report"] if good and type(message) is not dict else good and message["report"]
+                )
+                good = good and number not in accepted
+                accepted |= {number} if good else set()
                 expected[good] += 1
                 yield message
 
@@ -253,7 +261,8 @@ def honest_answer(message, protocol, question):
             message = json.loads(message if isinstance(message, str) else message.decode())
         except (ValueError, RecursionError):
             return False
-    form = type(message) is dict and set(message) == {"protocol", "question", "pair", "answer"}
+    form = type(message) is dict and set(message) == {"protocol", "question", "report", "pair", "answer"}
+    form = form and type(message["report"]) is str and re.fullmatch("[0-9a-f]{32}", message["report"]) is not None
     form = form and message["protocol"] == digest(protocol) and type(message["question"]) is int
     form = form and message["question"] == question["question"] and pair(message["pair"])
     return form and message["pair"] in question["pairs"] and whole(message["answer"], 0, 1)
@@ -274,7 +283,7 @@ def test_an_answer_about_what_was_not_asked():
 
     def ask(question):
         (asked,) = question["pairs"]
-        said = {"protocol": digest(protocol), "question": question["question"], "answer": 1}
+        said = {"protocol": digest(protocol), "question": question["question"], "report": "7" * 32, "answer": 1}
         return [{**said, "pair": pair} for pair in every if pair != asked] + [{**said, "pair": asked}]
 
     fitted = LDPQuickSort(random_state=0).fit_interactive(ask, items=ITEMS, n_voters=40)
@@ -288,6 +297,7 @@ REASONS = {
     *("answer out of range", "pair out of range", "pair asked twice", "not the right number of signs"),
     *("not one position for each item", "not a ranking", "not the right number of coordinates"),
     *("coordinate out of range", "another question", "more reports than voters asked", "shuffle out of range"),
+    *("no report number", "received before", "wrong number of messages", "voter not asked", "voter answered before"),
 }
 
 
@@ -427,8 +437,9 @@ def test_forgotten_epsilons():
 
 def test_another_collection_of_the_same_kind():
     theirs = ShufflePairwise(min_reports=20).client(ITEMS, 0).report([0, 1, 2, 3])
-    with pytest.raises(ValueError, match="another protocol"):
-        ShufflePairwise(min_reports=21).fit_reports(theirs * 30, items=ITEMS)
+    for sent in ([theirs] * 30, apart(theirs) * 30):
+        with pytest.raises(ValueError, match="another protocol"):
+            ShufflePairwise(min_reports=21).fit_reports(sent, items=ITEMS)
 
 
 @pytest.mark.parametrize(
@@ -448,6 +459,7 @@ def test_no_answer(said, match):
     assert unfitted(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_devices_of_another_conversation():
     device = LDPQuickSort(epsilon=4.0).client(ITEMS)
 

@@ -187,7 +187,7 @@ class Searches(RuleBasedStateMachine):
         def run(estimator):
             with mock.patch.object(PrivateKendallTau, "__call__", side_effect=Crash), pytest.raises(Crash) as error:
                 self.budget.fit(estimator, X)
-            assert "stays charged" in error.value.__notes__[0]
+            assert "still charged" in error.value.__notes__[0]
             assert {name: value for name, value in vars(estimator).items() if name.endswith("_")} == before
 
         self.pay(self.selection, 0.5, run)

@@ -13,7 +13,6 @@ from sklearn_dprank.orders.insertion import (
     insertion_order,
     least_gap_costs,
 )
-from sklearn_dprank.orders.pair_by_pair import PairByPairSampler
 from sklearn_dprank.privacy.bits import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
@@ -64,12 +63,6 @@ def test_rate_of_acceptance_is_mass_over_bound():
     assert stats.binomtest(accepted, 20_000, expected).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("margins", [CYCLE, TRANSITIVE, TIES])
-def test_pair_by_pair_has_the_same_law(margins):
-    draws = PairByPairSampler(margins, 0.3).sample(2000, seeded(3))
-    assert fit_of(draws, *kendall_law(margins, 0.3)) > 1e-3
-
-
 @given(st.integers(0, 2**32), st.integers(1, 7), st.sampled_from([0.0, 0.2, 3.0]))
 def test_gap_costs_and_their_bound(seed, n_placed, scale):
     rng = np.random.default_rng(seed)
@@ -113,28 +106,17 @@ def test_forty_five_items_near_unanimity():
 def test_huge_costs_do_not_overflow():
     draws = InsertionSampler(10**9 * TRANSITIVE, 10.0).sample(3, seeded(5))
     np.testing.assert_array_equal(draws, np.tile(np.arange(4), (3, 1)))
-    assert PairByPairSampler(10**9 * TRANSITIVE, 10.0).draw(seeded(5)).tolist() == [0, 1, 2, 3]
-
-
-def test_progress_reports_seconds_only():
-    seen = []
-    sampler = InsertionSampler(CYCLE, 0.1, clock=lambda: lambda *args: seen.append(args))
-    sampler.sample(2000, seeded(6))
-    assert len(seen) > 1
-    assert all(len(args) == 1 for args in seen)
-    assert seen == sorted(seen)
 
 
 def test_small_and_wrong_input():
     assert InsertionSampler([[0]], 1.0).draw(seeded(0)).tolist() == [0]
     assert InsertionSampler(CYCLE, 1.0).sample(0, seeded(0)).shape == (0, 4)
-    for sampler in (InsertionSampler, PairByPairSampler):
-        with pytest.raises(ValueError, match="antisymmetric"):
-            sampler([[0, 3], [2, 0]], 1.0)
-        with pytest.raises(ValueError, match="margins must be finite"):
-            sampler([[0, np.inf], [-np.inf, 0]], 1.0)
-        with pytest.raises(ValueError, match="scale must be a finite number of at least 0"):
-            sampler(CYCLE, np.nan)
+    with pytest.raises(ValueError, match="antisymmetric"):
+        InsertionSampler([[0, 3], [2, 0]], 1.0)
+    with pytest.raises(ValueError, match="margins must be finite"):
+        InsertionSampler([[0, np.inf], [-np.inf, 0]], 1.0)
+    with pytest.raises(ValueError, match="scale must be a finite number of at least 0"):
+        InsertionSampler(CYCLE, np.nan)
     with pytest.raises(ValueError, match="order must be"):
         InsertionSampler(CYCLE, 1.0, order="random")
     with pytest.raises(ValueError, match="permutation of the 4 items"):

@@ -19,7 +19,7 @@ def test_reversed_and_equal_orders(m):
     assert opposite_pairs(order, order) == opposite_pairs(order, order * 0) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(FEW + 1, 700),
     st.sampled_from([2, 10, 255, 65535]),

@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -112,3 +113,14 @@ def test_one_draw_at_a_time_is_the_same_law():
 def test_bad_scale(scale):
     with pytest.raises(ValueError, match="scale"):
         PartitionTable(np.zeros((2, 2)), scale)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e3, 1e6])
+def test_no_exponential_underflows(scale):
+    """An underflow takes so long that the time of a table would tell steep margins from flat ones."""
+    steep = np.maximum(-np.subtract.outer(np.arange(12), np.arange(12)), 0)
+    with np.errstate(under="raise"):
+        table = PartitionTable(steep, scale)
+    # 12! orders without margins; with steep ones all of the mass is on the best order, or nearly.
+    expected = {0.0: math.lgamma(13), 1.0: 11 * math.log(1 + math.exp(-1))}.get(scale, 0.0)
+    assert table.log_partition == pytest.approx(expected, abs=1.0)

@@ -258,7 +258,6 @@ def test_local_epsilon_is_the_inverse_rounded_down(method, n, delta, epsilon):
     assert shuffle_amplification(local_epsilon * (1 + 1e-4), n, delta, method) > epsilon
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 6), st.integers(2, 60), st.floats(1e-9, 0.1))
 def test_methods_are_ordered(local_epsilon, n, delta):
     values = [shuffle_amplification(local_epsilon, n, delta, method) for method in SOUND]
@@ -266,7 +265,7 @@ def test_methods_are_ordered(local_epsilon, n, delta):
 
 
 @given(st.floats(0.05, 5), st.integers(2, 5000), st.floats(1e-10, 0.1))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_more_messages_hide_better(local_epsilon, n, delta):
     few, many = (shuffle_amplification(local_epsilon, size, delta) for size in (n, 2 * n))
     assert many <= few * (1 + 1e-8)

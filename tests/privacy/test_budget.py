@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from audited import AUDITED
-from sklearn import model_selection
+from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPPairwise, LDPBorda, LDPPairwise
+from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPPairwise, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
@@ -27,6 +27,7 @@ from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuaran
 from sklearn_dprank.privacy.charging import InMemory
 from sklearn_dprank.privacy.owed import owed_before
 from sklearn_dprank.privacy.releases import Terms
+from sklearn_dprank.privacy.trust import TRUST
 from sklearn_dprank.profile import Profile
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident
@@ -155,7 +156,7 @@ def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, 
     reading.append(read)
     with pytest.raises(type(stopped_by)) as error:
         budget.fit(clone(estimator), X)
-    assert "stays charged" in error.value.__notes__[0]
+    assert "still charged" in error.value.__notes__[0]
     assert tuple(then) == budget.releases_
     assert len(then) == 1
 
@@ -204,6 +205,305 @@ def test_a_fit_of_ones_own_cannot_be_foretold():
     budget = PrivacyBudget(1.0)
     budget.fit(OwnRule(epsilon=0.5), X)
     assert budget.remaining.epsilon == 0.5
+
+
+class Mixin:
+    """A mixin with a fit of its own: its class is no subclass of the one that foretells."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        return super().fit(X)
+
+
+class Mixed(Mixin, DPBorda):
+    pass
+
+
+class Behind(DPBorda, Mixin):
+    pass
+
+
+def test_a_mixin_in_front_cannot_be_foretold():
+    for estimator in (Mixed(epsilon=0.1), make_pipeline(RatingsToRankings(), Mixed(epsilon=0.1))):
+        budget = PrivacyBudget(10.0)
+        with pytest.raises(ValueError, match="Mixed has a fit of its own"):
+            budget.fit(estimator, X)
+        assert budget.releases_ == ()
+    budget = PrivacyBudget(1.0)
+    budget.fit(Behind(epsilon=0.5), X)  # its fit is that of DPBorda
+    assert budget.spent_.epsilon == 0.5
+
+
+def test_a_fit_of_one_object_cannot_be_foretold():
+    estimator = DPBorda(epsilon=0.1)
+    estimator.fit = lambda X, y=None: DPBorda(epsilon=8.0).fit(X)
+    pipeline = make_pipeline(DPBorda(epsilon=0.1))
+    pipeline.fit = estimator.fit
+    for replaced in (estimator, make_pipeline(estimator), pipeline):
+        with pytest.raises(ValueError, match=r"fit of its own|promises nothing"):
+            PrivacyBudget(10.0).fit(replaced, X)
+
+
+CARRYING = ["read_ballots", "_read_table", "_read_named", "_validated", "_set_items", "_planned", "_release", "_fits"]
+
+
+@pytest.mark.parametrize("name", [*CARRYING, "_publish"])
+def test_a_method_on_the_way_to_the_release_cannot_be_foretold(name):
+    def own(self, *args, **kwargs):
+        pytest.fail("a ballot was read")
+
+    in_front = type("InFront", (), {name: own})
+    derived = type("Derived", (DPBorda,), {name: own})
+    of_object = DPBorda(epsilon=0.1)
+    setattr(of_object, name, own)
+    for estimator in (derived(epsilon=0.1), type("Mixed", (in_front, DPBorda), {})(epsilon=0.1), of_object):
+        for fitted in (estimator, make_pipeline(RatingsToRankings(), estimator)):
+            budget = PrivacyBudget(10.0)
+            with pytest.raises(ValueError, match=f"has a {name} of its own, and nobody knows"):
+                budget.fit(fitted, X)
+            assert budget.releases_ == ()
+    budget.fit(type("Behind", (DPBorda, in_front), {})(epsilon=0.5), X)
+    assert budget.spent_.epsilon == 0.5
+
+
+class Understating(DPBorda):
+    """Its plan costs what is asked before the fit, and eight in it."""
+
+    spends = 8.0
+
+    def _will_owe(self, X, voter_epsilon):
+        return super()._will_owe(X, voter_epsilon)
+
+    def read_ballots(self, X, reset=False, least_voters=1):
+        self.epsilon = self.spends
+        return super().read_ballots(X, reset, least_voters)
+
+
+class Leaking(Understating):
+    def _owed(self, declared):
+        return PrivacyGuarantee.nothing("a leak")
+
+
+@pytest.fixture(params=["memory", "file"])
+def account(request, tmp_path):
+    """Make a budget in memory, or in a file."""
+    if request.param == "memory":
+        return PrivacyBudget
+    return lambda *terms, **more: PrivacyBudget.open(tmp_path / "account", *terms, **more)
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_what_a_fit_reveals_beyond_its_charge_is_charged(account, neighboring):
+    budget, times = account(3.0, neighboring=neighboring), 1 + (neighboring == "replace")
+    budget.charge(pure(0.5, neighboring), "before")
+    with pytest.raises(RuntimeError, match=r"charged epsilon = 0\.1 .* revealed more: epsilon = 8 ") as error:
+        budget.fit(Understating(epsilon=0.1), X)
+    assert not isinstance(error.value, BudgetExhausted)
+    assert [release.guarantee.epsilon for release in budget.releases_] == [0.5, 8.0 * times]
+    assert budget.spent_.epsilon == 0.5 + 8.0 * times
+    assert budget.remaining.epsilon == 0
+    with pytest.raises(BudgetExhausted, match=f"of epsilon = 3, {0.5 + 8.0 * times:g} is spent"):
+        budget.charge(pure(1e-3, neighboring), "more")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_after_a_leak_nothing_is_left(account, delta):
+    budget = account(3.0, delta)
+    with pytest.raises(RuntimeError, match="revealed more: not private"):
+        budget.fit(Leaking(epsilon=0.1), X)
+    assert budget.spent_.epsilon == math.inf
+    assert (budget.remaining.epsilon, budget.remaining.mu) == (0, 0)
+    with pytest.raises(BudgetExhausted, match="Nothing is left"):
+        budget.charge(pure(1e-3), "more")
+
+
+class Otherwise(DPBorda):
+    """Its fit states the same epsilon, and changes another part of the promise."""
+
+    changed = {}
+
+    def _will_owe(self, X, voter_epsilon):
+        return super()._will_owe(X, voter_epsilon)
+
+    def _owed(self, declared):
+        return replace(self.privacy_, **self.changed)
+
+
+class Seeding(Otherwise):
+    def _will_owe(self, X, voter_epsilon):
+        return super()._will_owe(X, voter_epsilon)
+
+    def _release(self, voters, names, rule, plan):
+        self.random_state = 0
+        return super()._release(voters, names, rule, plan)
+
+
+class OfHouseholds(Otherwise):
+    changed = {"unit": "one item of a ballot"}
+
+
+class Trusting(Otherwise):
+    changed = {"trust": "none"}
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("kind", [Seeding, OfHouseholds, Trusting])
+def test_a_promise_that_became_empty_leaves_nothing(account, kind, neighboring):
+    budget = account(3.0, neighboring=neighboring)
+    with pytest.raises(RuntimeError, match="revealed more"):
+        budget.fit(kind(epsilon=0.1), X)
+    (release,) = budget.releases_
+    assert (release.guarantee.epsilon, release.guarantee.unit) == (math.inf, "one ballot")
+    assert release.guarantee.neighboring == neighboring
+    assert (budget.spent_.epsilon, budget.remaining.epsilon) == (math.inf, 0)
+    with pytest.raises(BudgetExhausted, match="Nothing is left"):
+        budget.charge(pure(1e-3, neighboring), "more")
+
+
+def test_whom_the_fit_trusts_is_in_the_account():
+    class Mixing(Otherwise):
+        changed = {"trust": "shuffle"}
+
+    budget = PrivacyBudget(3.0)
+    with pytest.raises(RuntimeError, match=r"revealed more: epsilon = 0\.1 \(shuffle"):
+        budget.fit(Mixing(epsilon=0.1), X)
+    assert (budget.spent_.epsilon, budget.spent_.parties) == (0.1, TRUST["shuffle"].parties)
+
+
+@pytest.mark.parametrize("trust", ["local", "central"])
+def test_a_fit_that_trusts_no_more_is_no_error(trust):
+    class Less(Otherwise):
+        changed = {"trust": trust, "epsilon": 0.05}
+
+    budget = PrivacyBudget(3.0)
+    budget.fit(Less(epsilon=0.1), X)
+    assert str(budget.spent_) == "epsilon = 0.1 (central, add_remove)"
+
+
+def test_a_seed_in_a_rehearsal_is_charged_as_though_there_were_none():
+    budget = PrivacyBudget(3.0, simulation=True)
+    with pytest.raises(RuntimeError, match="simulation only"):
+        budget.fit(Seeding(epsilon=0.1), X)
+    assert (budget.spent_.epsilon, budget.spent_.certified) == (0.1, False)
+
+
+class Wider(DPBorda):
+    def _will_owe(self, X, voter_epsilon):
+        return super()._will_owe(X, voter_epsilon)
+
+    def read_ballots(self, X, reset=False, least_voters=1):
+        self.delta *= 10
+        return super().read_ballots(X, reset, least_voters)
+
+
+def test_noise_that_became_smaller_is_charged():
+    """The epsilon that is stated stays the same: mu and delta are larger."""
+    budget = PrivacyBudget(3.0, 1e-4)
+    with pytest.raises(RuntimeError, match="delta = 1e-06"):
+        budget.fit(Wider(epsilon=0.5, delta=1e-7, noise="gaussian"), X)
+    assert budget.spent_ == DPBorda(epsilon=0.5, delta=1e-6, noise="gaussian").fit(X).privacy_
+
+
+def test_a_fit_that_reveals_less_is_no_error():
+    class Cautious(Understating):
+        spends = 0.05
+
+    budget = PrivacyBudget(1.0)
+    budget.fit(Cautious(epsilon=0.1), X)
+    assert budget.spent_.epsilon == 0.1
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_metadata_under_another_name_is_charged():
+    weights = np.full(N_VOTERS, 8.0)
+    asking = LDPPairwise(epsilon=0.1).set_fit_request(voter_epsilon="weights")
+    for pipeline in (make_pipeline(asking), make_pipeline(RatingsToRankings(), make_pipeline(clone(asking)))):
+        budget = PrivacyBudget(8.0, neighboring="replace")
+        budget.fit(pipeline, X, weights=weights)
+        assert budget.spent_ == guarantee_of(pipeline)
+        assert budget.spent_.epsilon == 8.0
+        with pytest.raises(BudgetExhausted):
+            budget.fit(clone(pipeline), X, weights=weights)
+    budget = PrivacyBudget(8.0, neighboring="replace")
+    with pytest.raises(TypeError, match="unexpected argument"):
+        budget.fit(make_pipeline(asking), X, voter_epsilon=weights)
+    with pytest.raises(ValueError, match="not explicitly set"):
+        budget.fit(make_pipeline(LDPPairwise(epsilon=0.1)), X, voter_epsilon=weights)
+    assert budget.releases_ == ()
+    budget.fit(LDPPairwise(epsilon=0.1), X, voter_epsilon=weights)  # called directly, it takes its own name
+    assert budget.spent_.epsilon == 8.0
+
+
+def test_only_what_reaches_the_last_step_is_its_epsilon():
+    own, budget = np.full(N_VOTERS, 2.0), PrivacyBudget(10.0, neighboring="replace")
+    nested = make_pipeline(make_pipeline(LDPPairwise(epsilon=0.1)))
+    budget.fit(nested, X, pipeline__ldppairwise__voter_epsilon=own)
+    assert budget.spent_.epsilon == 2.0
+
+
+# Identifiers of releases
+
+
+def test_a_release_id_is_charged_once(account):
+    budget = account(1.0)
+    assert budget.fit(DPBorda(epsilon=0.25), X, release_id="May").consensus_.shape == (3,)
+    for again in (
+        lambda: budget.fit(DPBorda(epsilon=0.25), X, release_id="May"),
+        lambda: budget.fit(DPBorda(epsilon=5.0), X, release_id="May"),
+        lambda: budget.charge(pure(0.25), "elsewhere", release_id="May"),
+    ):
+        with pytest.raises(BudgetExhausted, match=r"release_id='May' was charged at 20.* for DPBorda, so nothing"):
+            again()
+    budget.charge(pure(0.25), "elsewhere", release_id="June")
+    budget.fit(DPBorda(epsilon=0.125), X)
+    budget.fit(DPBorda(epsilon=0.125), X)
+    assert [release.release_id for release in budget.releases_] == ["May", "June", None, None]
+    assert budget.spent_.epsilon == 0.75
+
+
+def test_a_release_id_of_a_failed_fit_is_used_up(account):
+    budget = account(1.0)
+    with pytest.raises(ValueError, match="infinity"):
+        budget.fit(DPBorda(epsilon=0.25), [[0, 1, math.inf]], release_id="May")
+    with pytest.raises(BudgetExhausted, match="was charged"):
+        budget.fit(DPBorda(epsilon=0.25), X, release_id="May")
+    assert budget.spent_.epsilon == 0.25
+
+
+def test_a_release_id_that_was_refused_is_free(account):
+    budget = account(1.0)
+    with pytest.raises(BudgetExhausted):
+        budget.fit(DPBorda(epsilon=2.0), X, release_id="May")
+    budget.fit(DPBorda(epsilon=1.0), X, release_id="May")
+    assert budget.spent_.epsilon == 1.0
+
+
+@pytest.mark.parametrize("release_id", ["", 5, b"May", ["May"]])
+def test_bad_release_ids(release_id):
+    budget = PrivacyBudget(1.0)
+    with pytest.raises(ValueError, match="release_id must be None or a str"):
+        budget.fit(DPBorda(epsilon=0.5), X, release_id=release_id)
+    assert budget.releases_ == ()
+
+
+def test_threads_cannot_charge_the_same_release_id():
+    budget = PrivacyBudget(1.0)
+
+    def spend(_):
+        try:
+            budget.charge(pure(1 / 64), "one of many", release_id="the same")
+        except BudgetExhausted:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(spend, range(50))) == 1
 
 
 def test_what_cannot_be_called_is_not_charged():
@@ -295,13 +595,13 @@ def test_everybody_is_named_whom_one_of_them_trusts():
     shuffled = PrivacyGuarantee(0.5, 1e-7, "shuffle", "replace", "randomized response", caveats=("read me",))
     local = PrivacyGuarantee(0.1, 0.0, "local", "replace", "randomized response")
     budget = charged(shuffled, delta=1e-6, neighboring="replace")
-    assert budget.spent_.parties == ("the shuffler",)
+    assert budget.spent_.parties == TRUST["shuffle"].parties
     with pytest.raises(BudgetExhausted, match=r"one of this kind epsilon = 0\.5 and delta = 9e-07"):
         budget.charge(replace(shuffled, delta=1e-6), "reports")
     budget.charge(local, "a survey")
     assert budget.spent_.trust == "shuffle"
     budget.charge(pure(0.1), "a fit")
-    assert budget.spent_.parties == ("the shuffler", "the curator")
+    assert budget.spent_.parties == (*TRUST["shuffle"].parties, "the curator")
     assert "read me" in budget.spent_.caveats
     assert (budget.spent_.epsilon, budget.spent_.delta) == (pytest.approx(0.8), 1e-7)
 
@@ -388,3 +688,12 @@ def test_a_copy_would_forget(monkeypatch):
         budget.charge(pure(0.1), "in a fork")
     with pytest.raises(RuntimeError, match="the process that made it"):
         _ = budget.spent_
+
+
+@pytest.mark.parametrize("estimator", [DPBorda(), LDPPairwise(), ShufflePairwise(delta=1e-4)])
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+def test_a_search_on_public_ballots_costs_nothing(estimator, neighboring):
+    budget = PrivacyBudget(1.0, 1e-4, neighboring=neighboring)
+    search = GridSearchCV(estimator, {"epsilon": [1.0, 2.0]}, public_ballots=True, random_state=0)
+    assert guarantee_of(budget.fit(search, [[0, 1, 2]] * 50)).epsilon == 0
+    assert budget.spent_.epsilon == 0

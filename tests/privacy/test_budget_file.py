@@ -23,6 +23,7 @@ from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, budget_file
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.releases import Release, Terms, guarantee_as_text, guarantee_from_text
+from sklearn_dprank.privacy.trust import TRUST
 
 X = [[0, 1, 2]] * 100
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")
@@ -57,6 +58,16 @@ def finished(started):
     return started.communicate(timeout=100)[0].split(), started.returncode
 
 
+def both_at_once(path, code):
+    """Return how two processes finished that ran the same code from the moment when both were ready."""
+    both = [process(path, code), process(path, code)]
+    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
+    for started in both:
+        started.stdin.write("go\n")
+        started.stdin.flush()
+    return [finished(started) for started in both]
+
+
 # What is kept
 
 
@@ -76,7 +87,7 @@ def test_all_is_there_when_it_is_opened_again(path):
     assert again.spent_ == budget.spent_
     assert again.remaining == budget.remaining
     assert repr(again) == repr(budget)
-    assert again.spent_.parties == ("the shuffler", "the curator")
+    assert again.spent_.parties == (*TRUST["shuffle"].parties, "the curator")
     with pytest.raises(BudgetExhausted):
         again.charge(pure(1.0), "too much")
     assert len(PrivacyBudget.open(path).releases_) == 3
@@ -181,12 +192,13 @@ def edited(path, command):
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("PRAGMA user_version = 2", "version 2 of the format"),
+        ("PRAGMA user_version = 3", "version 3 of the format"),
         ("PRAGMA application_id = 7", "not a budget"),
         ("DELETE FROM terms", "its terms"),
         ("UPDATE terms SET epsilon = 'much'", "its terms"),
         ("UPDATE terms SET neighboring = 'none'", "its terms"),
         ("UPDATE terms SET epsilon = '0x1p+9999'", "its terms"),
+        ("UPDATE terms SET identity = ''", "its terms"),
         ("DROP TABLE terms", "damaged"),
     ],
 )
@@ -227,7 +239,7 @@ def test_damaged_times(path, when):
     edited(path, f"UPDATE releases SET charged = '{when}'")
     with pytest.raises(ValueError, match="damaged") as error:
         budget.spent_  # noqa: B018
-    assert len(str(error.value)) < len(str(path)) + 400
+    assert len(str(error.value)) < len(str(path)) + 500
 
 
 def test_a_file_that_is_cut_short(path):
@@ -239,6 +251,42 @@ def test_a_file_that_is_cut_short(path):
         PrivacyBudget.open(path)
 
 
+@pytest.mark.parametrize("terms", [{}, {"epsilon": 1.0}])
+def test_an_emptied_file_is_damaged_and_not_unspent(path, terms):
+    budget = PrivacyBudget.open(path, 1.0)
+    budget.charge(pure(1.0), "all")
+    os.truncate(path, 0)
+    with pytest.raises(ValueError, match=r"is empty; restore the newest copy.* delete it\.$"):
+        PrivacyBudget.open(path, **terms)
+    for use in uses(budget):
+        with pytest.raises(ValueError, match=r"is empty.*Spent when it was last read: epsilon = 1 "):
+            use()
+    assert path.read_bytes() == b""
+
+
+def test_a_new_file_that_cannot_be_linked_leaves_nothing(path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(OSError, match=r"cannot be made .no links here.; nothing is released"):
+        PrivacyBudget.open(path, 1.0)
+    assert os.listdir(path.parent) == []
+
+
+def test_a_file_that_another_made_first_is_shared(path, monkeypatch):
+    link = os.link
+
+    def after_another(source, target):
+        monkeypatch.setattr(os, "link", link)
+        PrivacyBudget.open(path, 1.0).charge(pure(0.75), "by another")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", after_another)
+    assert PrivacyBudget.open(path, 1.0).remaining.epsilon == 0.25
+    assert os.listdir(path.parent) == [path.name]
+
+
 def test_a_file_that_goes_away_is_not_made_anew(path):
     budget = PrivacyBudget.open(path, 1.0)
     path.unlink()
@@ -247,8 +295,179 @@ def test_a_file_that_goes_away_is_not_made_anew(path):
             use()
     assert not path.exists()
     PrivacyBudget.open(path, 2.0)
-    with pytest.raises(ValueError, match="another budget"):
+    with pytest.raises(ValueError, match="not the budget that was opened"):
         budget.charge(pure(0.5), "x")
+
+
+def uses(budget):
+    return (
+        lambda: budget.charge(pure(0.125), "more"),
+        lambda: budget.fit(DPBorda(epsilon=0.125), X),
+        lambda: budget.releases_,
+        lambda: budget.spent_,
+        lambda: budget.remaining,
+        lambda: copy.deepcopy(budget),
+    )
+
+
+@pytest.mark.parametrize("by", ["deleting", "renaming", "copying"])
+def test_a_file_that_is_made_again_forgets_nothing(path, by):
+    """The new file has the same terms: only its identity tells it from the old one."""
+    budget = PrivacyBudget.open(path, 1.0)
+    budget.charge(pure(0.75), "x")
+    pickled = pickle.dumps(budget)
+    if by == "deleting":
+        path.unlink()
+    elif by == "renaming":
+        path.rename(path.with_suffix(".old"))
+    else:
+        other = path.with_suffix(".other")
+        PrivacyBudget.open(other, 1.0)
+        path.write_bytes(other.read_bytes())
+    if by != "copying":
+        with pytest.raises(OSError, match=r"Spent when it was last read: epsilon = 0\.75"):
+            budget.charge(pure(0.125), "more")
+        with pytest.raises(FileNotFoundError, match=r"Spent when it was last read: epsilon = 0\.75"):
+            pickle.loads(pickled)
+    new = PrivacyBudget.open(path, 1.0)
+    for use in (*uses(budget), lambda: pickle.loads(pickled)):
+        with pytest.raises(
+            ValueError, match=r"not the budget that was opened.*Spent when it was last read: epsilon = 0\.75"
+        ):
+            use()
+    assert new.releases_ == ()
+    assert repr(budget) == repr(new)
+
+
+def test_an_old_copy_that_is_put_back_is_refused(path):
+    budget = PrivacyBudget.open(path, 1.0)
+    budget.charge(pure(0.25), "x")
+    old = path.read_bytes()
+    budget.charge(pure(0.5), "y")
+    latest = path.read_bytes()
+    path.write_bytes(old)
+    for use in uses(budget):
+        with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 0\.75"):
+            use()
+    path.write_bytes(latest)
+    budget.charge(pure(0.25), "z")
+    assert PrivacyBudget.open(path).spent_.epsilon == 1.0
+
+
+@pytest.fixture
+def same_second(monkeypatch):
+    """All charges are made in one second."""
+    when = datetime(2026, 11, 23, tzinfo=UTC)
+    monkeypatch.setattr(
+        Release, "now", classmethod(lambda cls, what, guarantee, name=None: cls(when, what, guarantee, name))
+    )
+
+
+@pytest.mark.usefixtures("same_second")
+@pytest.mark.parametrize("amount", [0.01, 0.9])
+def test_an_old_copy_with_a_charge_that_looks_alike_is_refused(path, amount):
+    budget = PrivacyBudget.open(path, 1.0)
+    old = path.read_bytes()
+    budget.fit(DPBorda(epsilon=0.9), X)
+    pickled, latest = pickle.dumps(budget), path.read_bytes()
+    path.write_bytes(old)
+    PrivacyBudget.open(path).fit(DPBorda(epsilon=amount), X)
+    for use in (*uses(budget), lambda: pickle.loads(pickled)):
+        with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 0\.9"):
+            use()
+    path.write_bytes(latest)
+    assert budget.spent_.epsilon == 0.9
+
+
+def test_an_old_copy_from_before_an_amendment_is_refused(path):
+    """Another object accepts the amendment, and neither accepts the charge that it replaced."""
+    kept = budget_file.KeptInFile(path, Terms(1.0))
+    other = pickle.loads(pickle.dumps(kept))
+    number = kept.add(lambda before: Release.now("x", pure(0.1)))
+    assert [release.guarantee.epsilon for release in other.releases()] == [0.1]
+    old = path.read_bytes()
+    kept.amend(number, pure(8.0))
+    assert [release.guarantee.epsilon for release in other.releases()] == [8.0]
+    path.write_bytes(old)
+    for each in (kept, other):
+        with pytest.raises(ValueError, match=r"an old copy.*Spent when it was last read: epsilon = 8 "):
+            each.releases()
+
+
+def test_a_charge_of_0_2_0_can_be_amended(of_0_2_0):
+    kept = budget_file.KeptInFile(of_0_2_0, None)
+    old = of_0_2_0.read_bytes()
+    kept.amend(2, replace(pure(1.0), neighboring="replace"))
+    assert [release.guarantee.epsilon for release in kept.releases()][1:] == [1.0, 0.1]
+    of_0_2_0.write_bytes(old)
+    with pytest.raises(ValueError, match="an old copy"):
+        kept.releases()
+
+
+def test_a_file_that_is_moved_is_the_same_account(path):
+    PrivacyBudget.open(path, 1.0).charge(pure(0.75), "x")
+    moved = path.with_suffix(".moved")
+    path.rename(moved)
+    assert PrivacyBudget.open(moved).remaining.epsilon == 0.25
+
+
+# Files of version 0.2.0
+
+
+@pytest.fixture
+def of_0_2_0(path):
+    """The path of a file that 0.2.0 wrote."""
+    connection = sqlite3.connect(path)
+    connection.executescript(Path(__file__).with_name("budget_of_0_2_0.sql").read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("terms", [{}, {"epsilon": 2.0, "delta": 1e-6, "neighboring": "replace", "basic_delta": 5e-7}])
+def test_a_file_of_0_2_0_opens_with_its_charges(of_0_2_0, terms):
+    budget = PrivacyBudget.open(of_0_2_0, **terms)
+    assert [release[1] for release in budget.releases_] == ["DPBorda", "LDPPairwise", "Umfrage – Mai"]
+    assert budget.releases_[0].when == datetime(2026, 11, 23, 3, 39, 34, tzinfo=UTC)
+    assert [release.guarantee.epsilon for release in budget.releases_] == [
+        float.fromhex("0x1.99917a7a0b348p-3"),
+        0.25,
+        0.1,
+    ]
+    assert (
+        budget.releases_[0].guarantee
+        == DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian").fit(X).privacy_.under_replace()
+    )
+    assert (
+        f"{budget.spent_}" == "epsilon = 0.549985, delta = 2.20517e-07 (shuffle + central, replace; read its caveats)"
+    )
+    assert budget.remaining.epsilon == 1.450015490675468
+    with pytest.raises(BudgetExhausted):
+        budget.charge(pure(0.8), "too much")
+    budget.charge(pure(0.7), "and on", release_id="on")
+    again = PrivacyBudget.open(of_0_2_0)
+    assert again.releases_ == budget.releases_
+    of_0_2_0.unlink()
+    PrivacyBudget.open(of_0_2_0, 2.0, 1e-6, neighboring="replace", basic_delta=5e-7)
+    with pytest.raises(ValueError, match=r"Spent when it was last read: epsilon = 1\.9"):
+        again.charge(pure(0.7), "free")
+
+
+def test_a_damaged_file_of_0_2_0_is_left_as_it_is(of_0_2_0):
+    edited(of_0_2_0, "UPDATE terms SET epsilon = 'much'")
+    before = of_0_2_0.read_bytes()
+    with pytest.raises(ValueError, match="its terms"):
+        PrivacyBudget.open(of_0_2_0)
+    assert of_0_2_0.read_bytes() == before
+
+
+def test_an_open_budget_does_not_take_a_file_of_0_2_0(of_0_2_0):
+    old = of_0_2_0.read_bytes()
+    budget = PrivacyBudget.open(of_0_2_0)
+    of_0_2_0.write_bytes(old)  # its charges are the same: it has another identity
+    for use in uses(budget):
+        with pytest.raises(ValueError, match="not the budget that was opened"):
+            use()
+    assert of_0_2_0.read_bytes() == old
 
 
 # Other processes
@@ -269,12 +488,7 @@ def test_two_processes_cannot_spend_the_same_budget(path):
             else:
                 print("yes")
     """
-    both = [process(path, spend), process(path, spend)]
-    assert [started.stdout.readline() for started in both] == ["ready\n"] * 2
-    for started in both:
-        started.stdin.write("go\n")
-        started.stdin.flush()
-    said = [finished(started) for started in both]
+    said = both_at_once(path, spend)
     assert [code for _, code in said] == [0, 0]
     answers = [lines for lines, _ in said]
     assert [len(lines) for lines in answers] == [24, 24]
@@ -310,11 +524,32 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
 
 
 @needs_kill
+@pytest.mark.parametrize("after", ["BEGIN", "CREATE TABLE releases", "INSERT", "COMMIT"])
+def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
+    killed = f"""
+        from sklearn_dprank.privacy import PrivacyBudget
+        class Killing(sqlite3.Connection):
+            def execute(self, command, *args):
+                done = super().execute(command, *args)
+                if command.startswith({after!r}):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return done
+        connect = sqlite3.connect
+        sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Killing, **kwargs)
+        PrivacyBudget.open(path, 1.0)
+    """
+    assert finished(process(path, killed)) == ([], KILLED)
+    assert not path.exists()
+    assert PrivacyBudget.open(path, 1.0).remaining.epsilon == 1.0
+
+
+@needs_kill
 def test_a_process_killed_while_it_reads_ballots_has_paid(path):
     killed = """
         from sklearn_dprank import DPBorda
+        from sklearn_dprank.base import RankAggregator
         from sklearn_dprank.privacy import PrivacyBudget
-        DPBorda.read_ballots = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)
+        RankAggregator.read_ballots = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)
         PrivacyBudget.open(path, 1.0).fit(DPBorda(epsilon=0.75), [[0, 1, 2]] * 9)
     """
     assert finished(process(path, killed)) == ([], KILLED)
@@ -323,6 +558,32 @@ def test_a_process_killed_while_it_reads_ballots_has_paid(path):
     assert (datetime.now(UTC) - budget.releases_[0].when).total_seconds() < 100
     with pytest.raises(BudgetExhausted):
         budget.fit(DPBorda(epsilon=0.75), X)
+
+
+def test_a_task_that_runs_again_neither_pays_nor_publishes(path):
+    PrivacyBudget.open(path, 1.0)
+    task = """
+        from sklearn_dprank import DPBorda
+        from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
+        budget = PrivacyBudget.open(path)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        try:
+            budget.fit(DPBorda(epsilon=0.125), [[0, 1, 2]] * 9, release_id="results of May")
+        except BudgetExhausted:
+            print("no")
+        else:
+            print("yes")
+    """
+    assert sorted(both_at_once(path, task)) == [(["no"], 0), (["yes"], 0)]
+    budget = PrivacyBudget.open(path)
+    assert [(release.release_id, release.guarantee.epsilon) for release in budget.releases_] == [
+        ("results of May", 0.125)
+    ]
+    with pytest.raises(BudgetExhausted, match=r"'results of May' was charged at 20.* for DPBorda"):
+        budget.fit(DPBorda(epsilon=0.125), X, release_id="results of May")
+    budget.fit(DPBorda(epsilon=0.125), X, release_id="results of June")
+    assert PrivacyBudget.open(path).spent_.epsilon == 0.25
 
 
 @needs_kill
@@ -370,6 +631,6 @@ def test_numbers_are_hexadecimal(path):
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT epsilon FROM terms").fetchone() == ((0.3).hex(),)
     assert (0.1).hex() in connection.execute("SELECT guarantee FROM releases").fetchone()[0]
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
     assert np.all([str(100) not in release.guarantee.how for release in budget.releases_])

@@ -131,7 +131,7 @@ class Budget(RuleBasedStateMachine):
             if broken and fits(self.terms, [*self.charged, self.in_its_terms(of(epsilon))]):
                 with pytest.raises(ValueError, match="infinity") as error:
                     self.handle.fit(DPBorda(epsilon=epsilon), ballots)
-                assert "stays charged" in error.value.__notes__[0]
+                assert "still charged" in error.value.__notes__[0]
             else:
                 assert len(self.handle.fit(DPBorda(epsilon=epsilon), ballots).consensus_) == 3
 

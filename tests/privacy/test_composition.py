@@ -153,7 +153,7 @@ def test_under_replace_knows_the_noise():
     assert PrivacyGuarantee.compose([twice] * 4).epsilon < 2 * twice.epsilon + 0.5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.floats(0, 2),
     st.lists(st.floats(0.01, 2), max_size=5),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.statement import NEIGHBORING
 from sklearn_dprank.privacy.trust import TRUST
 
@@ -112,7 +113,7 @@ def test_everybody_whom_one_release_trusts(size):
     """A sum needs the curator if one part does, and the shuffler if one part does; nobody for local reports."""
     trusted = {
         "local": (),
-        "shuffle": ("the shuffler",),
+        "shuffle": ("the shuffler (one public protocol for all voters)", "the voters whose messages are mixed"),
         "secure_aggregation": ("one of the servers", "the voters who add noise"),
         "central": ("the curator",),
         "none": ("everybody",),
@@ -217,6 +218,45 @@ def test_replacing_is_removing_and_adding():
     assert both.under_replace() is both
     assert guarantee(800, 1e-6, "central", "add_remove").under_replace().delta == 1.0
     assert PrivacyGuarantee.nothing().under_replace().epsilon == math.inf
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        Losses(-1.0),
+        Losses(math.nan),
+        Losses("1"),
+        Losses(pure=(1.0, -9.0)),
+        Losses(pure=(math.nan, 5.0)),
+        Losses(pure=(None,)),
+        Losses(pure=5.0),
+        Losses(approximate=((-3.0, 1e-6), (5.0, 1e-6))),
+        Losses(approximate=((math.nan, 1e-6),)),
+        Losses(approximate=((1.0, -1e-6),)),
+        Losses(approximate=((1.0, math.nan),)),
+        Losses(approximate=((1.0, 1.5),)),
+        Losses(approximate=(1.0, 1e-6)),
+        Losses(approximate=((1.0,),)),
+    ],
+    ids=repr,
+)
+def test_losses_below_nothing(losses):
+    """A loss of -9 beside others would pay back what they spent."""
+    with pytest.raises(ValueError, match="losses"):
+        PrivacyGuarantee(1.0, 1e-6, "central", "add_remove", "noise", losses=losses)
+    with pytest.raises(ValueError, match="losses"):
+        dataclasses.replace(guarantee(1.0, 1e-6), losses=losses)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(-1.0, 0.0), (math.nan, 0.0), (1.0, -1e-9), (1.0, math.nan), (1, 1.1)])
+def test_numbers_below_nothing(epsilon, delta):
+    with pytest.raises(ValueError, match="must be a number"):
+        guarantee(epsilon, delta)
+
+
+def test_losses_without_a_bound_are_no_promise():
+    boundless = Losses(math.inf, (math.inf,), ((math.inf, 1.0),))
+    assert PrivacyGuarantee(math.inf, 0.0, "none", "replace", "a leak", losses=boundless).epsilon == math.inf
 
 
 def test_caveats_show():

@@ -1,23 +1,29 @@
 """What fitted things promise together: nothing is printed that a step, a search or a claim takes back."""
 
+import copy
 import math
+import pickle
+from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn import model_selection
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, LDPPairwise
+import sklearn_dprank
+from sklearn_dprank import Aggregator, Borda, DPBorda, DPStreamingBorda, LDPPairwise, base
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.fitted import publish
 from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
+from sklearn_dprank.privacy.owed import last_step, owed_before
 
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 #: 999 voters who rate four items alike; most have not rated the worst one.
@@ -83,11 +89,148 @@ def test_the_step_that_voids_is_named(pipeline, named):
     assert named in promise.caveats[0]
 
 
+@pytest.mark.parametrize("name", ["fit_transform", "fit", "transform"])
+def test_a_step_whose_method_was_replaced_may_mix_ballots(name):
+    step, centred = RatingsToRankings(), RATINGS - np.nanmean(RATINGS, axis=0)
+    pipeline = Pipeline([("in", step), ("out", DPBorda(epsilon=0.5))])
+    assert guarantee_of(pipeline.fit(RATINGS)).epsilon == 0.5
+    setattr(step, name, lambda X, y=None, **params: step if name == "fit" else centred)
+    for promise in (guarantee_of(pipeline), owed_before(pipeline, RATINGS)):
+        assert promise.epsilon == math.inf
+        assert promise.caveats[0].startswith("the step 'in' (RatingsToRankings) may mix ballots")
+
+
+AGGREGATORS = [
+    each for each in (getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__) if hasattr(each, "plan_for")
+]
+
+
+@pytest.mark.parametrize("kind", AGGREGATORS, ids=lambda kind: kind.__name__)
+def test_every_aggregator_foretells_what_it_owes(kind):
+    """Also one that is fitted, whose attributes replace no method."""
+    many = np.tile(X, (5, 1))
+    estimator = kind()
+    before = owed_before(estimator, many)
+    assert guarantee_of(estimator.fit(many)) == before == owed_before(estimator, many)
+
+
+def test_a_fit_of_another_thread_does_not_get_the_record(monkeypatch):
+    """Another thread fits the last step by itself, as soon as the fit of the pipeline is published."""
+    pipeline = make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.5))
+
+    def publish_then_fit(draft, estimator):
+        monkeypatch.setattr(base, "publish", publish)
+        done = publish(draft, estimator)
+        other = Thread(target=estimator.fit, args=(X,))
+        other.start()
+        other.join()
+        return done
+
+    monkeypatch.setattr(base, "publish", publish_then_fit)
+    assert guarantee_of(pipeline.fit(X)).how.startswith("unknown")
+    assert guarantee_of(pipeline.fit(X)).epsilon == 0.5
+
+
 @pytest.mark.parametrize("nothing", [None, "passthrough"])
 def test_pipelines_that_keep_the_guarantee(nothing):
     inner = Pipeline([("no", nothing), ("ratings", RatingsToRankings()), ("last", LDPPairwise(epsilon=2.0))])
     pipeline = Pipeline([("no", nothing), ("inner", inner)]).fit(X)
     assert str(guarantee_of(pipeline)) == "epsilon = 2 (local, replace)"
+
+
+CHANGES = {
+    "set_params": lambda pipeline: pipeline.set_params(mean="passthrough"),
+    "set_params None": lambda pipeline: pipeline.set_params(mean=None),
+    "pop": lambda pipeline: Pipeline(pipeline.steps).steps.pop(0) and pipeline.steps.pop(0),
+    "row-wise instead": lambda pipeline: pipeline.set_params(mean=RatingsToRankings()),
+    "slice": lambda pipeline: pipeline[1:],
+    "rebuilt": lambda pipeline: Pipeline([("ratings", RatingsToRankings()), pipeline.steps[-1]]),
+    "nested": lambda pipeline: make_pipeline(RatingsToRankings(), pipeline[1:]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(
+    "last", [DPBorda(epsilon=0.1), PrivateSelection([DPBorda(epsilon=0.1)])], ids=["fit", "search"]
+)
+@pytest.mark.parametrize("copied", [lambda fitted: fitted, copy.deepcopy], ids=["same", "copy"])
+def test_a_pipeline_that_was_changed_after_its_fit_is_unknown(change, last, copied):
+    pipeline = Pipeline([("mean", SimpleImputer()), ("ratings", RatingsToRankings()), ("last", clone(last))])
+    fitted = copied(pipeline.fit(RATINGS))
+    assert "'mean' (SimpleImputer)" in guarantee_of(fitted).caveats[0]
+    changed = change(fitted)
+    changed = changed if isinstance(changed, Pipeline) else fitted
+    promise = guarantee_of(changed)
+    assert (promise.epsilon, promise.trust) == (math.inf, "none")
+    assert promise.how.startswith("unknown: the steps of the pipeline are not those of its last fit")
+    assert promise.caveats == (
+        "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again",
+    )
+    assert guarantee_of(changed.fit(RATINGS[:50])).epsilon < math.inf
+
+
+def test_a_step_put_in_after_the_fit():
+    pipeline = Pipeline([("last", DPBorda(epsilon=0.5))]).fit(X)
+    assert guarantee_of(pipeline).epsilon == 0.5
+    pipeline.steps.insert(0, ("ratings", RatingsToRankings()))
+    assert guarantee_of(pipeline).how.startswith("unknown")
+    pipeline.steps.append(("nothing", "passthrough"))
+    assert guarantee_of(pipeline).epsilon == math.inf
+    other = DPBorda(epsilon=0.25).fit(X)
+    assert guarantee_of(make_pipeline(other)).how.startswith("unknown")  # another fit than the pipeline's
+    assert guarantee_of(other).epsilon == 0.25
+
+
+def test_the_last_step_fitted_by_itself_forgets_its_pipeline():
+    pipeline = make_pipeline(RatingsToRankings(), DPStreamingBorda(epsilon=0.5, horizon=3)).fit(X)
+    assert guarantee_of(pipeline).epsilon == 0.5
+    pipeline[-1].fit(X)
+    assert guarantee_of(pipeline).how.startswith("unknown")
+    pipeline.fit(X)
+    with pytest.warns(UserWarning, match="begins a stream"):
+        pipeline[-1].partial_fit(X)
+    assert guarantee_of(pipeline).how.startswith("unknown")
+
+
+def test_a_pipeline_that_was_fitted_and_kept(tmp_path):
+    """Copies, pickles, caches, nested pipelines and other parameters keep what was recorded."""
+    inner = make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.5))
+    for pipeline in (inner, make_pipeline("passthrough", clone(inner)), clone(inner).set_params(memory=str(tmp_path))):
+        fitted = pipeline.fit(X)
+        for kept in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+            assert guarantee_of(kept).epsilon == 0.5
+            assert vars(last_step(kept)).keys() - vars(DPBorda().fit(X)).keys() == {"_fitted_in_"}
+            with pytest.raises(NotFittedError):
+                guarantee_of(clone(kept))
+        fitted.set_params(**{name: 9.0 for name in fitted.get_params() if name.endswith("dpborda__epsilon")})
+        assert guarantee_of(fitted).epsilon == 0.5
+    assert not hasattr(DPBorda().fit(X), "_fitted_in_")
+
+
+def test_what_is_fitted_inside_a_step_is_not_that_step():
+    """A search that is a last step fits candidates: the pipeline is the search's, and theirs are their own."""
+    search = PrivateSelection([make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.5))], mean_draws=2)
+    outer = make_pipeline(RatingsToRankings(), search).fit(X)
+    assert guarantee_of(outer).epsilon == 4.5
+    assert guarantee_of(outer[-1].best_estimator_).epsilon == 4.5
+
+    class FitsAnother(FunctionTransformer):
+        def fit(self, X, y=None):
+            self.other_ = DPBorda(epsilon=0.25).fit(X)
+            return super().fit(X)
+
+    step = make_pipeline(FitsAnother(), DPBorda()).fit(X)[0]
+    assert guarantee_of(step.other_).epsilon == 0.25
+    assert not hasattr(step.other_, "_fitted_in_")
+    assert guarantee_of(make_pipeline(step.other_)).how.startswith("unknown")
+
+
+def test_a_search_of_scikit_learn_returns_a_pipeline_that_it_fitted():
+    pipeline = make_pipeline(RatingsToRankings(), DPBorda())
+    search = model_selection.GridSearchCV(pipeline, {"dpborda__epsilon": [0.5]}, cv=2).fit(X)
+    assert guarantee_of(search.best_estimator_).epsilon == 0.5
+    search.best_estimator_.steps.pop(0)
+    assert guarantee_of(search.best_estimator_).how.startswith("unknown")
 
 
 def test_aggregators():

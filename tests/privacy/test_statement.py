@@ -37,7 +37,11 @@ def test_a_seed_comes_first():
     ("estimator", "trusted", "caveat"),
     [
         (LDPPairwise(), "To be trusted: nobody.", None),
-        (ShufflePairwise(), "To be trusted: the shuffler.", "without the shuffler, local epsilon = "),
+        (
+            ShufflePairwise(min_reports=90),
+            "To be trusted: the shuffler (one public protocol for all voters), 90 of the voters.",
+            "without the shuffler, local epsilon = ",
+        ),
         (SecAggBorda(), "To be trusted: one of the 2 servers, 100 of the voters.", "if all servers collude"),
     ],
     ids=["local", "shuffle", "secure aggregation"],
@@ -66,5 +70,6 @@ def test_every_party_of_a_sum():
     both = PrivacyGuarantee.compose(
         [PrivacyGuarantee(0.5, 1e-6, trust, "replace", "x") for trust in ("shuffle", "central")]
     )
-    assert answers(both)["Trust"].endswith("To be trusted: the shuffler, the curator.")
+    shuffler = "the shuffler (one public protocol for all voters), the voters whose messages are mixed"
+    assert answers(both)["Trust"].endswith(f"To be trusted: {shuffler}, the curator.")
     assert answers(both)["Delta = 2e-06"] == "no set of outcomes may become more probable than that by more than 2e-06."

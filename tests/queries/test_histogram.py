@@ -111,7 +111,7 @@ def test_margins_do_not_follow_where_unseen_items_are_last():
         Central(release=Histogram(unseen_last=True)).plan(KemenyRule().asks(4), 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(strict=True))
 def test_counts_of_rankings(X):
     seen = Counter(map(tuple, X.tolist()))
@@ -119,7 +119,7 @@ def test_counts_of_rankings(X):
     assert histogram(X).tolist() == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(profiles(max_items=5))
 def test_every_ballot_counts_once_and_keeps_its_opinions(X):
     """A tied or partial ballot lands in the cell of one of its completions."""
@@ -148,7 +148,7 @@ def test_answers_are_linear_in_the_cells(m):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 def test_nine_items(seed):
     positions = np.random.default_rng(seed).permuted(np.tile(np.arange(9), (7, 1)), axis=1)
     counts = np.bincount(permutation_index(positions.T), minlength=factorial(9))

@@ -94,7 +94,7 @@ def test_published_noise_of_a_margin(variant, factors):
         assert randomizer.variance(randomizer.protocol(epsilon, 10)) ** 0.5 == pytest.approx(factor, abs=0.06)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(m=st.integers(2, 9), epsilon=st.floats(0.01, 20))
 def test_the_scale_is_the_formula_and_the_cap_the_best(m, epsilon):
     d, e = math.comb(m, 2), math.exp(epsilon)

@@ -45,7 +45,7 @@ def naive_runoff(cells, m):
     return behind
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([1, 4, 1000]))
 def test_against_naive_twin(m, seed, high):
     """Negative cells and ties included."""
@@ -53,7 +53,7 @@ def test_against_naive_twin(m, seed, high):
     assert order_of(cells, m) == naive_runoff(list(zip(permutations(range(m)), cells, strict=True)), m)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles(strict=True))
 def test_ballots_against_naive_twin(X):
     found = Aggregator(rule="instant_runoff").fit(X).consensus_

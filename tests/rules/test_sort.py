@@ -19,7 +19,7 @@ def session(X):
 
 
 @pytest.mark.filterwarnings("ignore:no ballot of X prefers")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(profiles())
 def test_net_wins_by_falling_score_then_index(X):
     wins = Profile.from_rankings(X).net_wins.tolist()

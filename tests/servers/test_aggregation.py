@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from share_tools import message_to
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.devices import RefusedProtocol
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.servers import AggregationServer, agreed
+from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 
 ROOT = Path(__file__).parents[2]
 ITEMS = ["a", "b", "c", "d"]
@@ -26,9 +27,9 @@ MODULUS = 2 ** PROTOCOL["modulus_bits"]
 
 
 def made(voter, server, number=7):
-    """A message with numbers that can be checked by hand."""
-    share = [(number * (server + 1) + voter * k) % MODULUS for k in range(4)]
-    return {"protocol": digest(PROTOCOL), "report": f"{voter:032x}", "server": server, "share": share}
+    """A message with numbers that can be checked by hand; `number` tells reports of one voter apart."""
+    shares = [[(number * (k + 1) + voter * j) % MODULUS for j in range(4)] for k in range(2)]
+    return message_to(server, PROTOCOL, shares, voter)
 
 
 def server_with(voters, number=0, path=":memory:"):
@@ -38,7 +39,7 @@ def server_with(voters, number=0, path=":memory:"):
 
 
 def names(voters):
-    return [f"{voter:032x}" for voter in voters]
+    return sorted(made(voter, 0)["report"] for voter in voters)
 
 
 def expected(voters, server):
@@ -84,17 +85,17 @@ def test_devices_dropouts_and_the_curator():
 
 def test_below_min_reports_nothing_is_said():
     server = server_with(range(25))
-    with pytest.raises(ValueError, match="19 voters are agreed on, where 20 to 60 were promised; no sum is said"):
+    with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
         server.release(names(range(19)))
-    with pytest.raises(ValueError, match="0 voters are agreed on"):
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 0"):
         server.release([])
-    with pytest.raises(ValueError, match="1 voters are agreed on"):
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 1"):
         server.release(names([0]) * 20)  # each counts once
     assert server.release(names(range(20)))["n_reports"] == 20  # a refusal costs nothing
 
 
 def test_above_max_reports_nothing_is_said():
-    with pytest.raises(ValueError, match="61 voters are agreed on"):
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 61"):
         server_with(range(61)).release(names(range(61)))
 
 
@@ -102,7 +103,7 @@ def test_voters_whom_a_server_has_not():
     server = server_with(range(25))
     with pytest.raises(ValueError, match="2 of the voters agreed on are not here"):
         server.release(names(range(3, 27)))
-    for wrong in (["x"] * 20, [b"0" * 32] * 20, "0" * 32, [0] * 20):
+    for wrong in (["x"] * 20, [b"0" * 64] * 20, "0" * 64, [0] * 20):
         with pytest.raises(ValueError, match="voters must be the numbers of reports"):
             server.release(wrong)
 
@@ -113,9 +114,9 @@ def test_one_sum_and_no_other():
     said = server.release(names(range(24)))
     assert server.release(names(range(24))) == said
     for others in (range(25), range(23), range(1, 25)):
-        with pytest.raises(BudgetExhausted, match="has said its sum, over other voters"):
+        with pytest.raises(BudgetExhausted, match="has released its sum over other voters"):
             server.release(names(others))
-    with pytest.raises(BudgetExhausted, match="whoever comes now is not in it"):
+    with pytest.raises(BudgetExhausted, match="accepts no more reports"):
         server.receive([made(40, 0)])
     assert server.reports() == []  # shares are dropped once they are summed
 
@@ -194,9 +195,9 @@ def test_a_server_that_cannot_write_takes_all_back_and_goes_on(tmp_path, monkeyp
     server = server_with(range(25), path=path)
     reader = connect(path, isolation_level=None)
     reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM shares").fetchone()
+    reader.execute("SELECT count(*) FROM rows").fetchone()
     for run in (lambda: server.receive([made(30, 0)]), lambda: server.release(names(range(25)))):
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(ServerFileError, match="is locked by another process; nothing was changed"):
             run()
         assert server.reports() == names(range(25))
     reader.close()
@@ -211,7 +212,7 @@ def test_files_are_not_mixed_up(tmp_path):
     server_with(range(3), path=path).close()
     other = {**PROTOCOL, "min_reports": 21}
     for protocol, number in [(PROTOCOL, 1), (other, 0)]:
-        with pytest.raises(ValueError, match="is the file of another server, or of another protocol"):
+        with pytest.raises(ValueError, match="is the file of another server or shuffler, or of another protocol"):
             AggregationServer(protocol, number, path)
 
 
@@ -251,8 +252,12 @@ def asked(number, backwards=False):
 
 
 def answers(voters, question, server=0):
-    head = {"protocol": digest(ROUNDS), "question": digest(question), "server": server}
-    return [{**head, "report": f"{voter:032x}", "share": [voter, server, 7] + [0] * 17} for voter in voters]
+    shares = {voter: [[voter, k, 7] + [0] * 17 for k in range(2)] for voter in voters}
+    return [message_to(server, ROUNDS, shares[voter], voter, question) for voter in voters]
+
+
+def named(voters, number):
+    return sorted(message["report"] for message in answers(voters, asked(number)))
 
 
 def in_round(number, voters=(), server=0, path=":memory:"):
@@ -264,17 +269,17 @@ def in_round(number, voters=(), server=0, path=":memory:"):
 
 def test_one_sum_a_round():
     server = in_round(1, range(25))
-    first = server.release(names(range(25)))
+    first = server.release(named(range(25), 1))
     assert first["sum"][:3] == [300, 0, 175] and first["question"] == digest(asked(1))
     server.ask(asked(2))
     assert server.reports() == []
     server.receive(answers(range(5, 40), asked(2)))
-    second = server.release(names(range(5, 40)))
+    second = server.release(named(range(5, 40), 2))
     assert second["sum"][0] == sum(range(5, 40)) and second["question"] == digest(asked(2))
-    assert server.release(names(range(5, 40))) == second
+    assert server.release(named(range(5, 40), 2)) == second
     for voters in (range(6, 40), range(25)):
-        with pytest.raises(BudgetExhausted, match="has said its sum, over other voters"):
-            server.release(names(voters))
+        with pytest.raises(BudgetExhausted, match="has released its sum over other voters"):
+            server.release(named(voters, 2))
 
 
 def test_rounds_go_on_and_never_back():
@@ -289,7 +294,7 @@ def test_rounds_go_on_and_never_back():
     for question in (asked(1), asked(2), asked(3), asked(4, backwards=True)):
         with pytest.raises(BudgetExhausted, match="has turned to question 4"):
             server.ask(question)
-    with pytest.raises(ValueError, match="0 voters are agreed on"):
+    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 0"):
         server.release([])
 
 
@@ -300,7 +305,7 @@ def test_a_round_that_was_left_is_over():
     assert server.receive(answers(range(25), asked(1))) == 0
     assert server.refused == {"another question": 25}
     with pytest.raises(ValueError, match="25 of the voters agreed on are not here"):
-        server.release(names(range(25)))
+        server.release(named(range(25), 1))
 
 
 def test_answers_to_another_question_are_not_added():
@@ -314,17 +319,17 @@ def test_answers_to_another_question_are_not_added():
 
 def test_too_few_in_a_round():
     server = in_round(1, range(19))
-    with pytest.raises(ValueError, match="19 voters are agreed on, where 20 to 60 were promised; no sum is said"):
-        server.release(names(range(19)))
+    with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
+        server.release(named(range(19), 1))
     server.receive(answers([30], asked(1)))
-    assert server.release(names([*range(19), 30]))["n_reports"] == 20
+    assert server.release(named([*range(19), 30], 1))["n_reports"] == 20
 
 
 @pytest.mark.parametrize("said", [False, True])
 def test_rounds_outlive_a_restart(said, tmp_path):
     path = tmp_path / "server.db"
     server = in_round(2, range(25), path=path)
-    sum_of_all = server.release(names(range(25))) if said else None
+    sum_of_all = server.release(named(range(25), 2)) if said else None
     server.close()
     again = AggregationServer(ROUNDS, 0, path)
     with pytest.raises(BudgetExhausted, match="has turned to question 2"):
@@ -332,10 +337,10 @@ def test_rounds_outlive_a_restart(said, tmp_path):
     with pytest.raises(BudgetExhausted, match="has turned to question 2"):
         again.ask(asked(2, backwards=True))
     again.ask(asked(2))
-    released = again.release(names(range(25)))
+    released = again.release(named(range(25), 2))
     assert released["sum"][0] == 300 and sum_of_all in (None, released)
     with pytest.raises(BudgetExhausted):
-        again.release(names(range(24)))
+        again.release(named(range(24), 2))
     again.close()
 
 
@@ -385,7 +390,7 @@ GOOD = made(1, 0)
     ("message", "reason"),
     [
         ("{", "not JSON"),
-        ("[" * 10_000, "not JSON"),
+        ("[" * 1200, "not JSON"),
         (b"\xff", "not JSON"),
         ("[]", "not a JSON object"),
         (None, "not a JSON object"),
@@ -394,9 +399,19 @@ GOOD = made(1, 0)
         ({**GOOD, "name": "Ada"}, "wrong keys"),
         ({**GOOD, "server": 1}, "another server"),
         ({**GOOD, "server": False}, "another server"),
-        ({**GOOD, "report": "1" * 31}, "no report number"),
-        ({**GOOD, "report": "G" * 32}, "no report number"),
+        ({**GOOD, "report": "1" * 63}, "no report number"),
+        ({**GOOD, "report": "G" * 64}, "no report number"),
         ({**GOOD, "report": 7}, "no report number"),
+        ({**GOOD, "salt": "0" * 31}, "no salt"),
+        ({**GOOD, "salt": 0}, "no salt"),
+        ({**GOOD, "commitments": GOOD["commitments"][:1]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": [*GOOD["commitments"], "0" * 64]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": GOOD["commitments"][0]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": [None, GOOD["commitments"][1]]}, "not one commitment for each server"),
+        ({**GOOD, "commitments": GOOD["commitments"][::-1]}, "commitments of another report"),
+        ({**GOOD, "report": "0" * 64}, "commitments of another report"),
+        ({**GOOD, "share": GOOD["share"][::-1]}, "share of another report"),
+        ({**GOOD, "salt": "0" * 32}, "share of another report"),
         ({**GOOD, "share": GOOD["share"][1:]}, "not the right number of numbers"),
         ({**GOOD, "share": "abcd"}, "not the right number of numbers"),
         ({**GOOD, "share": [MODULUS, 0, 0, 0]}, "number out of range"),
@@ -412,10 +427,25 @@ def test_what_is_left_out(message, reason):
     assert server.reports() == names([1, 2])
 
 
-def test_what_came_first_stays():
+def test_a_report_counts_once():
     server = server_with(range(20))
-    assert server.receive([made(3, 0, number=9), made(3, 0)]) == 0
+    assert server.receive([made(3, 0), json.dumps(made(3, 0)), made(3, 0)]) == 0
+    assert server.refused == {}
     assert server.release(names(range(20)))["sum"] == expected(range(20), 0).tolist()
+
+
+def test_whoever_sees_a_report_cannot_register_it_elsewhere():
+    """Who holds all of one server's message, and comes first, has no other share for its number: it is counted."""
+    seen = made(3, 0)
+    own = made(3, 1, number=9)
+    taken = {**own, "report": seen["report"]}
+    copied = {**own, "report": seen["report"], "commitments": seen["commitments"]}
+    relabelled = {**seen, "server": 1}
+    server = AggregationServer(PROTOCOL, 1)
+    assert server.receive([taken, copied, relabelled]) == 0
+    assert server.refused == {"commitments of another report": 1, "share of another report": 2}
+    assert server.receive([made(3, 1)]) == 1 and server.receive([copied]) == 0  # nor afterwards
+    assert server.reports() == names([3])
 
 
 def test_a_file_of_lines(tmp_path):
@@ -439,12 +469,12 @@ def test_who_may_be_a_server():
 def test_what_is_no_file_of_a_server(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "junk").write_bytes(b"junk" * 1000)
-    with pytest.raises(ValueError, match="is no file that a server keeps and can write, or it is damaged"):
+    with pytest.raises(ServerFileError, match=r"is damaged, or not a server's file|cannot be opened and written"):
         AggregationServer(PROTOCOL, 0, path)
     assert (tmp_path / "junk").read_bytes() == b"junk" * 1000
 
 
-@pytest.mark.parametrize("voters", [None, 5, "a" * 32, [None], [["x"]], ["0" * 32, 1], [{}], ["0" * 31]])
+@pytest.mark.parametrize("voters", [None, 5, "a" * 64, [None], [["x"]], ["0" * 64, 1], [{}], ["0" * 63]])
 def test_voters_are_numbers_of_reports(voters):
     with pytest.raises(ValueError, match="voters must be the numbers of reports that all servers have"):
         AggregationServer(PROTOCOL, 0).release(voters)
@@ -474,12 +504,21 @@ def test_memory_is_bounded(tmp_path):
     """3,000 reports of 45 numbers: a megabyte of shares, of which a block at a time is in memory."""
     protocol = SecAggBorda(min_reports=3000).protocol(45)
     server = AggregationServer(protocol, 0, tmp_path / "server.db")
-    head = {"protocol": digest(protocol), "server": 0, "share": [5] * 45}
+    # Text, made beforehand: what is measured is the server.
+    messages = [json.dumps(message_to(0, protocol, [[5] * 45] * 2, voter)) for voter in range(3000)]
     tracemalloc.start()
-    server.receive({**head, "report": f"{voter:032x}"} for voter in range(3000))
+    server.receive(messages)
     said = server.release(server.reports())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     server.close()
     assert said["sum"] == [15_000] * 45
     assert peak < 2.5e6  # 600 bytes a report would be more than its number
+
+
+@pytest.mark.parametrize("one", ['{"server": 0}', b"{}", {"server": 0}, 5])
+def test_one_message_in_place_of_several_is_refused(one):
+    server = AggregationServer(PROTOCOL, 0)
+    with pytest.raises(ValueError, match=r"messages must be an iterable of messages, got .*\. Put a single one"):
+        server.receive(one)
+    assert server.refused == {}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from share_tools import message_to
 from state_tools import Crash, dying, walk, watched_connections
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
@@ -19,7 +20,7 @@ from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.devices.shares import summed
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.randomizers.inbox import Inbox
-from sklearn_dprank.servers import AggregationServer, agreed
+from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 
 LEAST, MOST, M = 3, 6, 3
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=LEAST, max_reports=MOST)
@@ -34,13 +35,15 @@ SPOILED = {
     "wrong keys": lambda said: {**said, "name": "Ada"},
     "no report number": lambda said: {**said, "report": 7},
     "number out of range": lambda said: {**said, "share": [-1] * M},
+    "share of another report": lambda said: {**said, "share": [said["share"][0] ^ 1, *said["share"][1:]]},
+    "commitments of another report": lambda said: {**said, "report": "0" * 64},
     "not the right number of numbers": lambda said: {**said, "share": said["share"][1:]},
 }
 servers = st.integers(0, 1)
 voters = st.integers(0, 7)
 crowds = st.lists(voters, min_size=LEAST - 1, max_size=MOST + 1)
 whats = st.sampled_from(["turn", "receive", "release", "release"])
-statements = st.integers(1, 6)
+statements = st.integers(1, 9)
 spoils = st.sampled_from([None, None, None, *SPOILED])
 questions = st.tuples(st.integers(1, 3), st.integers(0, 1))  # the number, and which of two questions of this number
 
@@ -52,10 +55,6 @@ def question_of(number, which):
 def vector_of(voter, asked):
     """What a voter adds, without noise: net wins of a ballot that depends on who it is and on what is asked."""
     return np.roll([2, 0, -2], voter + sum(asked))
-
-
-def report_of(voter, asked):
-    return f"{voter + 100 * asked[0] + 1000 * asked[1]:032x}"
 
 
 def share_of(voter, asked, server, modulus):
@@ -116,10 +115,12 @@ class Servers(RuleBasedStateMachine):
         self.handles[server].remove(handle)
 
     def message(self, voter, asked, server):
-        said = {"protocol": digest(self.protocol), "report": report_of(voter, asked), "server": server}
-        if self.kind == "rounds":
-            said["question"] = digest(question_of(*asked))
-        return {**said, "share": share_of(voter, asked, server, self.modulus).tolist()}
+        shares = [share_of(voter, asked, k, self.modulus).tolist() for k in range(2)]
+        question = question_of(*asked) if self.kind == "rounds" else None
+        return message_to(server, self.protocol, shares, voter, question)
+
+    def report_of(self, voter, asked):
+        return self.message(voter, asked, 0)["report"]
 
     def asked_by(self, asked):
         return asked if self.kind == "rounds" else (0, 0)
@@ -200,7 +201,6 @@ class Servers(RuleBasedStateMachine):
         new = self.do(server, self.receiving(server, block), lambda handle: handle.receive(sent))
         if new is not None:
             assert new == len(plain.here) - len(before)
-        if plain.asked is not None:
             self.refused[handle].update(filter(None, (self.reason(server, *one) for one in block)))
 
     def reason(self, server, voter, asked, to, spoiled):
@@ -227,7 +227,7 @@ class Servers(RuleBasedStateMachine):
     @rule(server=servers, crowd=crowds)
     def release(self, server, crowd):
         asked = self.plain[server].asked or (1, 0)
-        names = [report_of(voter, asked) for voter in crowd]
+        names = [self.report_of(voter, asked) for voter in crowd]
         said = self.do(server, self.releasing(server, frozenset(crowd)), lambda handle: handle.release(names))
         self.hear(server, said)
 
@@ -235,7 +235,7 @@ class Servers(RuleBasedStateMachine):
         there = [plain.here for plain in self.plain]
         chosen = there[0] & there[1] if self.plain[0].asked == self.plain[1].asked else set()
         names = agreed(self.handles[server][-1].reports() for server in (0, 1))
-        assert names == sorted(report_of(voter, self.plain[0].asked) for voter in chosen)
+        assert names == sorted(self.report_of(voter, self.plain[0].asked) for voter in chosen)
         for server in (0, 1):
             self.hear(
                 server,
@@ -341,8 +341,9 @@ class Servers(RuleBasedStateMachine):
             run = lambda: handle.receive(messages)  # noqa: E731
         else:
             expected = self.releasing(server, frozenset(crowd))
-            run = lambda: handle.release([report_of(voter, now) for voter in crowd])  # noqa: E731
-        with suppress(error, expected[0] or error), dying(statement, after, error) as committed:
+            run = lambda: handle.release([self.report_of(voter, now) for voter in crowd])  # noqa: E731
+        seen = ServerFileError if issubclass(error, sqlite3.Error) else error
+        with suppress(seen, expected[0] or seen), dying(statement, after, error) as committed:
             run()
         if committed() and expected[1] is not None:
             expected[1]()
@@ -351,7 +352,7 @@ class Servers(RuleBasedStateMachine):
     def knows_what_the_dictionaries_know(self):
         for server, plain in enumerate(self.plain):
             for handle in self.handles[server]:
-                assert handle.reports() == sorted(report_of(voter, plain.asked) for voter in plain.here)
+                assert handle.reports() == sorted(self.report_of(voter, plain.asked) for voter in plain.here)
                 assert handle.refused == dict(self.refused[handle])
 
 

@@ -1,14 +1,19 @@
-// A voter's device, from the page "The wire format": randomised response on a few pairs ("rr") and the hidden-pair
-// shuffle ("rr-shuffled"). It runs where the ballot is, draws from the browser's secure source, checks what a protocol
-// spends before it follows it, and says one thing once.
+// A voter's device, as in the documentation's page "The wire format", for randomised response on a few pairs ("rr") and
+// the hidden-pair shuffle ("rr-shuffled"). It runs where the ballot is and draws from the browser's secure source. It
+// refuses a protocol that spends more than it states or than its owner allows, and creates one report per poll.
 
 const GRID = 2n ** 52n;
 const SCALE = 10n ** 80n; // fixed-point numbers have 80 decimal places
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 const AMOUNT = /^(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?$/;
+const ALLOWANCE = "dprank allowance";
+const REPORT = /^dprank ([0-9a-f]{16}( [0-9a-f]{32})?)$/; // version 0.2.0 had no id of the poll
+const POLL = /^[0-9a-f]{32}$/;
+const DAMAGED = "what this browser stored about its polls is damaged, so it answers no poll.";
+const UNKNOWN_PRICE = "8"; // version 0.2.0 kept no prices and refused protocols above this one
 const FIELDS = {
   rr: ["n_queries", "flip"],
-  "rr-shuffled": ["n_queries", "flip", "pairs", "delta", "local_epsilon", "min_reports"],
+  "rr-shuffled": ["n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta"],
 };
 
 export class Refused extends Error {}
@@ -115,7 +120,7 @@ export function check(protocol, maxEpsilon) {
   const expected = ["version", "randomizer", "items", "epsilon", ...own].sort();
   const found = Object.keys(protocol).sort();
   refuseUnless(found.length === expected.length && found.every((f, k) => f === expected[k]), "its set of fields", "exact");
-  refuseUnless(protocol.version === 2, "version", 2);
+  refuseUnless(protocol.version === 3, "version", 3);
   refuseUnless(areItems(protocol.items), "items", "a list of 2 to 65,534 distinct names");
   refuseUnless(amount(protocol.epsilon) > 0n, "epsilon", "a positive decimal number as text");
   const most = nPairs(protocol) > 2 ** 27 ? 1 : nPairs(protocol);
@@ -123,22 +128,30 @@ export function check(protocol, maxEpsilon) {
   const { flip } = protocol;
   const flips = Array.isArray(flip) && flip.length === 2 && isWhole(flip[0], 1, 2 ** 51) && flip[1] === 2 ** 52;
   refuseUnless(flips, "flip", "[1 to 2^51, 2^52]");
-  let stated = amount(protocol.epsilon);
   if (protocol.randomizer === "rr-shuffled") {
     refuseUnless(["hidden", "assigned"].includes(protocol.pairs), "pairs", "hidden or assigned");
-    refuseUnless(amount(protocol.delta) > 0n, "delta", "a positive decimal number as text");
-    refuseUnless(amount(protocol.local_epsilon) > 0n, "local_epsilon", "a positive decimal number as text");
     refuseUnless(isWhole(protocol.min_reports, 1), "min_reports", "at least 1");
-    stated = amount(protocol.local_epsilon);
+    for (const name of ["central_epsilon", "central_delta"]) { // the curator's claim: only its form is checked
+      refuseUnless(amount(protocol[name]) > 0n, name, "a positive decimal number as text");
+    }
   }
-  const spent = flipsCost(flip[0], protocol.n_queries);
-  refuseUnless(spent <= stated, "epsilon", "at least what its numbers spend");
+  const spent = price(protocol);
+  refuseUnless(spent <= amount(protocol.epsilon), "epsilon", "at least what its numbers spend");
   if (maxEpsilon !== null) refuseUnless(spent <= amount(String(maxEpsilon)), "what it spends", `at most ${maxEpsilon}`);
 }
 
-// What one voter's report spends without a shuffler, as a number for people to read.
+// What one voter's report spends without a shuffler, in units of 1 / SCALE.
+function price(protocol) {
+  return flipsCost(protocol.flip[0], protocol.n_queries);
+}
+
+// The same as a number for people to read.
 export function spent(protocol) {
-  return Number(flipsCost(protocol.flip[0], protocol.n_queries) / 10n ** 68n) / 1e12;
+  return readable(price(protocol));
+}
+
+function readable(units) {
+  return Number(units / 10n ** 68n) / 1e12;
 }
 
 // --- uniform words, and what is drawn from them
@@ -177,6 +190,11 @@ function pairOf(number, m) {
   return [i, i + 1 + number];
 }
 
+// A random number of the report: the shuffler counts each number once.
+function reportNumber(assignment) {
+  return assignment.take(2).map((word) => word.toString(16).padStart(16, "0")).join("");
+}
+
 function drawnPairs(protocol, assignment) {
   const [m, count, k] = [protocol.items.length, nPairs(protocol), protocol.n_queries];
   if (protocol.randomizer === "rr-shuffled") {
@@ -193,7 +211,10 @@ function drawnPairs(protocol, assignment) {
 // Draws the report of a ballot (a position for each item, smaller is better, null for no opinion) as the wire format
 // says; `streams` are the words for noise, coins and assignment.
 export async function draw(protocol, ballot, streams, assigned = null) {
-  const name = await digest(protocol);
+  return drawNamed(await digest(protocol), protocol, ballot, streams, assigned);
+}
+
+function drawNamed(name, protocol, ballot, streams, assigned) {
   const pairs = assigned ?? drawnPairs(protocol, streams.assignment);
   const tossed = coins(streams.coins, pairs.length);
   const flips = integers(streams.noise, GRID, pairs.length);
@@ -205,22 +226,128 @@ export async function draw(protocol, ballot, streams, assigned = null) {
   });
   if (protocol.randomizer === "rr") return { protocol: name, pairs, answers };
   const hidden = protocol.pairs === "hidden";
-  return pairs.map((pair, k) => ({ protocol: name, shuffle: hidden ? k : 0, pair, answer: answers[k] }));
+  const messages = pairs.map((pair, k) => ({ shuffle: hidden ? k : 0, pair, answer: answers[k] }));
+  return { protocol: name, report: reportNumber(streams.assignment), messages };
 }
 
-// One voter's device. `store` keeps its one report (the browser's local storage does); the same store gives the same
-// report for the same ballot for ever, and refuses another ballot.
-export class Device {
-  constructor(protocol, { maxEpsilon = null, store, words = new SecureWords() }) {
-    check(protocol, maxEpsilon);
-    this.protocol = protocol;
+// --- what a browser stores: its reports, and what they cost
+
+// Returns a field of a stored record, an object or a list, or null if there is no record. A damaged record is not an
+// empty one.
+function readStored(store, key, field) {
+  const text = store.getItem(key);
+  if (text === null) return null;
+  let value = null;
+  try {
+    value = JSON.parse(text)[field];
+  } catch {
+    // refused below
+  }
+  if (value === null || typeof value !== "object") throw new Refused(DAMAGED);
+  return value;
+}
+
+function namesOfReports(store) {
+  const keys = Array.from({ length: store.length }, (_, k) => store.key(k));
+  return keys.flatMap((key) => REPORT.exec(key)?.[1] ?? []);
+}
+
+// Version 0.2.0 stored a salted hash of the ballot beside each report. The order follows from it by trying all orders.
+function dropHashes(store) {
+  for (const name of namesOfReports(store)) {
+    const kept = JSON.stringify({ report: readStored(store, `dprank ${name}`, "report") });
+    if (store.getItem(`dprank ${name}`) !== kept) store.setItem(`dprank ${name}`, kept);
+  }
+}
+
+// What one browser spends in all polls of an origin. The store keeps a price for each protocol of each poll, by
+// its digest and the poll's id, as a decimal text that is rounded up.
+export class Allowance {
+  constructor(epsilon, store) {
+    if (amount(epsilon) === 0n) throw new Refused("an allowance must be a positive decimal number as text.");
+    this.epsilon = epsilon;
     this.store = store;
-    this.words = words;
   }
 
-  // What this device has said, or null.
+  #prices() {
+    const prices = readStored(this.store, ALLOWANCE, "epsilon") ?? {};
+    if (!isObject(prices) || !Object.values(prices).every((price) => amount(price) > 0n)) throw new Refused(DAMAGED);
+    const old = namesOfReports(this.store).map((name) => [name, UNKNOWN_PRICE]);
+    return { ...Object.fromEntries(old), ...prices };
+  }
+
+  // What is spent, as a number for people to read.
+  spent() {
+    return readable(sumOf(this.#prices()));
+  }
+
+  // Returns all prices with that of one more protocol. Throws `Refused` if they exceed the allowance.
+  #with(name, price) {
+    const prices = this.#prices();
+    const text = decimalAbove(price);
+    if (amount(prices[name] ?? "0") >= amount(text)) return prices;
+    const others = { ...prices, [name]: text };
+    if (sumOf(others) > amount(this.epsilon)) {
+      const left = amount(this.epsilon) - sumOf(prices);
+      throw new Refused(
+        `this poll spends epsilon = ${readable(price).toPrecision(3)}. This browser has ` +
+          `${readable(left > 0n ? left : 0n).toPrecision(3)} of ${this.epsilon} left for all polls of this site.`,
+      );
+    }
+    return others;
+  }
+
+  check(name, price) {
+    this.#with(name, price);
+  }
+
+  charge(name, price) {
+    this.store.setItem(ALLOWANCE, JSON.stringify({ epsilon: this.#with(name, price) }));
+  }
+}
+
+function sumOf(prices) {
+  return Object.values(prices).reduce((sum, price) => sum + amount(price), 0n);
+}
+
+// Returns the least number with 12 decimal places that is not below an amount, as text.
+function decimalAbove(units) {
+  const rounded = (units + 10n ** 68n - 1n) / 10n ** 68n;
+  return `${rounded / 10n ** 12n}.${String(rounded % 10n ** 12n).padStart(12, "0")}`;
+}
+
+// One voter's device. `store` keeps its one report, as the browser's local storage does. The same store gives the same
+// report for ever, whatever ballot comes later. It stores nothing else that depends on the ballot. `locks` makes all
+// tabs of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report.
+export class Device {
+  constructor(protocol, options) {
+    const { poll, maxEpsilon = null, allowance, store, words = new SecureWords(), locks = browserLocks() } = options;
+    check(protocol, maxEpsilon);
+    refuseUnless(typeof poll === "string" && POLL.test(poll), "the poll's id", "32 hexadecimal digits");
+    if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
+    if (!locks) throw new Refused("this browser cannot keep two tabs from answering twice. Use a newer one, over https.");
+    dropHashes(store);
+    this.protocol = protocol;
+    this.poll = poll;
+    this.allowance = allowance;
+    this.store = store;
+    this.words = words;
+    this.locks = locks;
+  }
+
+  // The report that this device has created, or null.
   async said() {
-    return JSON.parse(this.store.getItem(`dprank ${await digest(this.protocol)}`) ?? "null")?.report ?? null;
+    return this.#kept(await this.name());
+  }
+
+  // The name of what this device stores: the digest of the protocol, and the poll's id.
+  async name() {
+    return `${await digest(this.protocol)} ${this.poll}`;
+  }
+
+  // Throws `Refused` if the allowance does not cover a report that is not created yet.
+  async afford() {
+    this.allowance.check(await this.name(), price(this.protocol));
   }
 
   async report(ballot) {
@@ -229,23 +356,25 @@ export class Device {
     if (!Array.isArray(ballot) || ballot.length !== this.protocol.items.length || !ballot.every(isPlace)) {
       throw new Refused("a ballot must have a position, or null, for each item.");
     }
-    const key = `dprank ${await digest(this.protocol)}`;
-    const locked = globalThis.navigator?.locks; // two tabs are one device
-    return locked ? locked.request(key, () => this.#once(key, ballot)) : this.#once(key, ballot);
+    const name = await this.name();
+    return this.locks.request("dprank", () => this.#once(name, ballot));
   }
 
-  async #once(key, ballot) {
-    const kept = JSON.parse(this.store.getItem(key) ?? "null");
-    if (kept !== null) {
-      if (kept.ballot !== (await sha256(kept.salt + canonical(ballot)))) {
-        throw new Refused("this device has answered; another ballot would be a second vote.");
-      }
-      return kept.report;
-    }
-    const salt = crypto.randomUUID();
+  #kept(name) {
+    return readStored(this.store, `dprank ${name}`, "report");
+  }
+
+  #once(name, ballot) {
+    const kept = this.#kept(name);
+    if (kept !== null) return kept;
+    this.allowance.charge(name, price(this.protocol)); // stored first: no report exists that is not paid for
     const streams = { noise: this.words, coins: this.words, assignment: this.words };
-    const report = await draw(this.protocol, ballot, streams);
-    this.store.setItem(key, JSON.stringify({ salt, ballot: await sha256(salt + canonical(ballot)), report }));
+    const report = drawNamed(name.split(" ")[0], this.protocol, ballot, streams, null);
+    this.store.setItem(`dprank ${name}`, JSON.stringify({ report }));
     return report;
   }
+}
+
+function browserLocks() {
+  return globalThis.navigator?.locks;
 }

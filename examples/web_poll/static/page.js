@@ -1,8 +1,8 @@
-// The page of the poll: a list that is ordered by pointer or keyboard, and the device that answers for it.
+// The page of the poll: a list that voters order by pointer or keyboard, and the device that reports the order.
 
-import { Device, Refused, readProtocol, spent } from "./device.js";
+import { Allowance, Device, Refused, readProtocol, spent } from "./device.js";
 
-const MOST_EPSILON = 8; // what this page ever lets a poll ask of a browser
+const MOST_EPSILON = "8"; // what one browser spends at most in all polls of this site together
 const list = document.querySelector("#ballot");
 const send = document.querySelector("#send");
 const say = (id, text) => (document.querySelector(`#${id}`).textContent = text);
@@ -13,12 +13,12 @@ function shuffled(count) {
 }
 
 function show(items) {
-  for (const item of shuffled(items.length)) { // no item is on top because the poll listed it first
+  for (const item of shuffled(items.length)) { // the poll's own order must not influence voters
     const row = document.createElement("li");
     row.dataset.item = item;
     row.tabIndex = 0;
     row.append(String(items[item]));
-    const grip = document.createElement("span"); // empty: what is seen of it is style, and nobody reads it aloud
+    const grip = document.createElement("span"); // empty: the style draws it, and screen readers skip it
     grip.className = "grip";
     row.append(grip);
     list.append(row);
@@ -71,10 +71,10 @@ function ballot(count) {
   return positions;
 }
 
-// One number for this browser's one report, so that a second try is not a second vote; another for another poll, so that
-// two polls cannot be told to have a voter in common.
-function ticket(report) {
-  const name = `dprank ticket ${(Array.isArray(report) ? report[0] : report).protocol}`;
+// A random number for this browser's report, so that sending it again is not a second vote. Each poll has its own, so
+// that two polls cannot find voters that they have in common.
+async function ticket(device) {
+  const name = `dprank ticket ${await device.name()}`;
   const kept = localStorage.getItem(name);
   if (kept) return kept;
   const made = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -82,81 +82,95 @@ function ticket(report) {
   return made;
 }
 
-function tell(device, report) {
+function showReport(device, report) {
   const { items } = device.protocol;
-  const messages = Array.isArray(report) ? report : report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
+  const messages = report.messages ?? report.pairs.map((pair, k) => ({ pair, answer: report.answers[k] }));
   const words = messages.map(({ pair: [i, j], answer }) => (answer ? [i, j] : [j, i]).map((k) => items[k]).join(" before "));
-  say("said", `What was sent: ${words.join("; ")}. Chance may have turned it round.`);
+  say("said", `Your report: ${words.join("; ")}. Chance may have reversed it.`);
 }
 
 function sent(device, report) {
   list.classList.add("sent");
   send.disabled = true;
-  tell(device, report);
+  showReport(device, report);
+  showSpent(device);
   say("status", "Thank you. Your answer has arrived.");
 }
 
-// This browser was here before: nothing is left to order, but the same answer may be sent again.
+// This browser has answered before. The voter can only send the same report again.
 function comesBack(device, report) {
   document.querySelector("#task").hidden = true;
   send.parentElement.before(document.querySelector("#status"));
   send.textContent = "Send the same answer again";
-  tell(device, report);
-  say("status", "This browser has answered this poll. If you are not sure that it arrived, send it again: it counts once.");
+  showReport(device, report);
+  say("status", "This browser has answered this poll. If you are not sure that your answer arrived, send it again. It counts once.");
 }
 
 async function answer(device) {
   send.disabled = true;
   say("status", "Sending …");
   try {
-    const report = (await device.said()) ?? (await device.report(ballot(device.protocol.items.length)));
-    const body = JSON.stringify({ ticket: ticket(report), report });
+    const report = await device.report(ballot(device.protocol.items.length)); // the stored one, if there is one
+    const body = JSON.stringify({ poll: device.poll, ticket: await ticket(device), report });
     const reply = await fetch("reports", { method: "POST", headers: { "content-type": "application/json" }, body });
     if (!reply.ok) throw new Error(await reply.text());
     sent(device, report);
   } catch (error) {
-    say("status", error instanceof Refused ? error.message : `It did not arrive (${error.message}). Try again.`);
+    say("status", error instanceof Refused ? `Not sent: ${error.message}` : `It did not arrive (${error.message}). Try again.`);
     send.disabled = error instanceof Refused;
   }
 }
 
-function promise(protocol) {
-  const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
+const up = (x) => (Math.ceil(x * 100) / 100).toFixed(2);
+
+function showSpent(device) {
+  say(
+    "spent",
+    `If you answer several polls, their epsilons add up. This browser spends at most epsilon = ${device.allowance.epsilon} ` +
+      `in all polls of this site. So far it has spent ${up(device.allowance.spent())}. It cannot count other sites or other browsers.`,
+  );
+}
+
+function showPromise(protocol) {
   const [alone, factor] = [spent(protocol), Math.exp(spent(protocol))].map(up);
   const { n_queries: answers, flip } = protocol;
-  const turned = ((100 * flip[0]) / flip[1]).toPrecision(2).replace(/\.0$/, "");
-  const what = answers === 1 ? "one answer, which of two items" : `${answers} answers, which of two items each time`;
+  const reversed = ((100 * flip[0]) / flip[1]).toPrecision(2).replace(/\.0$/, "");
+  const what = answers === 1 ? "one answer: which of two items" : `${answers} answers: each time, which of two items`;
   say(
     "leaves",
-    `Your order stays in this browser. What leaves it is ${what} you put higher. The items are drawn by lot, and in ` +
-      `${turned} % of cases chance turns an answer round before it is sent. So nobody can be sure how you voted.`,
+    `Your order stays in this browser. The browser sends ${what} you put higher. It draws the items at random. In ` +
+      `${reversed} % of cases it reverses an answer by chance. So nobody can be sure how you voted.`,
   );
   say(
     "promise",
-    `In numbers: epsilon = ${alone}. No outcome is more than ${factor} times as probable with your order as with any ` +
-      "other, whatever is made of your answer. This holds although nobody is trusted.",
+    `In numbers: epsilon = ${alone}. Each possible report is at most ${factor} times as likely with your order as with any ` +
+      "other order.",
   );
   say(
     "shuffler",
     protocol.randomizer === "rr-shuffled"
-      ? `If somebody whom you trust mixes the answers of at least ${protocol.min_reports} voters before the collector sees ` +
-          `them, epsilon is ${up(Number(protocol.epsilon))} (delta ${protocol.delta}). This collector mixes nothing before it looks.`
-      : "A shuffler between you and the collector would protect you further. There is none here.",
+      ? `This site mixes the answers of at least ${protocol.min_reports} voters before it computes a result. If you trust ` +
+          `the site to do so, then for everybody else epsilon is ${up(Number(protocol.central_epsilon))} (delta ` +
+          `${protocol.central_delta}).`
+      : "",
   );
 }
 
 try {
   const reply = await fetch("protocol");
-  const { question, protocol } = JSON.parse(await reply.text());
-  const device = new Device(readProtocol(protocol), { maxEpsilon: MOST_EPSILON, store: localStorage });
+  const { poll, question, protocol } = JSON.parse(await reply.text());
+  const allowance = new Allowance(MOST_EPSILON, localStorage);
+  const device = new Device(readProtocol(protocol), { poll, allowance, store: localStorage });
   say("question", question);
   document.title = question;
-  promise(device.protocol);
+  showPromise(device.protocol);
+  showSpent(device);
   show(device.protocol.items);
   byKeyboard();
   byPointer();
   const before = await device.said();
   if (before !== null) comesBack(device, before);
+  else await device.afford();
   send.disabled = false;
   send.addEventListener("click", () => answer(device));
 } catch (error) {

@@ -15,6 +15,7 @@ from ...checks import check_epsilon
 from ...fitted import clear_fitted
 from ...privacy import PrivacyGuarantee
 from ...privacy.bits import SecureBits, SeededBits, seed_sequence
+from ...privacy.owed import record_pipeline
 from ...profile import Ballots
 from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
@@ -76,7 +77,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
     neighbouring relation, and eta as above, the total is (2 + eta) (epsilon_c + score_epsilon): 3 (epsilon_c +
     score_epsilon) for "geometric", 2 (epsilon_c + score_epsilon) for "logarithmic". It is stated before any
     ballot is read (`guarantee`) and counts the largest epsilon_c, so give all candidates the same. The
-    guarantee is of all fitted attributes together. How long the fit took and what verbose candidates print reveal the
+    guarantee is of all fitted attributes together. How long the fit took reveals the
     number of draws, which the proof needs secret (it is independent of the ballots, but the best of a known number
     costs more); losing draws are not kept.
     What may be published, and what not: :ref:`the list <may-be-published>`.
@@ -207,7 +208,7 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
             if not best or score > best[0]:
                 best = score, fitted, params
         self._publish(privacy, *best)
-        return self
+        return record_pipeline(self)
 
     def score(self, X: Ballots, y: None = None) -> float:
         """Return the score of the selected estimator; an exact function of X, so **not** private.

@@ -68,10 +68,10 @@ def costs_of(scored, unscored, scoring, split_voters):
     return fits, _with(results, _TIMES).simulated(certified=False)
 
 
-def declared_public(neighboring):
-    """Return what is owed where the ballots are declared public."""
+def declared_public():
+    """Return the guarantee where the ballots are declared public: the same before a fit and after it."""
     how = "the ballots are declared public: their voters are owed nothing"
-    return PrivacyGuarantee(0.0, 0.0, "central", neighboring, how, caveats=(_DECLARED,))
+    return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(_DECLARED,))
 
 
 def forecast(search, X):
@@ -83,7 +83,7 @@ def forecast(search, X):
         If a parameter is invalid, or it cannot be known.
     """
     if search.public_ballots:
-        return declared_public("add_remove")
+        return declared_public()
     scoring = scoring_of(metrics_of(search.scoring))
     if scoring.promises is None:
         return costs_of([], [], scoring, split_voters=False)[1]

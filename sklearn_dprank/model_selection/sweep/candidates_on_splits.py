@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from ...metrics import average_kendall_tau
 from ...privacy.guarantee import PrivacyGuarantee
+from ...privacy.owed import fitted_by
 from ...profile import Profile
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
@@ -76,7 +77,7 @@ class AfterPipeline(Counted):
         return promise_of(self._whole(fitted)) if self.before else fitted.privacy_
 
     def _whole(self, fitted):
-        return Pipeline([*self.before, (self.name, fitted)])
+        return fitted_by(Pipeline([*self.before, (self.name, fitted)]))
 
 
 @dataclass(frozen=True)

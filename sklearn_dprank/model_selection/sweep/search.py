@@ -9,6 +9,7 @@ from ..._types import RandomState
 from ...checks import check_flag, check_jobs, check_whole
 from ...fitted import clear_fitted
 from ...privacy import PrivacyGuarantee
+from ...privacy.owed import record_pipeline
 from ...profile import Ballots
 from ..parameters import Grid, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds
@@ -219,7 +220,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         self._choose(list(metrics))
         if self.refit is not False:
             self._fit_best(X, results, scoring, splits)
-        return self
+        return record_pipeline(self)
 
     def _keep(self, results, scoring, splits):
         """Keep what was found and what it costs."""
@@ -247,7 +248,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
 
     def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
-        self.privacy_ = declared_public(self.fits_cost_.neighboring) if self.public_ballots else self.results_cost_
+        self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
 
     def _will_owe(self, X, voter_epsilon):
         """Return what publishing the results will promise, at most, for `privacy.PrivacyBudget`."""

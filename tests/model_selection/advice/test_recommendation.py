@@ -226,7 +226,7 @@ def test_a_guess_narrows_the_range():
 # The error
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(2, 200),
     st.floats(0, 9),

@@ -89,6 +89,7 @@ SCRIPT = """
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_ctrl_c_at_the_keyboard(backend, tmp_path):
@@ -159,6 +160,7 @@ def deaf(fitted, profile):
     return float(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("backend", "expected"), [("multiprocessing", 1.0), ("threading", 0.0)])
 def test_workers_of_a_pool_leave_ctrl_c_to_the_process_that_waits(backend, expected):
     """One that dies of it may hold the lock of a queue, and the pool would wait for it for ever."""

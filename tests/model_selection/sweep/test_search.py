@@ -126,6 +126,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.parametrize("cv", ["all", 2])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_a_plain_loop_of_clone_and_fit(case, cv):
@@ -191,6 +192,7 @@ def test_results_make_a_data_frame():
     assert frame["seed"][0].shape == (1, 4)
 
 
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
 @pytest.mark.parametrize("case", ["laplace", "local", "interactive", "shuffle", "mechanisms", "pipeline"])

@@ -1,0 +1,132 @@
+"""Cells of tables as numbers: doubles, and exact ranks for ballots with numbers that doubles cannot tell apart.
+
+Doubles hold all whole numbers up to 2^53. A larger one loses its order where its table becomes an array of doubles,
+and whether it does can depend on other ballots: on a gap or a fraction in another row. So each row with such a number
+is ranked exactly before it is cast. (To cast all 64-bit integers to doubles is as consistent, but ties numbers that
+differ, such as times in nanoseconds. The exact ranks cost a comparison with 2^53 where there are none of them.)
+"""
+
+import sys
+from contextlib import suppress
+from fractions import Fraction
+from math import isnan
+from numbers import Number
+
+import numpy as np
+
+from .sorting import dense_ranks
+
+_KINDS = {"M": "dates", "m": "times", "V": "records"}
+_EXACT = 2.0**53
+
+
+def native(numbers):
+    """Return numbers in the byte order of this machine: their bytes are read as unsigned integers."""
+    return numbers if numbers.dtype.isnative else numbers.astype(numbers.dtype.newbyteorder("="))
+
+
+def as_doubles(array):
+    """Return an array of real numbers as doubles, with ranks in place of each row that doubles cannot hold.
+
+    Examples
+    --------
+    >>> as_doubles(np.array([[2**60, 2**60 + 2, 2**60 + 1], [0, 7, 2]]))
+    array([[0., 2., 1.],
+           [0., 7., 2.]])
+    """
+    if array.dtype == np.float64 or array.dtype.kind not in "biuf":
+        return array
+    with np.errstate(over="ignore"):
+        doubles = array.astype(np.float64)
+    if array.ndim != 2:
+        return doubles
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        inexact = beyond(doubles)
+    elif array.dtype.itemsize > 8:
+        inexact = (doubles != array) & ~np.isnan(array)
+    else:
+        return doubles
+    rows = np.flatnonzero(inexact.any(axis=1))
+    if len(rows):
+        part = array[rows]
+        gaps = np.isnan(part)
+        ranks = dense_ranks(np.where(gaps, part.dtype.type(0), part)).astype(np.float64)
+        doubles[rows] = np.where(gaps | np.isinf(part), part, ranks)
+    return doubles
+
+
+def beyond(doubles):
+    """Tell which numbers are so large that whole numbers next to each other may be the same double."""
+    return (doubles >= _EXACT) | (doubles <= -_EXACT)
+
+
+def exact_ranks(doubles, cells):
+    """Return the dense ranks of one row's cells, compared as Python compares numbers: exactly."""
+    numbers = [_exactly(cell) if np.isfinite(double) else double for double, cell in zip(doubles, cells, strict=True)]
+    places = sorted(np.flatnonzero(np.isfinite(doubles)), key=numbers.__getitem__)
+    out, rank = doubles.copy(), 0
+    for before, place in zip([None, *places], places, strict=False):
+        rank += before is not None and numbers[before] != numbers[place]
+        out[place] = rank
+    return out
+
+
+def _exactly(cell):
+    """Return a number of any kind as one that Python compares exactly with others."""
+    if isinstance(cell, (str, bytes)):
+        with suppress(ValueError):
+            return int(cell)
+        return float(cell)
+    if isinstance(cell, np.longdouble) and cell.dtype.itemsize > 8:
+        return Fraction(*cell.as_integer_ratio())
+    if isinstance(cell, np.generic):  # NumPy compares after a cast
+        return cell.item()
+    return cell if isinstance(cell, Number) else float(cell)
+
+
+def unmasked(X):
+    """Return a masked array as an array of objects, None where it is masked, and anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    cells = np.ma.getdata(X).astype(object)
+    cells[np.ma.getmaskarray(X)] = None
+    return cells
+
+
+def column_as_floats(column, name, dtype=None):
+    """Return a column of objects as floats; `name` is what an error calls it, `dtype` its dtype in its table."""
+    dtype = column.dtype if dtype is None else dtype
+    try:
+        if dtype.kind in _KINDS:
+            raise ValueError
+        return as_floats(np.asarray(column, dtype=object))
+    except TypeError as error:  # it tells the type, and no value
+        raise TypeError(f"X must hold numbers, and column {name!r} does not: {error}") from None
+    except ValueError:
+        raise ValueError(no_numbers(name, dtype)) from None
+    except OverflowError:
+        raise ValueError(f"X must hold numbers that floats can hold, and column {name!r} holds a larger one.") from None
+
+
+def as_floats(objects):
+    """Return an array of objects as floats; None and pandas' NA are NaN."""
+    return np.where(missing(objects), np.nan, objects).astype(np.float64)
+
+
+def missing(objects):
+    """Tell where an array of objects holds None, NaN or pandas' NA; without pandas there is no NA."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        return pandas.isna(objects)
+    return np.frompyfunc(lambda cell: cell is None or (isinstance(cell, float) and isnan(cell)), 1, 1)(objects) > 0
+
+
+def no_numbers(name, dtype):
+    """Return the message for a column that holds something else than numbers."""
+    what = _KINDS.get(dtype.kind, "text")
+    return (
+        f"X must hold numbers (NaN for no opinion), got {what} in column {name!r}; turn orders of names into positions "
+        "with sklearn_dprank.preprocessing.orders_to_positions, and text of numbers into numbers with X.astype(float); "
+        "leave out a column that is not an item. If one row of a CSV file has a cell too many, pandas shifts all other "
+        "rows; read it with pandas.read_csv(path, index_col=False)."
+    )

@@ -1,0 +1,241 @@
+"""Durable SQLite files of servers that detect damage.
+
+A file holds one state (JSON) and rows of bytes. Each row has a checksum. The state has a checksum too, and with it the
+number of rows and the sum of their checksums. So rows that are changed, lost, repeated or restored are noticed.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from ..checks import shown
+from ..privacy.new_file import make_whole
+
+_FORMAT = 1
+_TOGETHER = 500  # keys in one query
+_WIDTH = 16  # bytes of a checksum
+# The name `server` keeps releases up to 0.2.0 from making their own tables beside these.
+_TABLES = (
+    "CREATE TABLE server (body BLOB, checksum BLOB)",
+    "CREATE TABLE rows (key BLOB PRIMARY KEY, value BLOB, checksum BLOB) WITHOUT ROWID",
+)
+_DAMAGED = (
+    "It releases nothing. If a sum or a batch was released from it, the budget of its voters is spent: collect no more "
+    "under this protocol. If nothing was released, move the file away and let all devices send their messages again. "
+    "Do not restore an older copy: it would not know what was released."
+)
+
+
+class ServerFileError(OSError, ValueError):
+    """The file of a server cannot be used: the disk is full, or the file is damaged, locked or closed.
+
+    The message states the remedy. Nothing is released. The failed step changes nothing; a `receive` of many messages
+    keeps the blocks before the error.
+    """
+
+
+class CheckedFile:
+    """One state and many rows in an SQLite file that detects damage.
+
+    Threads may share an object, and processes a file. A forked process must open the file again.
+
+    Parameters
+    ----------
+    path : str, bytes or path-like
+        Of the file; ":memory:" keeps everything in memory.
+    kind : str
+        What keeps the file.
+    owner : dict
+        Whose file this is, as JSON-able data.
+    state : dict
+        The first state of a new file, as JSON-able data. An existing file keeps its own.
+
+    Raises
+    ------
+    ValueError
+        If the file has another kind or owner.
+    ServerFileError
+        If the file cannot be made, opened or written, or is damaged.
+    """
+
+    def __init__(self, path: Any, kind: str, owner: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        self._shown = f"path={shown(path)}"
+        self._lock, self._home = threading.Lock(), os.getpid()
+        self._head: dict[str, Any] = {}
+        about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
+        first = _body({**about, "state": dict(state), "rows": 0, "digest": 0})
+        with self._explained(OSError, TypeError, ValueError):
+            place = os.fsdecode(path)
+            if place != ":memory:":
+                place = os.path.abspath(place)
+                if not os.path.lexists(place):
+                    make_whole(place, partial(_fill, first=first))
+                if os.path.isfile(place) and not os.path.getsize(place):
+                    raise _Damaged("is empty")
+            self._connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, _close, self._connection, self._home)  # no file stays open
+            self._connection.text_factory = bytes  # damaged text is compared, not decoded
+            for command in ("PRAGMA secure_delete = ON", "PRAGMA synchronous = EXTRA"):
+                self._connection.execute(command)
+            if place == ":memory:":
+                _fill(self._connection, first)
+        with self.transaction():
+            found = {name: self._head[name] for name in about}
+            for _ in self.rows():  # damage is noticed now, and again before a release
+                pass
+        if found != about:
+            self.close()
+            raise ValueError(
+                f"{self._shown} is the file of another server or shuffler, or of another protocol or design."
+            )
+
+    @contextmanager
+    def transaction(self, write: bool = True) -> Iterator[dict[str, Any]]:
+        """Yield the state, to be changed in place; keep all changes at the end, or none after an error.
+
+        Parameters
+        ----------
+        write : bool, default=True
+            Whether to hold the write lock and to keep changes. Without it, the state and the rows are a snapshot.
+
+        Raises
+        ------
+        ServerFileError
+            If the file is damaged, locked or closed, the disk is full, or this is a forked process.
+        """
+        if self._home != os.getpid():  # the lock and the connection are those of the parent
+            raise ServerFileError(
+                f"{self._shown} was opened by another process, and this one is a fork of it. Open the file again here."
+            )
+        with self._lock, self._explained():
+            try:
+                self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                before = self._stored()
+                self._head = json.loads(before)
+                yield self._head["state"]
+                after = _body(self._head)
+                if write and after != before:
+                    self._connection.execute("UPDATE server SET body = ?, checksum = ?", (after, _checksum(after)))
+                if write:
+                    self._connection.execute("COMMIT")
+            finally:
+                self._connection.rollback()  # without an effect after COMMIT
+
+    def known(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Return those of some keys that the file has, within a transaction."""
+        asked, found = iter(keys), set[bytes]()
+        while block := list(islice(asked, _TOGETHER)):
+            command = f"SELECT key FROM rows WHERE key IN ({', '.join('?' * len(block))})"
+            found.update(key for (key,) in self._connection.execute(command, block))
+        return found
+
+    def add(self, rows: Mapping[bytes, bytes]) -> int:
+        """Keep the rows whose keys are new, within a transaction, and return their number."""
+        known = self.known(rows)
+        new = [(key, value, _checksum(key, value)) for key, value in rows.items() if key not in known]
+        self._connection.executemany("INSERT INTO rows VALUES (?, ?, ?)", new)
+        self._head["rows"] += len(new)
+        self._head["digest"] = _added(self._head["digest"], *(checksum for _, _, checksum in new))
+        return len(new)
+
+    def rows(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (key, value) of all rows in the order of their keys, within a transaction.
+
+        Use nothing of them before the last one: rows that are lost are noticed at the end.
+        """
+        last, count, digest = None, 0, 0
+        for row in self._connection.execute("SELECT key, value, checksum FROM rows ORDER BY key"):
+            key, value, checksum = row
+            if any(type(part) is not bytes for part in row) or checksum != _checksum(key, value):
+                raise _Damaged("has a damaged row")
+            if last is not None and key <= last:
+                raise _Damaged("has rows out of order")
+            last, count, digest = key, count + 1, _added(digest, checksum)
+            yield key, value
+        if (count, digest) != (self._head["rows"], self._head["digest"]):
+            raise _Damaged("has lost rows")
+
+    def clear(self) -> None:
+        """Drop all rows, within a transaction; their bytes are overwritten in the file."""
+        self._connection.execute("DELETE FROM rows")
+        self._head.update(rows=0, digest=0)
+
+    def close(self) -> None:
+        """Close the file."""
+        _close(self._connection, self._home)
+
+    def _stored(self):
+        """Return the text that holds the state, if its checksum is right."""
+        found = self._connection.execute("SELECT body, checksum FROM server").fetchall()
+        if len(found) != 1 or any(type(part) is not bytes for part in found[0]):
+            raise _Damaged("has no state")
+        body, checksum = found[0]
+        if checksum != _checksum(body):
+            raise _Damaged("has a damaged state")
+        return body
+
+    @contextmanager
+    def _explained(self, *others):
+        """Turn errors of SQLite, and these others, into a `ServerFileError` with a remedy."""
+        try:
+            yield
+        except ServerFileError:
+            raise
+        except _Damaged as error:
+            raise ServerFileError(f"{self._shown} {error}. {_DAMAGED}") from None
+        except (sqlite3.Error, *others) as error:
+            raise ServerFileError(f"{self._shown} {_remedy(error)}") from error
+
+
+class _Damaged(Exception):
+    """What is wrong with a file."""
+
+
+def _remedy(error):
+    """Return what an error says of a file, and what to do."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "is locked by another process; nothing was changed. Try again, or end the other process."
+    if name.startswith("SQLITE_FULL"):
+        return "is on a full disk; this step changed nothing. Free space, then try again."
+    if isinstance(error, sqlite3.ProgrammingError):
+        return "is closed, or misused; nothing was changed. Open it again."
+    known = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_AUTH")
+    if name.startswith(known) or not isinstance(error, sqlite3.Error):
+        reason = name or type(error).__name__
+        return f"cannot be opened and written ({reason}). Check the path, its folder, the permissions and the disk."
+    return f"is damaged, or not a server's file ({name or type(error).__name__}). {_DAMAGED}"
+
+
+def _fill(connection, first):
+    """Write the tables and the first state of a new file."""
+    for command in _TABLES:
+        connection.execute(command)
+    connection.execute("INSERT INTO server VALUES (?, ?)", (first, _checksum(first)))
+
+
+def _close(connection, home):
+    if home == os.getpid():  # closing in a fork would take back what the parent is writing
+        connection.close()
+
+
+def _body(head):
+    return json.dumps(head, sort_keys=True).encode()
+
+
+def _checksum(*parts):
+    """Return the checksum of parts: all are hashed with their lengths."""
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
+
+
+def _added(digest, *checksums):
+    """Return the running digest of rows after adding some: the sum of their checksums, in any order."""
+    return (digest + sum(int.from_bytes(checksum, "big") for checksum in checksums)) % (1 << 8 * _WIDTH)

@@ -1,0 +1,293 @@
+"""The shuffler: it accepts submissions under one protocol, mixes their messages and releases them in batches."""
+
+import hashlib
+import math
+import secrets
+import struct
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from itertools import takewhile
+from numbers import Integral
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..checks import shown
+from ..devices.halves import checked
+from ..devices.protocol import digest, is_whole, refuse_unless
+from ..lines import blocks, lines, several
+from ..privacy.bits import SecureBits
+from .checked_file import CheckedFile
+from .submissions import checked_design, longest, pairs_of, read
+
+_TOGETHER, _CHARACTERS = 1024, 1 << 20  # submissions, and their characters, in one transaction
+_MESSAGE = struct.Struct("<4q")  # shuffle, first item, second item, answer
+# What a row of the file holds, by the first byte of its key. Numbers, voters and messages are never in one row.
+_NUMBER, _VOTER, _WAITING, _RELEASED = b"n", b"v", b"w", b"x"
+
+
+class Shuffler:
+    """The trusted shuffler of the shuffle model: it mixes the messages of voters and forgets who sent them.
+
+    It accepts submissions under one public protocol. Each submission carries a random number of its device, and a
+    number that was received before is refused, also after a restart. The shuffler checks the number of messages and
+    their shuffles, and releases the messages of at least ``min_reports`` voters together.
+
+    Parameters
+    ----------
+    protocol : dict
+        As published by the curator (``estimator.protocol(items)``). Its form is checked as devices check it. Give all
+        voters this protocol and no other: a voter with a protocol of its own can be traced by its digest.
+    path : str or path-like, default=":memory:"
+        A file that outlives a restart. ":memory:" forgets everything with the process.
+    design : array-like of int, shape (n_voters, n_queries, 2), or None, default=None
+        The published `~sklearn_dprank.channels.balanced_design`, where the protocol has ``"pairs": "assigned"``. Row v
+        holds the pairs of voter v.
+
+    Attributes
+    ----------
+    refused : dict of {str: int}
+        How many submissions this process has refused, by reason.
+    waiting : int
+        How many voters have submitted since the last release.
+    batches : int
+        How many batches have been released.
+
+    Raises
+    ------
+    RefusedProtocol
+        If the protocol is not of the form of the shuffle model, or spends more than it states.
+    ValueError
+        If the design does not belong to the protocol, or the file to another shuffler, protocol or design.
+    ServerFileError
+        If the file cannot be opened and written, or is damaged.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    The shuffler sees which messages come from one voter, and its operator sees where they come from. Both must be
+    forgotten, which voters can only trust. This class keeps no name, address or time. To refuse duplicates it keeps
+    random numbers (and rows of the design), apart from the messages. Until a release its file is as secret as the
+    submissions, because the layout of a file may tell what arrived together. A release overwrites what was waiting
+    and keeps the mixed batch only.
+
+    A batch has at least ``min_reports`` voters, and no voter is in two batches. So the central guarantee of the
+    protocol holds for each batch, and several batches cost a voter no more than one. ``min_reports`` of the voters in
+    *each* batch must be honest: an attacker who sends all submissions of a batch but one learns as much about that
+    one as its local epsilon allows. Accept submissions from registered voters, one of each, and decide when to
+    release by numbers and dates only.
+
+    The shuffler does not verify ``central_epsilon``, which needs SciPy. Its operator can compare it with
+    `~sklearn_dprank.privacy.shuffle_amplification`.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import ShufflePairwise
+    >>> from sklearn_dprank.collection import Device, Shuffler
+    >>> curator = ShufflePairwise(min_reports=300)
+    >>> protocol = curator.protocol(["tea", "coffee", "water"])
+    >>> shuffler = Shuffler(protocol)
+    >>> shuffler.receive(Device(protocol).report([1, 0, 2]) for voter in range(300))
+    300
+    >>> messages = shuffler.release()
+    >>> curator.fit_reports(messages, items=["tea", "coffee", "water"]).reports_accepted_
+    300
+    """
+
+    def __init__(self, protocol: dict[str, Any], path: Any = ":memory:", *, design: ArrayLike | None = None) -> None:
+        self._protocol = checked(protocol)
+        refuse_unless(self._protocol["randomizer"] == "rr-shuffled", "randomizer", "rr-shuffled")
+        self._design = checked_design(design, self._protocol)
+        self._name = digest(self._protocol)
+        self._refused: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        drawn = None if self._design is None else hashlib.sha256(self._design.astype("<i8").tobytes()).hexdigest()
+        owner = {"protocol": self._name, "design": drawn}
+        self._file = CheckedFile(path, "Shuffler", owner, {"waiting": 0, "batches": 0})
+
+    @property
+    def refused(self) -> dict[str, int]:
+        with self._counting:
+            return dict(self._refused)
+
+    @property
+    def waiting(self) -> int:
+        with self._file.transaction(write=False) as state:
+            return state["waiting"]
+
+    @property
+    def batches(self) -> int:
+        with self._file.transaction(write=False) as state:
+            return state["batches"]
+
+    def receive(self, submissions: Iterable[Any]) -> int:
+        """Keep the messages of new submissions; refuse the others and count them in `refused`.
+
+        Parameters
+        ----------
+        submissions : iterable of dict, str or bytes, or of (int, submission)
+            One a voter, as its device wrote it: a JSON object, parsed or not; an open file has one a line. Where the
+            protocol assigns pairs, tuples (voter, submission), where `voter` is the voter's row of the design. Read
+            once, as a stream.
+
+        Returns
+        -------
+        int
+            How many submissions were new.
+
+        Raises
+        ------
+        ValueError
+            If this is one submission in place of several.
+        ServerFileError
+            If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
+        """
+        new, stream = 0, lines(several(submissions, "submissions"), longest(self._protocol))
+        for block in blocks(stream, _CHARACTERS, _CHARACTERS // _TOGETHER):
+            parsed, refused = [], Counter[str]()
+            for submission in block:  # outside the transaction: others may write meanwhile
+                keys, messages, reason = self._read(submission)
+                if reason is None:
+                    parsed.append((keys, messages))
+                else:
+                    refused[reason] += 1
+            accepted, rows = 0, dict[bytes, bytes]()
+            with self._file.transaction() as state:
+                taken = self._file.known(key for keys, _ in parsed for key in keys)
+                for keys, messages in parsed:
+                    new_keys = _before(taken, keys)
+                    taken.update(new_keys)
+                    rows |= dict.fromkeys(new_keys, b"")
+                    if len(new_keys) == len(keys):
+                        rows |= {_WAITING + secrets.token_bytes(16): message for message in messages}
+                        accepted += 1
+                self._file.add(rows)
+                state["waiting"] += accepted
+            refused["received before"] += len(parsed) - accepted
+            with self._counting:
+                self._refused += refused
+            new += accepted
+        return new
+
+    def release(self) -> list[dict[str, Any]]:
+        """Release the messages of all waiting voters, mixed: the next batch.
+
+        Returns
+        -------
+        list of dict
+            JSON-able messages without voters or numbers, in a random order, for ``estimator.fit_reports``. `batch`
+            returns them again.
+
+        Raises
+        ------
+        ValueError
+            If fewer than ``min_reports`` voters are waiting, or too few messages are about an assigned pair. Nothing is
+            released, and voters go on waiting.
+        ServerFileError
+            If the file cannot be written, or is damaged. Nothing is released.
+        """
+        with self._file.transaction() as state:
+            number, least = state["batches"], self._protocol["min_reports"]
+            if state["waiting"] < least:
+                raise ValueError(
+                    f"release needs at least min_reports={least} waiting voters, got {state['waiting']}. Nothing is "
+                    "released; wait for more submissions."
+                )
+            kept, waiting = {}, []
+            for key, value in self._file.rows():
+                if key.startswith(_WAITING):
+                    waiting.append(value)
+                else:
+                    kept[key] = value
+            self._check_crowds(waiting)
+            # The order of arrival is lost here, and with the rows that are cleared.
+            mixed = [waiting[place] for place in SecureBits().permutation(len(waiting)).tolist()]
+            kept |= {_place(number, place): message for place, message in enumerate(mixed)}
+            self._file.clear()
+            self._file.add(kept)
+            state.update(waiting=0, batches=number + 1)
+        return [self._message(message) for message in mixed]
+
+    def batch(self, number: int) -> list[dict[str, Any]]:
+        """Return a released batch again, in the same order.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to `batches` - 1, in the order of their release.
+
+        Returns
+        -------
+        list of dict
+            What `release` returned.
+
+        Raises
+        ------
+        ValueError
+            If there is no such batch.
+        ServerFileError
+            If the file is damaged.
+        """
+        with self._file.transaction(write=False) as state:
+            if not state["batches"]:
+                raise ValueError("number must be that of a released batch, and no batch has been released yet.")
+            if not is_whole(number, 0, state["batches"] - 1):
+                raise ValueError(f"number must be an integer from 0 to {state['batches'] - 1}, got {shown(number)}.")
+            head = _RELEASED + number.to_bytes(8, "big")
+            mixed = [value for key, value in self._file.rows() if key.startswith(head)]
+        return [self._message(message) for message in mixed]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self, submission):
+        """Return (keys, messages, None) of a submission that follows the protocol, or (None, None, reason)."""
+        voter = None
+        if self._design is not None:
+            if type(submission) is not tuple or len(submission) != 2:
+                return None, None, "no voter"
+            voter, submission = submission
+            if isinstance(voter, bool) or not isinstance(voter, Integral) or not 0 <= int(voter) < len(self._design):
+                return None, None, "no voter"
+            voter = int(voter)
+        said, reason = read(submission, self._protocol, self._name)
+        if reason is None and voter is not None:
+            if pairs_of(said) != set(map(tuple, self._design[voter].tolist())):
+                reason = "not the voter's pairs"
+        if reason is not None:
+            return None, None, reason
+        # The voter comes first: who sends another voter's submission uses up its own row only.
+        keys = [] if voter is None else [_VOTER + voter.to_bytes(8, "big")]
+        keys.append(_NUMBER + bytes.fromhex(said["report"]))
+        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in said["messages"]], None
+
+    def _check_crowds(self, waiting):
+        """Raise unless enough messages are about each assigned pair, which is among whom a voter hides there."""
+        if self._design is None:
+            return
+        n_pairs = math.comb(len(self._protocol["items"]), 2)
+        counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
+        promised = self._protocol["min_reports"] * self._protocol["n_queries"] // n_pairs
+        least = min(counts.values()) if len(counts) == n_pairs else 0
+        if least < promised:
+            raise ValueError(
+                f"release needs at least {promised} waiting messages about each pair, got {least}. Nothing is "
+                "released; wait for more submissions."
+            )
+
+    def _message(self, packed):
+        shuffle, first, second, answer = _MESSAGE.unpack(packed)
+        return {"protocol": self._name, "shuffle": shuffle, "pair": [first, second], "answer": answer}
+
+
+def _before(taken, keys):
+    """Return the keys that come before the first one that is taken."""
+    return list(takewhile(lambda key: key not in taken, keys))
+
+
+def _place(batch, place):
+    """Return the key of a released message."""
+    return _RELEASED + batch.to_bytes(8, "big") + place.to_bytes(8, "big")

@@ -1,0 +1,233 @@
+"""Whether and how the command reads a file never depends on what one ballot holds."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_dprank.cli import files, main
+from sklearn_dprank.cli.parser import parser
+
+DATA = os.environ.get("SKLEARN_DPRANK_DATA")
+NAMES = ["tea", "coffee", "water"]
+RATINGS = ["--ratings", "--items", ",".join(NAMES)]
+ORDERS = ["--orders", "--items", ",".join(NAMES)]
+NOT_PUBLIC = "depends on the ballots; do not publish it."
+
+
+def read(path, content, *options):
+    """Return the profile of a file with this content."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return files.read(parser().parse_args(["rank", str(path), *options, "--epsilon", "1"]))
+
+
+def ballots(profile):
+    """Return a row a voter, the largest number for no opinion."""
+    return profile.positions.table.T.tolist()
+
+
+@pytest.fixture
+def rank(tmp_path, capsys):
+    """Return the status, the JSON and standard error of a release of a file with this content."""
+
+    def call(content, *options, name="votes.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        status = main(["rank", str(path), *options, "--epsilon", "50", "--format", "json"])
+        out, err = capsys.readouterr()
+        return status, json.loads(out) if out else None, err
+
+    return call
+
+
+def poll(comments):
+    """Return a CSV file with one comment a voter; voters take turns to favour each item."""
+    lines = ["tea,coffee,water,comment"]
+    lines += [f"{','.join(str((i + k) % 3) for i in range(3))},{comment}" for k, comment in enumerate(comments)]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_quote_that_is_not_closed_hides_no_voter(tmp_path):
+    """The reader took all lines between two such quotes for one comment: 15 of 21 voters were not counted."""
+    plain, hiding = ["ok"] * 21, ["ok"] * 21
+    hiding[2], hiding[17] = '"so', 'x"'
+    everybody = read(tmp_path / "v.csv", poll(plain), *RATINGS)
+    with pytest.raises(ValueError, match=r"has a line that is not CSV .* do not publish it\.$"):
+        read(tmp_path / "v.csv", poll(hiding), *RATINGS)
+    found = read(tmp_path / "v.csv", poll(hiding), *RATINGS, "--unreadable", "empty")
+    expected = ballots(everybody)
+    expected[2] = [255] * 3
+    assert found.n_voters == everybody.n_voters == 21 and ballots(found) == expected
+
+
+@pytest.mark.parametrize("comment", ["good\nday", '"good\nday"', "good\r\nday", '"good\rday"'])
+def test_a_line_break_in_a_cell_leaves_other_voters_alone(tmp_path, comment):
+    content = poll(["ok", comment, "ok"])
+    with pytest.raises(ValueError, match=NOT_PUBLIC):
+        read(tmp_path / "v.csv", content, *RATINGS)
+    found = ballots(read(tmp_path / "v.csv", content, *RATINGS, "--unreadable", "empty"))
+    alone = ballots(read(tmp_path / "v.csv", poll(["ok"] * 3), *RATINGS))
+    assert len(found) == 4 and found[0] == alone[0] and found[-1] == alone[-1]
+
+
+@settings(deadline=None)
+@given(line=st.one_of(st.binary(min_size=1), st.text(min_size=1).map(lambda text: text.encode("utf-8", "replace"))))
+@pytest.mark.parametrize("options", [RATINGS, ["--positions"], ORDERS, ["--positions", "--person", "tea"]])
+def test_any_line_is_one_ballot_and_leaves_the_others_alone(tmp_path_factory, options, line):
+    line = line.replace(b"\n", b"").replace(b"\r", b"") or b"x"
+    path = tmp_path_factory.getbasetemp() / "line.csv"
+    head, rows = (b"", [b"tea,water", b"coffee"]) if options is ORDERS else (b"tea,coffee,water\n", [b"1,2,3", b"2,1,"])
+    found = read(path, head + b"\n".join([rows[0], line, rows[1]]), *options, "--unreadable", "empty")
+    alone = read(path, head + b"\n".join(rows), *options, "--unreadable", "empty")
+    if "--person" not in options:  # whose positions follow their names
+        assert ballots(found)[::2] == ballots(alone)
+    assert alone.n_voters == 2 and (found.n_voters == 3 or ("--person" in options and line.startswith((b"1", b"2"))))
+
+
+@pytest.mark.parametrize(
+    ("bad", "empty", "options"),
+    [
+        ("1,2,x", ",,", RATINGS),
+        ("1,2,inf", ",,", RATINGS),
+        ("1,2,1e999", ",,", ["--positions"]),
+        ("1,2,1_0", ",,", ["--positions"]),
+        ("1,2,3,4", ",,", RATINGS),
+        ("1,2", ",,", RATINGS),
+        (b"1,2,\xff", ",,", RATINGS),
+        ('1,2,"3', ",,", RATINGS),
+        ('1,2,"3"4', ",,", RATINGS),
+        ("tea,milk", ",", ORDERS),
+        ("tea,coffee,tea", ",", ORDERS),
+        ('"tea', ",", ORDERS),
+        (b"tea,\xff", ",", ORDERS),
+    ],
+)
+@pytest.mark.parametrize("unranked", ["last", "no_opinion"])
+def test_a_row_that_cannot_be_read_counts_as_a_ballot_without_opinions(
+    bad, empty, options, unranked, tmp_path, rank, capsys
+):
+    bad, empty = (text if isinstance(text, bytes) else text.encode() for text in (bad, empty))
+    head, rows = (b"", [b"tea,water", b"coffee"]) if options is ORDERS else (b"tea,coffee,water\n", [b"1,2,3", b"2,1,"])
+    content = head + b"\n".join([rows[0], bad, rows[1]])
+    status, made, said = rank(content, *options)
+    assert status == 2 and made is None and said.endswith(f"{NOT_PUBLIC}\n") and "--unreadable empty" in said
+    options = [*options, "--unreadable", "empty", "--unranked", unranked]
+    found = read(tmp_path / "v.csv", content, *options)
+    expected = read(tmp_path / "v.csv", head + b"\n".join([rows[0], empty, rows[1]]), *options)
+    assert found.n_voters == 3 and ballots(found) == ballots(expected)
+    capsys.readouterr()
+    status, made, said = rank(content, *options)
+    assert status == 0 and said == (
+        f"votes.csv: 1 of 3 rows cannot be read and count as ballots without opinions. This line {NOT_PUBLIC}\n"
+    )
+    assert "3 rows" not in json.dumps(made) and made["unranked"] == unranked
+
+
+@pytest.mark.parametrize("person", ["", "  ", "nan"])
+def test_a_row_without_a_person_counts_as_a_ballot_without_opinions(person, tmp_path):
+    content = f"who,tea,coffee\nann,0,2\n{person},0,1\nann,2,1\n,1,x\nbob,x,0\nbob,1,0\n"
+    options = ["--positions", "--person", "who"]
+    with pytest.raises(ValueError, match=r"^column '(who|tea)' .*do not publish it\.$"):
+        read(tmp_path / "v.csv", content, *options)
+    found = ballots(read(tmp_path / "v.csv", content, *options, "--unreadable", "empty"))
+    nobody = [[255, 255]]
+    if person == "nan":  # text is a name
+        assert found == [[0, 1], [1, 0], [0, 1], *nobody]
+    else:
+        assert found == [[0, 1], [1, 0], *2 * nobody]
+
+
+def test_the_operator_is_told_that_every_row_could_be_read(rank):
+    assert rank("tea,milk\n1,2\n", "--ratings", "--unreadable", "empty")[2].startswith("votes.csv: 0 of 1 rows cannot")
+    assert rank("tea,milk\n1,2\n", "--ratings")[2] == ""
+
+
+PREFLIB = "# NUMBER ALTERNATIVES: 3\n# DATA TYPE: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "complete", "gap", "default"),
+    [
+        (["--ratings"], "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
+        (["--positions"], "v.csv", "a,b,c\n1,2,3\n", "4,,5\n", "no_opinion"),
+        (["--orders", "--items", "a,b,c"], "v.csv", "a,b,c\n", "c\n", "last"),
+        ([], "v.soi", PREFLIB.format("soi") + "1: 1,2,3\n", "1: 3\n", "last"),
+        ([], "v.toi", PREFLIB.format("toi") + "1: 1,{2,3}\n", "1: 3\n", "last"),
+        ([], "v.soc", PREFLIB.format("soc") + "1: 1,2,3\n", "", "last"),
+    ],
+)
+def test_the_layout_decides_what_left_out_items_mean(options, name, complete, gap, default, tmp_path, rank, capsys):
+    """With a gap or without, the same meaning is used and printed; no ballot makes the command ask for it."""
+    status, made, said = rank(complete, *options, name=name)
+    other = rank(complete + gap, *options, name=name)
+    assert (status, made["unranked"], said) == (other[0], other[1]["unranked"], other[2]) == (0, default, "")
+    found, meant = (read(tmp_path / name, complete + gap, *options, *more) for more in ([], ["--unranked", default]))
+    assert ballots(found) == ballots(meant)
+    assert main(["rank", str(tmp_path / name), *options, "--epsilon", "1"]) == 0
+    assert f"--unranked {default}" in capsys.readouterr().out
+    asked = "last" if default == "no_opinion" else "no_opinion"
+    assert rank(complete, *options, "--unranked", asked, name=name)[1]["unranked"] == asked
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "content"),
+    [
+        (["--ratings"], "v.csv", "tea,coffee,water\n"),
+        (["--positions", "--unranked", "last"], "v.csv", "tea,coffee,water"),
+        (["--positions", "--person", "who"], "v.csv", "who,tea,coffee,water\n"),
+        (ORDERS, "v.csv", ""),
+        ([], "v.soc", PREFLIB.format("soc") + "# NUMBER VOTERS: 0\n"),
+    ],
+)
+def test_a_file_without_ballots_is_released(options, name, content, rank, tmp_path, capsys):
+    status, made, said = rank(content, *options, name=name)
+    assert status == 0 and said == "" and len(made["consensus"]) == 3
+    assert main(["compare", str(tmp_path / name), *options, "--picture", str(tmp_path / "c.png")]) == 2
+    assert f"{name} holds no ballots, so there is nothing to compare" in capsys.readouterr().err
+
+
+def test_parquet(tmp_path, rank):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "v.parquet"
+    pd.DataFrame({"tea": ["1", "x", None], "milk": ["2", "0", "1"]}).to_parquet(path)
+    status, made, said = rank(path.read_bytes(), "--positions", "--unreadable", "empty", name="v.parquet")
+    assert status == 0 and made["consensus"] == ["tea", "milk"] and said.startswith("v.parquet: 1 of 3 rows")
+    pd.DataFrame({"tea": [], "milk": []}).to_parquet(path)
+    assert rank(path.read_bytes(), "--positions", name="v.parquet")[0] == 0
+
+
+def test_preflib_files_say_that_messages_are_not_public(rank):
+    status, _, said = rank(PREFLIB.format("soc") + "1: 1,2,2\n", name="v.soc")
+    assert status == 2 and "line 3: an item is listed twice." in said and said.endswith(f"{NOT_PUBLIC}\n")
+    status, _, said = rank(PREFLIB.format("soc"), "--unreadable", "empty", name="v.soc")
+    assert status == 2 and "--unreadable do not apply to PrefLib files" in said
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
+def test_real_ratings(tmp_path):
+    pd = pytest.importorskip("pandas")
+    jokes = pd.read_csv(Path(DATA, "jester100.csv.gz"), index_col=False).iloc[:2000, -20:]
+    content = jokes.to_csv(index=False)
+    found = read(tmp_path / "v.csv", content, "--ratings")
+    lines = content.splitlines()
+    lines[1001] = '"' + lines[1001]
+    spoiled = read(tmp_path / "v.csv", "\n".join(lines), "--ratings", "--unreadable", "empty")
+    table, other = (np.delete(profile.positions.table, 1000, axis=1) for profile in (found, spoiled))
+    assert spoiled.n_voters == found.n_voters == 2000 and np.array_equal(table, other)
+    assert (spoiled.positions.table[:, 1000] == 255).all()
+
+
+def test_a_row_without_a_person_merges_no_other_persons(tmp_path):
+    """Numbers of persons beyond 2^53 stay apart, also beside a missing one, which makes pandas read doubles."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    persons = [2**53, 2**53 + 1, 2**53 + 2, None]
+    table = arrow.table({"who": persons, "tea": [1, 9, 5, 5], "milk": [9, 1, 6, 5]})
+    parquet.write_table(table, tmp_path / "v.parquet")
+    options = ["--ratings", "--person", "who", "--unreadable", "empty", "--epsilon", "1"]
+    profile = files.read(parser().parse_args(["rank", str(tmp_path / "v.parquet"), *options]))
+    assert profile.n_voters == 4 and profile.pairwise_counts.tolist() == [[0, 1], [2, 0]]

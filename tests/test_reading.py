@@ -1,0 +1,376 @@
+"""What one ballot says never depends on the ballots beside it, in whichever table they come."""
+
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import objects
+
+from sklearn_dprank import Borda, DPBorda, tables
+from sklearn_dprank.devices.ballots import read_ballot
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.rankings import check_ballots, compact_positions
+
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+# Each in an order that doubles would lose.
+LARGE = [
+    [2**53, 2**53 + 1, 2**53 + 3],
+    [2**60 + 2, 2**60, 2**60 + 1],
+    [-(2**60), -(2**60) - 1, -(2**60) - 2],
+    [2**63 - 1, 2**63 - 3, 2**63 - 2],
+    [2**62, 0, 2**62 + 1],
+]
+ODD = {
+    "gap": [0, None, 1],
+    "nan": [0, float("nan"), 1],
+    "fraction": [0, 0.5, 1],
+    "none": [None, None, None],
+    "bool": [True, False, True],
+    "float16": [np.float16(0.5), 2, 0],
+    "longdouble": [np.longdouble("0.5"), 2, 0],
+    "2**63": [2**63, -1, 0],
+    "2**64": [2**64, -1, None],
+    "2**70": [2**70, 2**70 + 1, 0],
+    "Decimal": [Decimal("0.5"), 2, Decimal(2**60 + 1)],
+    "Fraction": [Fraction(1, 3), 2, 0],
+    "large float": [2.0**62, 1e300, -1e300],
+    "gap among large": [2**60, None, 2**60 + 1],
+}
+NAMES = ["a", "b", "c"]
+
+
+def plain(rows):
+    """Return the columns of rows with None for NaN; a test that needs one type for all is skipped without."""
+    return [[None if cell is None or cell != cell else cell for cell in column] for column in zip(*rows, strict=True)]
+
+
+def masked(rows):
+    gaps = [[cell is None or cell != cell for cell in row] for row in rows]
+    return np.ma.array(
+        [[0 if gap else cell for cell, gap in zip(*pair, strict=True)] for pair in zip(rows, gaps, strict=True)],
+        mask=gaps,
+    )
+
+
+ANY = {
+    "list": list,
+    "tuple": lambda rows: tuple(map(tuple, rows)),
+    "arrays": lambda rows: [np.array(row, dtype=object) for row in rows],
+    "own arrays": lambda rows: [
+        np.array([np.nan if cell is None else cell for cell in row]) if None in row else np.array(row) for row in rows
+    ],
+    "object array": objects,
+    "masked objects": lambda rows: np.ma.array(objects(rows), mask=objects(rows) == None),  # noqa: E711
+    "objects in pandas": lambda rows: pd.DataFrame(objects(rows), columns=NAMES),
+    "objects in polars": lambda rows: polars.DataFrame(
+        {
+            name: polars.Series(list(map(str, column)), dtype=polars.String)
+            if None not in column
+            else polars.Series([None if c is None else str(c) for c in column], dtype=polars.String)
+            for name, column in zip(NAMES, plain(rows), strict=True)
+        }
+    ),
+}
+WHOLE = {
+    "masked array": masked,
+    "masked rows": lambda rows: list(masked(rows)),
+    "Int64": lambda rows: pd.DataFrame(
+        {n: pd.array(c, dtype="Int64") for n, c in zip(NAMES, plain(rows), strict=True)}
+    ),
+    "Arrow in pandas": lambda rows: pd.DataFrame(
+        {n: pd.array(c, dtype=pd.ArrowDtype(pyarrow.int64())) for n, c in zip(NAMES, plain(rows), strict=True)}
+    ),
+    "polars": lambda rows: polars.DataFrame(
+        dict(zip(NAMES, plain(rows), strict=True)), schema_overrides=dict.fromkeys(NAMES, polars.Int64)
+    ),
+    "pyarrow": lambda rows: pyarrow.table(
+        dict(zip(NAMES, (pyarrow.array(c, pyarrow.int64()) for c in plain(rows)), strict=True))
+    ),
+    "record batch": lambda rows: pyarrow.RecordBatch.from_pydict(
+        dict(zip(NAMES, (pyarrow.array(c, pyarrow.int64()) for c in plain(rows)), strict=True))
+    ),
+}
+GAPS = ["gap", "nan", "none", "gap among large"]
+CASES = [
+    pytest.param(make, odd, id=f"{name}-{kind}")
+    for name, make in ANY.items()
+    for kind, odd in ODD.items()
+    if ("polars" not in name or kind not in ("bool", "Fraction", "Decimal", "large float"))
+    and (name, kind) != ("own arrays", "gap among large")  # NumPy has lost the order of that row
+]
+CASES += [pytest.param(make, ODD[kind], id=f"{name}-{kind}") for name, make in WHOLE.items() for kind in GAPS]
+
+
+def order(row):
+    """Return how many cells of a row are less, as Python compares numbers; None where there is none."""
+    cells = [float(cell) if isinstance(cell, (np.floating, np.bool_)) else cell for cell in row]  # exact here
+    known = [cell for cell in cells if cell is not None and cell == cell]
+    return [None if cell is None or cell != cell else sum(other < cell for other in known) for cell in cells]
+
+
+def read(X, by=Profile.from_rankings):
+    """Return the order of each ballot, as it is read."""
+    positions = by(X).positions
+    ballots = np.where(positions.sentinel == positions.table.T, np.nan, positions.table.T)
+    return [order(ballot) for ballot in ballots.tolist()]
+
+
+@pytest.mark.parametrize(("make", "odd"), CASES)
+def test_large_whole_numbers_keep_their_order(make, odd):
+    rows = [*LARGE, odd, *LARGE]
+    expected = [order(row) for row in rows]
+    X = make(rows)
+    assert read(X) == expected
+    assert read(make(LARGE)) == [order(row) for row in LARGE]
+    table = compact_positions(check_ballots(X))
+    assert read(X, lambda X: Profile(len(rows), 3, positions=table)) == expected
+    for higher in (True, False):
+        found = np.asarray(RatingsToRankings(higher_is_better=higher).fit_transform(X), dtype=float).tolist()
+        signed = [order([None if place is None else -place if higher else place for place in row]) for row in expected]
+        np.testing.assert_array_equal(found, np.array(signed, dtype=float))
+    last = np.asarray(unranked_last(X))[:, :2].tolist()
+    assert [order(row) for row in last[:5]] == [order(row[:2]) for row in LARGE]
+
+
+@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("name", [*ANY, *WHOLE])
+def test_chunks_are_read_like_the_whole(name, kind):
+    make = {**ANY, **WHOLE}[name]
+    rows = [*LARGE, ODD[kind]]
+    if name == "objects in polars" or name == "masked objects":
+        rows = [*rows, *LARGE]
+    parts = [make(rows[:3]), make(rows[3:])]
+    whole, parted = Profile.from_rankings(make(rows)), Profile.from_chunks(parts)
+    np.testing.assert_array_equal(whole.pairwise_counts, parted.pairwise_counts)
+    np.testing.assert_array_equal(whole.placements, parted.placements)
+
+
+def test_blocks_of_a_list_are_joined_exactly(monkeypatch):
+    monkeypatch.setattr(tables, "_ROWS", 2)
+    for odd in ODD.values():
+        rows = [*LARGE, LARGE[0], odd, LARGE[1]]
+        assert read(rows) == [order(row) for row in rows]
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        check_ballots([*LARGE, LARGE[0], [0, 1], [1, 0]])
+
+
+def test_columns_that_wrap_round():
+    """2^64 - 1 is no -1, though their bits are the same."""
+    frame = pd.DataFrame(
+        {"a": [-1] * 9, "b": np.array([2**64 - 1] * 9, dtype=np.uint64), "c": [-3] * 9, "d": [-9.0] * 9}
+    )
+    assert read(frame.drop(columns="b")) == [[2, 1, 0]] * 9
+    assert read(frame) == [[2, 3, 1, 0]] * 9
+    frame["b"] = np.array([5] * 8 + [2**64 - 1], dtype=np.uint64)
+    assert read(frame) == [[2, 3, 1, 0]] * 9
+
+
+def test_partitions_of_dask_are_read_like_the_whole():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = WHOLE["Int64"]([*LARGE, ODD["gap"], *LARGE])
+    lazy = Profile.from_chunks(dask.from_pandas(frame, npartitions=3, sort=False))
+    np.testing.assert_array_equal(lazy.pairwise_counts, Profile.from_rankings(frame).pairwise_counts)
+
+
+def test_the_release_that_one_gap_moved():
+    ballots = [[2**53, 2**53 + 1, 2**53 + 3]] * 50
+    scores = [DPBorda(epsilon=1.0, random_state=0).fit(X).scores_ for X in (ballots, [*ballots, [0, 1, np.nan]])]
+    np.testing.assert_array_equal(scores[1] - scores[0], [1, -1, 0])
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.DataFrame, np.ma.array], ids=lambda make: make.__name__)
+def test_ratings_of_large_whole_numbers(make):
+    X = make([[2**60, 2**60 + 1, 2**60 + 2], [3, 1, 2]])
+    np.testing.assert_array_equal(np.asarray(RatingsToRankings().fit_transform(X)), [[2, 1, 0], [0, 2, 1]])
+
+
+def test_columns_of_integers_and_of_floats_are_compared_exactly():
+    """NumPy has no type that holds both."""
+    whole = np.array([2**53 + 1, 2**63 - 1, -(2**53) - 1, -(2**63), 5], dtype=np.int64)
+    other = np.array([2**53 + 2, 2**64 - 1, 2**64 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    floats = [2.0**53, 2.0**63, -(2.0**53), -(2.0**63), np.nan]
+    frame = pd.DataFrame({"a": whole, "b": floats, "c": other, "d": [2.0**70, 2.0**64, 0.5, 0.0, 2.0**64]})
+    rows = [[frame[name][v].item() for name in frame] for v in range(5)]
+    assert read(frame) == [order(row) for row in rows]
+    assert read(polars.from_pandas(frame)) == [order(row) for row in rows]
+
+
+def test_a_device_reads_its_ballot_exactly():
+    for ballot in (*LARGE, np.array(LARGE[0]), np.ma.array(LARGE[1], mask=[0, 0, 1]), ODD["gap among large"]):
+        positions, _ = read_ballot(ballot, 3)
+        row = ballot.tolist() if hasattr(ballot, "tolist") else ballot
+        assert read(None, lambda _, kept=positions: Profile(1, 3, positions=kept)) == [order(row)]
+
+
+def test_positions_of_a_ballot_are_its_own():
+    """The same bytes, whichever ballots surround it: nothing that follows can tell them apart."""
+    rng = np.random.default_rng(0)
+    kinds = [
+        rng.permutation(6) + 1,
+        rng.integers(-300, 300, 6),
+        rng.integers(1000, 1006, 6),
+        rng.random(6),
+        rng.integers(0, 3, 6) * 2.0**60,
+        np.where(rng.random(6) < 0.5, np.nan, rng.integers(0, 9, 6)),
+        np.full(6, np.nan),
+    ]
+    alone = [compact_positions(np.array([ballot], dtype=float)).table[:, 0] for ballot in kinds]
+    for _ in range(50):
+        drawn = rng.integers(len(kinds), size=rng.integers(1, 20))
+        drawn[rng.random(len(drawn)) < rng.random()] = 0
+        X = np.array([kinds[k] for k in drawn], dtype=float)
+        for table in (compact_positions(X).table, Profile.from_rankings(polars.DataFrame(X)).positions.table):
+            np.testing.assert_array_equal(table.T, [alone[k] for k in drawn])
+
+
+SECRET = "271828"
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pyarrow.table({"a": ["x"], "b": [SECRET + "!"]}),
+        pyarrow.RecordBatch.from_pydict({"a": ["x"], "b": [SECRET + "!"]}),
+        pyarrow.table({"a": [1], "b": pyarrow.array([f"{SECRET} votes"]).dictionary_encode()}),
+        pyarrow.table({"a": [1], "b": [{SECRET: 1}]}),
+        pyarrow.table({"a": [1], "b": [[int(SECRET)]]}),
+        polars.DataFrame({"a": [1], "b": [f"{SECRET} votes"]}),
+        polars.DataFrame({"a": [1], "b": polars.Series([f"{SECRET} votes"], dtype=polars.Categorical)}),
+        polars.DataFrame({"a": [1], "b": [[int(SECRET)]]}),
+        pd.DataFrame({"a": [1], "b": [f"{SECRET} votes"]}),
+    ],
+)
+@pytest.mark.parametrize(
+    "use", [DPBorda().fit, Profile.from_rankings, RatingsToRankings().fit, lambda X: average_kendall_tau([0, 1], X)]
+)
+def test_no_error_quotes_a_ballot(X, use):
+    with pytest.raises((ValueError, TypeError), match=r"column '?[b1]|column 'a'") as caught:
+        use(X)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+class ArrayLike:
+    """Not an array, but it makes one."""
+
+    def __init__(self, cells):
+        self._cells = cells
+        self.shape = cells.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self._cells if dtype is None else self._cells.astype(dtype)
+
+    def __len__(self):
+        return len(self._cells)
+
+
+def test_array_likes_of_objects_are_checked_too():
+    with pytest.raises(ValueError, match="got text in column 1") as caught:
+        DPBorda().fit(ArrayLike(np.array([["1", SECRET + "!"], [0, 1]], dtype=object)))
+    assert SECRET not in str(caught.value)
+    np.testing.assert_array_equal(
+        check_ballots(ArrayLike(np.array([[1, None], [0, 1]], dtype=object))), [[1, np.nan], [0, 1]]
+    )
+    assert read(ArrayLike(objects([*LARGE, ODD["gap"]]))) == [order(row) for row in [*LARGE, ODD["gap"]]]
+
+
+@pytest.mark.parametrize("kind", [polars.String, polars.Categorical])
+def test_text_of_digits_in_polars_is_numbers_everywhere(kind):
+    frame = polars.DataFrame(
+        {
+            name: polars.Series(cells, dtype=kind)
+            for name, cells in zip("abc", zip(["9", "10", None], ["2", "1", "0"], strict=True), strict=True)
+        }
+    )
+    expected = [[0, 1, None], [2, 1, 0]]
+    assert read(frame) == expected
+    np.testing.assert_array_equal(
+        DPBorda(random_state=0).fit(frame).ranks_, DPBorda(random_state=0).fit([[9, 10, None], [2, 1, 0]]).ranks_
+    )
+    positions = RatingsToRankings(higher_is_better=False).fit_transform(frame)
+    np.testing.assert_array_equal(positions.to_numpy(), np.array(expected, dtype=float))
+
+
+TABLES = {
+    "table": lambda data: pyarrow.table(data),
+    "record batch": lambda data: pyarrow.RecordBatch.from_pydict({name: pyarrow.array(c) for name, c in data.items()}),
+    "polars": lambda data: polars.DataFrame(data),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_columns_keep_their_names(make):
+    X, turned = make({"tea": [0, 1], "milk": [1, 0]}), make({"milk": [1, 0], "tea": [0, 1]})
+    profile = Profile.from_rankings(X)
+    assert profile.item_names.tolist() == ["tea", "milk"]
+    with pytest.raises(ValueError, match="do not add up"):
+        profile + Profile.from_rankings(turned)
+    with pytest.raises(ValueError, match="do not add up"):
+        Profile.from_chunks([X, turned])
+    with pytest.raises(ValueError, match=r"chunks is one table of ballots"):
+        Profile.from_chunks(X)
+    assert Profile.from_chunks([X, X.slice(0, 0), X]).n_voters == 4
+    fitted = Borda().fit(X)
+    assert fitted.feature_names_in_.tolist() == ["tea", "milk"]
+    assert set(fitted.consensus_) == {"tea", "milk"}
+    assert fitted.score(X) == fitted.score(profile)
+    with pytest.raises(ValueError, match="names"):
+        fitted.score(turned)
+    to_rankings = RatingsToRankings().fit(X)
+    assert to_rankings.feature_names_in_.tolist() == ["tea", "milk"]
+    assert Profile.from_rankings(to_rankings.transform(X)).item_names.tolist() == ["tea", "milk"]
+    assert type(to_rankings.transform(X)) is type(X)
+    with pytest.raises(ValueError, match="names"):
+        to_rankings.transform(turned)
+    with pytest.raises(ValueError, match=r"contains infinity"):
+        Borda().fit(make({"tea": [0.0, np.inf], "milk": [1, 0]}))
+    with pytest.raises(ValueError, match=r"minimum of 1 is required"):
+        Borda().fit(X.slice(0, 0))
+
+
+def test_names_of_any_table():
+    class Other(ArrayLike):
+        def __dataframe__(self):
+            return pyarrow.table({"tea": [0], "milk": [1]}).__dataframe__()
+
+    assert Profile.from_rankings(Other(np.array([[0, 1]]))).item_names.tolist() == ["tea", "milk"]
+
+
+@pytest.mark.parametrize("make", [lambda X: X, list, tuple], ids=["array", "rows", "tuple of rows"])
+@pytest.mark.parametrize("named", [False, True])
+def test_masked_orders_list_what_is_not_masked(make, named):
+    items, names = np.array([[2, 0, 1], [1, 2, 0]]), {"item_names": ["x", "y", "z"]} if named else {"n_items": 3}
+    cells = np.array(["x", "y", "z"])[items] if named else items
+    orders = make(np.ma.array(cells, mask=[[0, 0, 0], [0, 1, 1]]))
+    np.testing.assert_array_equal(orders_to_positions(orders, **names), [[1, 2, 0], [np.nan, 0, np.nan]])
+
+
+def test_a_client_loads_no_library_of_tables():
+    """Importing the module that reads ballots loads NumPy and the standard library."""
+    others = {"pandas", "polars", "pyarrow", "sklearn", "scipy"}
+    code = f"import sys, sklearn_dprank.rankings; print(*{others} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.split() == []
+
+
+@pytest.mark.parametrize("m", [3, 300])
+@pytest.mark.parametrize("dtype", [">i2", ">u2", ">i4", ">i8", ">f8"])
+def test_numbers_in_another_byte_order(dtype, m):
+    rng = np.random.default_rng(m)
+    ballots = np.array([rng.permutation(m) for _ in range(40)])
+    if dtype != ">u2":
+        ballots[::3] *= -100  # ballots that are no positions yet
+    foreign = ballots.astype(dtype)
+    tables = [foreign, pd.DataFrame(foreign), pd.DataFrame({f"c{k}": foreign[:, k] for k in range(m)})]
+    tables[-1]["c0"] = foreign[:, 0].astype(float)
+    for table in tables:
+        np.testing.assert_array_equal(
+            Profile.from_rankings(table).pairwise_counts, Profile.from_rankings(ballots).pairwise_counts
+        )
