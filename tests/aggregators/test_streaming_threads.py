@@ -4,6 +4,7 @@ import copy
 import pickle
 import sys
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -100,13 +101,13 @@ def test_threads_that_begin_with_different_items_agree_on_one_number():
 
 @pytest.mark.parametrize("look", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
 def test_whoever_copies_a_stream_meanwhile_gets_a_whole_one(look):
-    stream, seen = streaming(horizon=200).partial_fit(X[:10]), []
+    stream, seen = streaming(horizon=200).partial_fit(X[:10]), deque(maxlen=200)
     looked, done = threading.Semaphore(0), threading.Event()
 
     def watch():
         try:
             while not done.is_set():
-                seen[len(seen) % 200 :] = [look(stream)]
+                seen.append(look(stream))
                 looked.release()
         finally:
             looked.release(60)
