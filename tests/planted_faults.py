@@ -2146,6 +2146,8 @@ WALKS = [
         "more answers are counted than voters were asked",
         "if self.inbox.accepted + len(reports) > most:",
         "if False:",
+        "tests/channels/test_interactive.py::"
+        "test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refused",
     ),
     crowds(
         "answers to earlier questions are counted",

@@ -36,6 +36,8 @@ def check_compact(X):
     np.testing.assert_array_equal(positions.sentinel == positions.table.T, missing)
     np.testing.assert_array_equal(positions.unranked, missing.any(axis=0))
     assert positions.table.flags.c_contiguous
+    times = compact._SAMPLED + 1  # so many that where positions begin is guessed
+    np.testing.assert_array_equal(compact_positions(np.tile(X, (times, 1))).table, np.tile(positions.table, times))
     return positions
 
 

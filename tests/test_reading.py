@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from oracles import objects
 
-from sklearn_dprank import Borda, DPBorda, tables
+from sklearn_dprank import Borda, DPBorda, compact, tables
 from sklearn_dprank.devices.ballots import read_ballot
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
@@ -44,6 +44,14 @@ ODD = {
     "gap among large": [2**60, None, 2**60 + 1],
 }
 NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def guessed():
+    """Guess where positions begin in small tables too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compact, "_SAMPLED", 1)
+        yield
 
 
 def plain(rows):
