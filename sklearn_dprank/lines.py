@@ -2,7 +2,11 @@
 
 import codecs
 import io
+import json
 from collections.abc import Iterable, Mapping
+
+_BLANK = " \t\n\r"  # what JSON takes for white space
+_JSON = json.JSONDecoder()
 
 
 def several(messages, name):
@@ -57,6 +61,21 @@ def blocks(messages, characters, unparsed, most=None):
             yield block
             block, room = [], characters
     yield block
+
+
+def parse(message, longest):
+    """Return (message, None), the message as an object, or (None, reason) where its text is too long or not JSON."""
+    if not isinstance(message, (str, bytes)):
+        return message, None
+    if len(message) > longest:
+        return None, "too long"
+    try:
+        # As `json.loads`, which takes twice as long: it looks for another encoding and for white space.
+        text = (message.decode("utf-8") if isinstance(message, bytes) else message).strip(_BLANK)
+        found, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None, "not JSON"
+    return (found, None) if end == len(text) else (None, "not JSON")
 
 
 def _undecoded(file):

@@ -2044,9 +2044,9 @@ SERVER_FILES = [
         "",
         f"{_FILES}::test_a_file_of_an_earlier_release_says_what_is_spent",
     ),
-    server_messages(
+    faults("lines.py")(
         "a server reads messages of any length",
-        "if len(message) > limit:",
+        "if len(message) > longest:",
         "if False:",
         f"{_FILES}::test_long_messages_are_not_parsed",
     ),
@@ -2667,8 +2667,8 @@ FAULTS += [
     ),
     submissions(
         "a shuffler parses submissions of any length",
-        "parsed(text, longest(protocol))",
-        "parsed(text, 10**9)",
+        "parse(text, longest(protocol))",
+        "parse(text, 10**9)",
         f"{_SHUFFLER}::test_each_bad_submission_is_refused_for_a_reason",
     ),
     submissions(

@@ -1,12 +1,11 @@
 """What a curator takes from the wire: reports are read as a stream, many at a time, refused by reason, and counted."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ..lines import blocks, lines
+from ..lines import blocks, lines, parse
 from .base import Drawn, joined
 from .reports import RefusedReport, protocol_of
 
@@ -15,8 +14,6 @@ LONGEST = 1 << 22  # characters of a report; a longer one is not even parsed
 # through it, which would take longer than reading does.
 _TOGETHER, _CHARACTERS = 256, 1 << 13
 _HELD = 1 << 15  # bytes of draws that are counted together at least
-_BLANK = " \t\n\r"  # what JSON takes for white space
-_JSON = json.JSONDecoder()
 #: What whoever sends must have done, for the remedy of `Inbox.require`.
 FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
 _FROM_FILE = (
@@ -155,18 +152,9 @@ def parsed(report):
     RefusedReport
         If it is too long, or no JSON in UTF-8.
     """
-    if not isinstance(report, (str, bytes)):
-        return report
-    if len(report) > LONGEST:
-        raise RefusedReport("too long")
-    try:
-        # As `json.loads`, which takes twice as long: it looks for another encoding and for white space.
-        text = (report.decode("utf-8") if isinstance(report, bytes) else report).strip(_BLANK)
-        found, end = _JSON.raw_decode(text)
-    except (ValueError, RecursionError):
-        raise RefusedReport("not JSON") from None
-    if end < len(text):
-        raise RefusedReport("not JSON")
+    found, reason = parse(report, LONGEST)
+    if reason is not None:
+        raise RefusedReport(reason)
     return found
 
 

@@ -1,11 +1,11 @@
 """What servers of secure aggregation hear from devices, and from each other: read without trust in anybody."""
 
-import json
 from collections.abc import Iterable
 
 from ..devices import rounds
 from ..devices.protocol import is_digits, is_whole
 from ..devices.shares import commitment, report_number, summed
+from ..lines import parse
 
 _NAMES = 1024  # characters of the names of all fields, the digests and some white space
 _EACH = 80  # characters of one commitment, its quotation marks and a separator
@@ -35,20 +35,8 @@ def read(message, head, of, n_servers, limit):
     limit : int
         The most characters of text that is parsed.
     """
-    said, reason = parsed(message, limit)
+    said, reason = parse(message, limit)
     return said, reason or _fault(said, head, of, n_servers)
-
-
-def parsed(message, limit):
-    """Return (message, None), the message as an object, or (None, reason) if its text is too long or not JSON."""
-    if not isinstance(message, (str, bytes)):
-        return message, None
-    if len(message) > limit:
-        return None, "too long"
-    try:
-        return json.loads(message.decode("utf-8") if isinstance(message, bytes) else message), None
-    except (ValueError, RecursionError):
-        return None, "not JSON"
 
 
 def _fault(said, head, of, n_servers):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..devices.answers import is_random_number
 from ..devices.protocol import is_pair, is_whole
-from .messages import parsed
+from ..lines import parse
 
 LONGEST = 1 << 22  # characters of a submission, whatever the protocol
 _HEAD, _EACH = 256, 128  # characters of a submission and of one of its messages, with room for white space
@@ -19,7 +19,7 @@ def longest(protocol):
 
 def read(text, protocol, name):
     """Return (submission, None), parsed, if it follows the protocol with this digest; (anything, reason) otherwise."""
-    submission, reason = parsed(text, longest(protocol))
+    submission, reason = parse(text, longest(protocol))
     return submission, reason or _fault(submission, protocol, name)
 
 

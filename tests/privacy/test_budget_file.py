@@ -58,6 +58,21 @@ def finished(started):
     return started.communicate(timeout=100)[0].split(), started.returncode
 
 
+def killed_after(path, after, code):
+    """Return how a process finished that kills itself after an SQL command, on a connection of `killing`."""
+    start = """
+        from functools import partial
+        class Killing(sqlite3.Connection):
+            def execute(self, command, *args):
+                done = super().execute(command, *args)
+                if command.startswith(after):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return done
+        killing = partial(sqlite3.connect, factory=Killing)
+    """
+    return finished(process(path, f"after = {after!r}\n" + textwrap.dedent(start) + textwrap.dedent(code)))
+
+
 def both_at_once(path, code):
     """Return how two processes finished that ran the same code from the moment when both were ready."""
     both = [process(path, code), process(path, code)]
@@ -526,19 +541,12 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
 @needs_kill
 @pytest.mark.parametrize("after", ["BEGIN", "CREATE TABLE releases", "INSERT", "COMMIT"])
 def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
-    killed = f"""
+    code = """
         from sklearn_dprank.privacy import PrivacyBudget
-        class Killing(sqlite3.Connection):
-            def execute(self, command, *args):
-                done = super().execute(command, *args)
-                if command.startswith({after!r}):
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return done
-        connect = sqlite3.connect
-        sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Killing, **kwargs)
+        sqlite3.connect = killing
         PrivacyBudget.open(path, 1.0)
     """
-    assert finished(process(path, killed)) == ([], KILLED)
+    assert killed_after(path, after, code) == ([], KILLED)
     assert not path.exists()
     assert PrivacyBudget.open(path, 1.0).remaining.epsilon == 1.0
 
@@ -590,19 +598,13 @@ def test_a_task_that_runs_again_neither_pays_nor_publishes(path):
 @pytest.mark.parametrize("after", ["INSERT", "SELECT charged"])
 def test_a_process_killed_while_it_charges_leaves_the_account_whole(path, after):
     PrivacyBudget.open(path, 1.0).charge(pure(0.25), "before")
-    killed = f"""
+    code = """
         from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee
-        class Killing(sqlite3.Connection):
-            def execute(self, command, *args):
-                done = super().execute(command, *args)
-                if command.startswith({after!r}):
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return done
-        budget, connect = PrivacyBudget.open(path), sqlite3.connect
-        sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Killing, **kwargs)
+        budget = PrivacyBudget.open(path)
+        sqlite3.connect = killing
         budget.charge(PrivacyGuarantee(0.5, 0.0, "central", "add_remove", "noise"), "killed")
     """
-    assert finished(process(path, killed)) == ([], KILLED)
+    assert killed_after(path, after, code) == ([], KILLED)
     budget = PrivacyBudget.open(path)
     assert [release.what for release in budget.releases_] == ["before"]
     budget.charge(pure(0.75), "after")

@@ -15,6 +15,7 @@ from share_tools import message_to
 from state_tools import at_once
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
+from sklearn_dprank import lines as lines_module
 from sklearn_dprank.collection import AggregationServer, ServerFileError
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
@@ -305,7 +306,7 @@ def test_long_messages_are_not_parsed(monkeypatch):
     limit = messages.longest(PROTOCOL)
     text = json.dumps(MESSAGES[0])
     assert server.receive([text.ljust(limit)]) == 1
-    monkeypatch.setattr(messages, "json", None)
+    monkeypatch.setattr(lines_module, "_JSON", None)
     assert server.receive([text.ljust(limit + 1), b"[" * 10**7, "9" * (limit + 1)]) == 0
     assert server.refused == {"too long": 3}
 
