@@ -11,7 +11,8 @@ from pathlib import Path
 
 import nox
 
-TEST = ("python", "-m", "pytest", "-n", "auto", "-m", "not slow")
+TEST = ("python", "-m", "pytest", "-n", "auto")
+FAST = ("-m", "not slow")
 LINT = (
     "ruff check .",
     "ruff format --check .",
@@ -36,8 +37,9 @@ nox.options.default_venv_backend = "none"
 
 @nox.session
 def test(session):
-    """Run the tests: all but the slow ones, or what follows `--` (`-m slow`, a path, `--cov`)."""
-    session.run(*TEST, *session.posargs)
+    """Run the fast tests; with `-- --full` all of them. Other words, a path say, go to pytest."""
+    words = [word for word in session.posargs if word != "--full"]
+    session.run(*TEST, *(FAST if words == session.posargs else ()), *words)
 
 
 @nox.session

@@ -1,4 +1,5 @@
 import importlib.util
+import os
 import re
 import runpy
 import signal
@@ -8,21 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("sklearn_dprank", deadline=None)  # a busy machine is not a failure
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors; set before anything imports NumPy
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+# A busy machine is not a failure, and neither is what a change has nothing to do with.
+settings.register_profile("sklearn_dprank", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("sklearn_dprank")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-#: Rooms of tests that audit, simulate or run examples: more than half of the time of all. `-m quick` leaves them out.
-LONG = ("aggregators", "audit", "benchmarks", "model_selection", "orders", "privacy", "randomizers", "test_examples")
-
-
-def pytest_collection_modifyitems(items):
-    """Mark as quick what is neither slow nor in a room that takes long."""
-    for item in items:
-        here = item.path.is_relative_to(Path(__file__).parent)
-        room = item.path.relative_to(Path(__file__).parent).parts[0] if here else ""
-        if not room.startswith(LONG) and "slow" not in item.keywords:
-            item.add_marker("quick")
 
 
 @pytest.fixture(scope="module")

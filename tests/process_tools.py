@@ -26,7 +26,7 @@ def in_child(run):
         finally:
             os._exit(0)
     os.close(writer)
-    alarm = threading.Timer(20, os.kill, (child, 9))
+    alarm = threading.Timer(60, os.kill, (child, 9))  # one that waits for a lock waits for ever
     alarm.start()
     with open(reader, "rb") as pipe:
         said = pipe.read()
@@ -39,7 +39,7 @@ def in_child(run):
 def python(code, text=""):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", code], input=text, capture_output=True, text=True, env=env, timeout=60, cwd=ROOT
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, env=env, timeout=600, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn_checks import own_checks
 
 import sklearn_dprank
 from sklearn_dprank import metrics
@@ -137,14 +137,12 @@ def test_the_walk_finds_estimators():
         assert np.isfinite(seeded(estimator).fit(X).privacy_.epsilon) == is_private(estimator)
 
 
-def own_checks():
+def checks_of_estimators():
     """scikit-learn's checks of every estimator; those that give 10! cells of a histogram 10 items are slow."""
-    # Made here: pytest 9 deprecates the generator that parametrize_with_checks of scikit-learn 1.6 passes.
     for estimator in ESTIMATORS:
         if n_named(estimator, 1) > 1:
             continue  # some of their tables have two columns
-        for made, check in estimator_checks_generator(estimator):
-            name = getattr(check, "func", check).__name__
+        for name, made, check in own_checks(estimator):
             ten_items = isinstance(made, sklearn_dprank.DPHistogram) and name in TEN_ITEMS
             marks = [pytest.mark.slow] if ten_items else []
             yield pytest.param(made, check, marks=marks, id=f"{type(made).__name__}-{name}")
@@ -154,7 +152,7 @@ TEN_ITEMS = {"check_dtype_object", "check_fit2d_1sample"}
 
 
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")  # their tables are small
-@pytest.mark.parametrize(("estimator", "check"), list(own_checks()))
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of_estimators()))
 def test_scikit_learn_s_own_checks(estimator, check):
     check(estimator)
 

@@ -52,7 +52,7 @@ def fair_law(ballot, sides=(-1, 9)):
     return out
 
 
-@pytest.mark.parametrize("m", [2, 3, 4])
+@pytest.mark.parametrize("m", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_law_of_every_ballot(m):
     for ballot in all_ballots(m):
         found = law(ballot)
@@ -63,6 +63,7 @@ def test_the_law_of_every_ballot(m):
             assert ahead == (1 if ballot[i] < ballot[j] else 0 if ballot[j] < ballot[i] else Fraction(1, 2))
 
 
+@pytest.mark.slow
 def test_many_voters_follow_the_law_of_one():
     """All weak and partial ballots at once; one chi-square each, and the p-values together are uniform."""
     ballots, copies = all_ballots(4), 720
@@ -95,6 +96,7 @@ def test_work_does_not_tell_who_needed_it(m, unseen_last):
     assert len(left) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles())
 def test_no_opinion_is_contradicted(X):

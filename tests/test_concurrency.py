@@ -36,7 +36,7 @@ def at_once(run, arguments):
     start = Barrier(THREADS)
 
     def waiting(argument):
-        start.wait(timeout=60)
+        start.wait(timeout=600)
         return run(argument)
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -118,7 +118,7 @@ def test_processes(method):
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later, of forks of a process with threads
         with multiprocessing.get_context(method).Pool(2) as pool:
             fitted = [pool.apply_async(each.fit, (X,)) for each in fits]
-            scores = [tuple(each.get(timeout=300).scores_) for each in fitted]
+            scores = [tuple(each.get(timeout=600).scores_) for each in fitted]
             pool.close()
             pool.join()
     assert scores[:2] == [tuple(clone(each).fit(X).scores_) for each in fits[:2]]

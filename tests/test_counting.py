@@ -15,6 +15,7 @@ from sklearn_dprank.profile import Profile
 from sklearn_dprank.rankings import compact_positions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_bytes", [True, False])
 @settings(max_examples=150)
 @given(profiles(max_voters=12), st.integers(1, 12), st.integers(1, 40), st.integers(0, 3))
@@ -87,6 +88,7 @@ def test_sums_of_positions_leave_32_bits():
     assert (strict_net_wins(table[[0, -1]], n_voters) == n_voters - 2 * n_voters * np.array([0, n_items - 1])).all()
 
 
+@pytest.mark.slow
 @given(profiles())
 @settings(max_examples=60)
 def test_net_wins_are_the_same_before_and_after_pairs(X):

@@ -59,6 +59,7 @@ def cut(draw, length):
     return tuple(np.diff([0, *cuts, length]).tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(profiles(max_voters=20), st.data(), st.sampled_from(["counts", "positions"]))
 def test_array_is_the_same_in_memory(X, data, keep):
@@ -79,6 +80,7 @@ def _rows(profile):
     return np.where(table == profile.positions.sentinel, np.nan, table).T
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profiles(max_voters=20), st.integers(0, 2**32 - 1), st.booleans())
 def test_unknown_and_empty_partitions(X, seed, as_frame):
@@ -191,7 +193,7 @@ def threads(tmp_path):
             dashboard_address=None,
             local_directory=str(tmp_path),
         ) as cluster,
-        distributed.Client(cluster, timeout="120s") as client,
+        distributed.Client(cluster, timeout="600s") as client,
     ):
         yield client
 
@@ -220,11 +222,12 @@ def test_a_private_fit_inside_a_worker_warns(threads):
     assert threads.submit(Profile.from_rankings, [[0, 1, 2]] * 20).result().n_voters == 20
 
 
+@pytest.mark.slow
 def test_what_warns_does_not_load_dask():
     code = (
         "import sys; from sklearn_dprank import DPBorda; DPBorda().fit([[0, 1, 2]] * 9); print('dask' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout == "False\n", done.stderr
 
 
@@ -253,11 +256,11 @@ def test_a_task_whose_worker_died_does_not_release_again(tmp_path):
                 dashboard_address=None,
                 local_directory=str(tmp_path / "dask"),
             ) as cluster,
-            distributed.Client(cluster, timeout="120s") as client,
+            distributed.Client(cluster, timeout="600s") as client,
         ):
             future = client.submit(release_in_a_task, path, died)
             with pytest.raises(BudgetExhausted, match="'results of May' was charged"):
-                future.result(timeout=240)
+                future.result(timeout=600)
     finally:
         os.environ.clear()  # starting workers sets variables here as well
         os.environ.update(environment)
@@ -282,14 +285,14 @@ def client(tmp_path_factory):
             dashboard_address=":0",
             local_directory=str(tmp_path_factory.mktemp("dask")),
         ) as cluster,
-        distributed.Client(cluster, timeout="120s") as client,
+        distributed.Client(cluster, timeout="600s") as client,
     ):
-        client.wait_for_workers(2, timeout=240)
+        client.wait_for_workers(2, timeout=600)
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
         yield client
     os.environ.clear()  # starting workers sets variables here as well
     os.environ.update(environment)
-    gone, alive = psutil.wait_procs(workers, timeout=60)
+    gone, alive = psutil.wait_procs(workers, timeout=600)
     assert len(gone) == 2 and not alive
 
 

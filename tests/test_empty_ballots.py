@@ -64,6 +64,7 @@ def test_a_private_fit_accepts_no_voters_where_their_number_is_private(cls):
     assert fitted.privacy_ == alone.privacy_ and fitted.n_features_in_ == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"neighboring": "replace"}, {"noise": "gaussian", "delta": 1e-6}])
 def test_nobody_is_answered_by_noise_and_coins(options):
     first = [sklearn_dprank.DPBorda(**options, random_state=seed).fit(NOBODY).consensus_[0] for seed in range(400)]

@@ -21,6 +21,7 @@ def quickstart(tmp_path, monkeypatch, capsys):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_quickstart(quickstart):
     made, printed = quickstart
     best, private, scored = made["best"], made["private"], made["scored"]

@@ -86,6 +86,7 @@ def test_the_reference_contradicts_its_centre_on_a_third_of_the_pairs(bounds, ex
 # Limits
 
 
+@pytest.mark.slow
 def test_limit_of_two_items_is_met_by_one_noisy_margin(limits):
     """The chances of a wrong order that noise on one margin has: e^(-k epsilon)/2, and no chance may be less."""
     epsilon, ahead = 0.7, 3

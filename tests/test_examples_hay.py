@@ -17,6 +17,7 @@ def test_figure_1(example):
     assert hay.figure_1() == pytest.approx({"OPT": 0.375, "Borda": 0.4, "Quick sort": 0.375})
 
 
+@pytest.mark.slow
 def test_private_mechanisms_are_the_published_ones(example):
     """Lap(m (m - 1) / (2 epsilon)) on Borda scores, half as wide as net wins; Lap(M / epsilon) on a margin."""
     hay = example("plot_hay_2017")
@@ -31,6 +32,7 @@ def test_private_mechanisms_are_the_published_ones(example):
     assert (many.privacy_.epsilon, many.consensus_.tolist()) == (0.5, list(range(40)))
 
 
+@pytest.mark.slow
 def test_figure_2(example, tmp_path, is_picture):
     hay, shared = example("plot_hay_2017"), example("_shared")
     votes = shared.mallows(2000, 5, 0.25)
@@ -52,6 +54,7 @@ def test_figure_2(example, tmp_path, is_picture):
     assert light.get_y() + light.get_height() == pytest.approx(found[1.0]["P-BORDA"].mean())
 
 
+@pytest.mark.slow
 def test_figure_3(example, tmp_path, is_picture):
     hay, shared = example("plot_hay_2017"), example("_shared")
     votes = shared.mallows(4000, 12, 0.5)
@@ -65,6 +68,7 @@ def test_figure_3(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "hay_figure_3.png")
 
 
+@pytest.mark.slow
 def test_theorems(example, tmp_path, is_picture):
     hay, shared = example("plot_hay_2017"), example("_shared")
     votes = shared.mallows(5000, 10, 0.5)
@@ -81,6 +85,7 @@ def test_theorems(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "hay_theorems.png")
 
 
+@pytest.mark.slow
 def test_section_7(example, tmp_path, is_picture):
     hay, shared = example("plot_hay_2017"), example("_shared")
     votes = shared.mallows(3000, 6, 0.4)

@@ -41,6 +41,7 @@ def test_all_that_reads_ballots_has_a_row(memory):
                 assert 0 < most(said) < MOST
 
 
+@pytest.mark.slow
 def test_memory_is_measured_with_what_is_returned_and_without_what_is_given(memory):
     """Eighty megabytes of floats are given, and as many integers returned: too large for memory that is at hand."""
     assert 60 <= memory.measured("unranked_last", 1_000_000, 10).megabytes < 400

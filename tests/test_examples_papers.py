@@ -99,6 +99,7 @@ def test_error_bars_of_what_is_never_negative_end_at_0(example):
         plt.close(figure)
 
 
+@pytest.mark.slow
 def test_legends_are_not_wider_than_the_picture(example):
     plt = pytest.importorskip("matplotlib.pyplot")
     shared = example("_shared")
@@ -232,6 +233,7 @@ def test_curves_draw_means_and_label_what_was_measured(example):
     assert (ax.get_title(), ax.get_xlabel()) == ("title", "x")
 
 
+@pytest.mark.slow
 def test_yan_queries(example, tmp_path, is_picture):
     yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
@@ -256,6 +258,7 @@ def test_yan_epsilon(example):
     assert kwiksort[:, yan.ERROR_RATE].max() == 0
 
 
+@pytest.mark.slow
 def test_yan_voters(example, tmp_path, is_picture):
     yan, data = example("plot_yan_2020"), example("_shared")
     votes = data.mallows(1000, 6, 0.5)
@@ -269,6 +272,7 @@ def test_yan_voters(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "yan_figure_6.png")
 
 
+@pytest.mark.slow
 def test_yan_lead(example):
     """The lead is a ratio of means; its standard error is that of repetitions with other voters."""
     yan = example("plot_yan_2020")
@@ -299,6 +303,7 @@ def test_yan_time(example):
     assert times.shape == (2, 4) and (times > 0).all()
 
 
+@pytest.mark.slow
 def test_yan_space(example):
     yan = example("plot_yan_2020_tables")
     one, five = (yan.reports(k, 10, 5) for k in (1, 5))
@@ -318,6 +323,7 @@ def test_yan_theorems(example):
     assert yan.wrong_pairs(100, 10, 0.25, "rr", 3)[0].mean() > 5  # few voters: many pairs wrong
 
 
+@pytest.mark.slow
 def test_song_accounting(example, tmp_path, is_picture):
     song = example("plot_song_2022")
     local, message = song.claimed_local_epsilon(1.0, 4)
@@ -337,6 +343,7 @@ def test_song_accounting(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "song_accounting.png")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_song_figures(example, tmp_path, monkeypatch, is_picture):
     song, data = example("plot_song_2022"), example("_shared")
@@ -388,6 +395,7 @@ def test_song_judges_by_two_standard_errors(example):
     assert holds.tolist() == [True, True] and words.startswith("gains +0.1000 ± 0.0816 (")
 
 
+@pytest.mark.slow
 def test_song_verdicts_where_pairs_are_few(example):
     """Figure 2 fails; in Figure 4 shuffling helps, but not where what is spent is counted as it is."""
     song, effort = example("plot_song_2022"), {"crowds": 10, "repeats": 6}
@@ -417,6 +425,7 @@ def test_song_verdicts(verdicts, folder, monkeypatch):
     assert {claim: found[claim] for claim in expected} == expected
 
 
+@pytest.mark.slow
 def test_alabi_answers(example, tmp_path, is_picture):
     alabi, data = example("plot_alabi_2022"), example("_shared")
     few, many = (alabi.share_errors(data.mallows(n, 10, 0.1), repeats=6) for n in (500, 8000))
@@ -431,6 +440,7 @@ def test_alabi_answers(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "shares.png")
 
 
+@pytest.mark.slow
 def test_alabi_rankings(example, tmp_path, is_picture):
     alabi, data = example("plot_alabi_2022"), example("_shared")
     votes = data.mallows(2000, 8, 0.25)
@@ -452,6 +462,7 @@ def test_alabi_rankings(example, tmp_path, is_picture):
     assert is_picture(tmp_path / "excess.png")
 
 
+@pytest.mark.slow
 def test_alabi_hardest_votes(example):
     """Two camps: the optimum is the larger camp's order, and near the noise of an answer there is most to lose."""
     alabi = example("plot_alabi_2022_central")
@@ -465,6 +476,7 @@ def test_alabi_hardest_votes(example):
     assert alabi.excess(alabi.ROWS["Corollary 3"], profile, order, 6).max() == 0
 
 
+@pytest.mark.slow
 def test_alabi_table_1(example, tmp_path, is_picture, monkeypatch):
     """Corollary 6 grows slower than Corollary 3, and is behind it at these sizes; nothing beats what is proved."""
     alabi, repeats = example("plot_alabi_2022_central"), 12
@@ -537,6 +549,7 @@ def test_epsilon_saved(example):
     assert beyond.saved(epsilons, baseline / 1e4, baseline) == 1 / 16
 
 
+@pytest.mark.slow
 def test_beyond_local(example, tmp_path, capsys, is_picture):
     beyond, data = example("plot_beyond_local"), example("_shared")
     votes = data.mallows(1000, 8, 0.25)

@@ -41,6 +41,7 @@ def test_every_estimator_has_a_row_in_its_place(scale, rows):
     assert "cores" in (scale.DOCS / "user_guide" / "scale.inc").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_supported_sizes_are_accepted_and_refusals_are_said(scale, rows):
     """By plans, which read public numbers only: what is refused is refused whatever the ballots say."""
@@ -58,6 +59,7 @@ def test_supported_sizes_are_accepted_and_refusals_are_said(scale, rows):
                 assert row["beyond"].startswith(("warns", "ends and warns"))
 
 
+@pytest.mark.slow
 def test_a_fit_is_measured_in_a_process_of_its_own(scale):
     found = scale.fit("DPBorda", 200, 5)
     assert 0 < found.seconds < 1 and found.megabytes >= 0 and found.within

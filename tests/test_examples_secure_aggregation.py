@@ -67,7 +67,7 @@ def test_devices_are_kept_before_their_messages_leave(example, tmp_path):
 def test_rounds_in_other_processes(tmp_path, example):
     command = [sys.executable, str(SCRIPT), "--swiss", "--voters", "200", "--epsilon", "4"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=True, env=env)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True, env=env)
     printed = done.stdout
     assert done.stderr == "" and list(tmp_path.iterdir()) == []
     counted = re.search(r"of whom (\d+), (\d+), (\d+), (\d+) are in the sums", printed).groups()
@@ -83,7 +83,7 @@ def test_rounds_in_other_processes(tmp_path, example):
 def test_other_processes(tmp_path, example):
     command = [sys.executable, str(SCRIPT), "--voters", "400", "--processes", "2", "--epsilon", "2"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True, env=env)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True, env=env)
     printed = done.stdout
     assert done.stderr == "" and list(tmp_path.iterdir()) == []
     protocol = json.loads(re.search(r"^Protocol: (.*)$", printed, flags=re.MULTILINE)[1])

@@ -23,6 +23,7 @@ def shang(example):
     return example("plot_shang_2014")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "rate", "theorem", "lemma", "own"), KNOWN)
 def test_error_rates_and_bounds_are_those_known(shang, epsilon, rate, theorem, lemma, own):
     assert list(shang.bounds(2000, epsilon).values()) == pytest.approx([theorem, lemma, own], abs=6e-4)
@@ -33,18 +34,21 @@ def test_error_rates_and_bounds_are_those_known(shang, epsilon, rate, theorem, l
     assert shang.within(rates, np.array([own])).all()
 
 
+@pytest.mark.slow
 def test_less_noise_changes_the_ranking_less_often(shang):
     """The analytic Gaussian has 57% of the noise, and error rates are in proportion."""
     printed, exact = (shang.measured([(2000, 0.1)], 400, name).mean() for name in ("published", "exact"))
     assert 0.4 < exact / printed < 0.8
 
 
+@pytest.mark.slow
 def test_error_rates_fall_as_one_over_n(shang):
     rates = shang.measured([(500, 0.2), (4000, 0.2)], 250)
     assert shang.slope((500, 4000), rates.mean(axis=1)) == pytest.approx(-1, abs=0.35)
     assert shang.slope((1, 2, 4), np.array([8.0, 4.0, 2.0])) == pytest.approx(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["plurality", "veto", "instant_runoff", "kemeny"])
 def test_every_rule_is_below_the_general_bound(shang, rule):
     rates = shang.measured([(2000, 0.1)], 100, rule=rule)
@@ -68,6 +72,7 @@ def test_voters_needed(shang, n_items, counts):
     assert math.comb(n_items, 2) * (counts - 1) * sigma / math.sqrt(math.pi) / 0.1 == pytest.approx(n, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_pictures(shang, tmp_path, is_picture):
     shang.draw_noise({"some": shang.ASKED / 2}, tmp_path)
     lines = {"measured": np.array([[0.2, 0.3], [0.1, 0.1]]), **shang.bounds_of([(1000, 0.1), (2000, 0.1)])}

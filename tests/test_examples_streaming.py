@@ -31,6 +31,7 @@ def test_fresh_releases_have_the_budget_of_the_stream(made):
     assert isinstance(made.fresh_releases(30), DPBorda)
 
 
+@pytest.mark.slow
 def test_the_stream_is_nearer_on_the_way(made, example):
     votes = example("_shared").mallows(2000, 8, 0.25)
     found = made.excesses(votes, 20, 4)

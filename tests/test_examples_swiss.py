@@ -16,6 +16,7 @@ def test_who_meets_whom(example):
     np.testing.assert_allclose(noise / noise[0], np.sqrt(np.array(squares) / squares[0]))
 
 
+@pytest.mark.slow
 def test_errors_and_shares(example, tmp_path, is_picture):
     swiss = example("plot_swiss")
     votes = swiss.mallows(2000, 30, 0.4)

@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
 
 
+@pytest.mark.slow
 def test_what_is_found(example, tmp_path, is_picture):
     """All of it with much epsilon, about k / m with next to none."""
     top = example("plot_top_k")

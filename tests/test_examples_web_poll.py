@@ -145,7 +145,7 @@ def run_node(tmp_path_factory):
     def run(script, *arguments):
         (folder / "script.mjs").write_text(script)
         command = [node, "script.mjs", *arguments]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -170,6 +170,7 @@ def javascript(run_node):
     return said, good, json.loads(vectors.read_text())
 
 
+@pytest.mark.slow
 def test_its_reports_are_those_of_the_vectors(javascript):
     said, _, vectors = javascript
     expected = {one["name"]: one["report"] for one in vectors["reports"]}
@@ -484,6 +485,7 @@ def started(monkeypatch, *arguments):
     return applications[0]
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_no_file_that_cannot_be_used(collector, tmp_path, monkeypatch):
     """Copies of the file as a kill before each statement would leave it."""
     path, copies = tmp_path / "poll.sqlite", []
@@ -657,6 +659,7 @@ def test_it_takes_no_nonsense(poll, body, status):
     assert reports(path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [LDPPairwise(epsilon=8.0), ShufflePairwise(local_epsilon=8.0, min_reports=150)])
 def test_what_is_published(collector, tmp_path, estimator):
     """Devices of the package in place of browsers; a report of another protocol is left out."""
@@ -774,7 +777,7 @@ def served(request, collector, tmp_path):
         yield re.search(r"http://127\.0\.0\.1:\d+/", said)[0], path
     finally:
         server.terminate()
-        server.communicate(timeout=20)
+        server.communicate(timeout=600)
 
 
 @pytest.fixture

@@ -407,6 +407,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_reads_or_refuses(name, tmp_path):
     accepted = fuzz(name, range(48), tmp_path)

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOX, CI, CONTRIBUTING, SECURITY, README, HOOKS = (
+NOX, CI, WORKFLOW, CONTRIBUTING, SECURITY, README, HOOKS = (
     (ROOT / path).read_text(encoding="utf-8")
     for path in (
         "noxfile.py",
         ".ci/run",
+        ".github/workflows/ci.yml",
         ".github/CONTRIBUTING.md",
         ".github/SECURITY.md",
         "README.md",
@@ -44,17 +45,23 @@ def test_ci_runs_every_session_and_has_no_such_command_of_its_own():
 
 
 def test_readme_and_nox_run_the_same_tests():
-    *words, marker = constant("TEST")
-    assert f'{" ".join(words)} "{marker}"\n```' in README
+    (option, marker), words = constant("FAST"), " ".join(constant("TEST"))
+    assert f'{words} {option} "{marker}"\n```' in README
 
 
-def test_the_quick_choice_leaves_out_rooms_that_exist(request):
-    """README's two minutes: everything but these rooms and what is slow."""
-    assert "`python -m pytest -n auto -m quick`" in README
-    left_out = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "EXAMPLES")).LONG
-    rooms = {path.name for path in (ROOT / "tests").iterdir()}
-    assert all(any(room.startswith(name) for room in rooms) for name in left_out)
-    assert "quick" in request.node.keywords and not {"rules", "devices", "channels", "test_common.py"} & set(left_out)
+def test_stages_of_ci():
+    """Those of a change and of a release exist, and the workflow runs each."""
+    stages = re.findall(r"^stage_(\w+)\(\)", CI, flags=re.MULTILINE)
+    change, release = (words.split() for words in re.findall(r'^(?:change|release)="(.+)"$', CI, flags=re.MULTILINE))
+    assert {*change, *release} == {*stages}
+    parts = [re.split(", *", part) for part in re.findall(r"stage: \[(.+)\]", WORKFLOW)]
+    assert parts == [change, [stage for stage in release if stage not in change]]
+
+
+def test_no_path_of_a_benchmark_is_a_test(request):
+    """They are run by name: a list of skipped ones would hide what is skipped by mistake."""
+    assert "benchmarks" in request.config.getini("norecursedirs")
+    assert not [item for item in request.session.items if "benchmarks" in item.path.parts]
 
 
 def test_a_commit_is_checked_by_the_commands_of_lint():
@@ -64,15 +71,10 @@ def test_a_commit_is_checked_by_the_commands_of_lint():
     assert HOOKS.count("language: system") == HOOKS.count("pass_filenames: false") == len(constant("LINT"))
 
 
-def test_coverage_is_stated_for_rooms_that_exist_by_the_tests_of_each():
+def test_coverage_is_stated_for_folders_that_exist():
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["coverage"]["run"]
-    rooms = [folder.removeprefix("sklearn_dprank/") for folder in stated["source"]]
-    floor, tests = re.search(r"--cov-fail-under=(\S+) tests/\{(\S+)\}", CI).groups()
-    assert tests.split(",") == rooms
-    assert 90 < float(floor) < 100
-    for room in rooms:
-        assert (ROOT / "sklearn_dprank" / room / "__init__.py").is_file()
-        assert (ROOT / "tests" / room).is_dir()
+    assert 90 < float(re.search(r"--cov-fail-under=(\S+)", CI)[1]) < 100
+    assert all((ROOT / folder / "__init__.py").is_file() for folder in stated["source"])
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)#:]+)\)", CONTRIBUTING + SECURITY))

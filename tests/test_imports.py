@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import sklearn_dprank
 
 ROOT = Path(sklearn_dprank.__file__).parents[1]
@@ -14,7 +16,7 @@ ROOT = Path(sklearn_dprank.__file__).parents[1]
 def python(code):
     """Return the words that a program prints in a process of its own."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -44,6 +46,7 @@ def test_a_star_import_brings_every_public_name():
     assert set(brought) - {"__builtins__"} == set(sklearn_dprank.__all__)
 
 
+@pytest.mark.slow
 def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
     fitted = pickle.dumps(sklearn_dprank.Borda().fit([[1, 0, 2]]))
     assert python(f"import pickle; print(*pickle.loads({fitted!r}).consensus_)") == ["1", "0", "2"]

@@ -60,6 +60,7 @@ def test_distance_of_ballots_of_every_kind(X):
     assert kendall_tau_distance(X[-1], X[0]) == expected / (m * (m - 1) / 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(strict=True), st.integers(0, 2**32 - 1))
 def test_average_is_kendalls_tau_on_strict_rankings(X, seed):
@@ -68,6 +69,7 @@ def test_average_is_kendalls_tau_on_strict_rankings(X, seed):
     assert average_kendall_tau(ranking, X) == pytest.approx(mean)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(), st.integers(0, 2**32 - 1), st.booleans())
 def test_against_naive_twin(X, seed, tied):
@@ -99,6 +101,7 @@ def test_against_naive_twin(X, seed, tied):
     assert margin_error_rate(estimated, X) == pytest.approx(wrong / pairs)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(max_items=5), st.integers(0, 2**32 - 1))
 def test_excess_is_zero_at_the_optimum_and_never_less(X, seed):

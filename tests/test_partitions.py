@@ -66,6 +66,7 @@ def test_twenty_million_ballots_in_the_memory_of_one_chunk():
     assert float(done.stdout) < 150  # MB; about 50 measured; the ballots take 1,600 as int64, 200 in compact form
 
 
+@pytest.mark.slow
 def test_a_million_ballots_are_the_whole():
     X = np.random.default_rng(0).permuted(np.tile(np.arange(10), (1_000_000, 1)), axis=1)
     whole = Profile.from_rankings(X)
@@ -94,6 +95,7 @@ def test_one_chunk_at_a_time():
     assert Profile.from_chunks(chunks()).n_voters == 250
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(max_voters=15, max_items=5), st.data())
 def test_merging_is_associative_and_commutative(X, data):
@@ -169,6 +171,7 @@ def test_lazy_is_asked_of_the_class():
     assert not is_lazy([Collection(), [[0, 1]]])
 
 
+@pytest.mark.slow
 def test_dask_is_not_needed():
     code = """
 import sys
@@ -177,5 +180,5 @@ from sklearn_dprank.profile import Profile
 assert Profile.from_chunks(iter([[[0, 1]], [[1, 0]]])).n_voters == 2
 assert Profile.from_chunks([[[0, 1]], [[1, 0]]]).n_voters == 2
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn_checks import own_checks
 
 from sklearn_dprank import Borda
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
@@ -34,6 +34,7 @@ def read_back(positions):
     return [sorted(np.flatnonzero(~np.isnan(row)).tolist(), key=row.__getitem__) for row in positions]
 
 
+@pytest.mark.slow
 @given(ballots())
 def test_orders_round_trip(drawn):
     n_items, orders = drawn
@@ -154,6 +155,7 @@ def signs(X):
     return np.array([(a > b).astype(int) - (a < b) for a, b in pairs])
 
 
+@pytest.mark.slow
 @given(gaps)
 def test_unranked_last_keeps_the_ranked_and_puts_the_rest_below(X):
     out = unranked_last(X)
@@ -166,6 +168,7 @@ def test_unranked_last_keeps_the_ranked_and_puts_the_rest_below(X):
     np.testing.assert_array_equal(unranked_last(out), out)
 
 
+@pytest.mark.slow
 @given(ballots())
 def test_unranked_last_inverts_cutting_a_ballot(drawn):
     """Cutting a ballot after k items, then tying the others last, keeps the first k and ties the others at k."""
@@ -199,6 +202,7 @@ def test_bad_positions(X, message):
         unranked_last(X)
 
 
+@pytest.mark.slow
 @given(gaps)
 def test_ratings_are_ranked_row_by_row(X):
     out = RatingsToRankings().fit_transform(X)
@@ -207,6 +211,7 @@ def test_ratings_are_ranked_row_by_row(X):
         np.testing.assert_array_equal(after, naive)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_ratings_round_trip(X):
     """Positions rated by "lower is better" are positions; both directions are each other's mirror."""
@@ -279,10 +284,8 @@ def test_bad_ratings(higher_is_better, X, message):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "check"),
-    # A list: pytest 9 deprecates the generator that parametrize_with_checks of scikit-learn 1.6 passes.
-    [case for higher in (True, False) for case in estimator_checks_generator(RatingsToRankings(higher))],
-    ids=lambda part: getattr(getattr(part, "func", part), "__name__", None),
+    ("name", "estimator", "check"),
+    [case for higher in (True, False) for case in own_checks(RatingsToRankings(higher))],
 )
-def test_scikit_learn_s_own_checks(estimator, check):
+def test_scikit_learn_s_own_checks(name, estimator, check):
     check(estimator)

@@ -307,6 +307,7 @@ def reports(estimator, ballots, seed, items=None):
     return [json.dumps(Device(protocol, random_state=int(s)).report(b)) for s, b in zip(seeds, ballots, strict=True)]
 
 
+@pytest.mark.slow
 def test_one_pair_from_end_to_end():
     """The same reports, decoded twice: by sorting net wins, and by Bradley-Terry."""
     ballots = make_mallows(3000, M, 0.4, center=[2, 0, 1, 4, 3], random_state=1)
@@ -323,6 +324,7 @@ def test_one_pair_from_end_to_end():
         assert fitted.score(pd.DataFrame(ballots, columns=names)) > -0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_queries", [1, 2])
 def test_fit_simulates_what_clients_send(n_queries):
     """`fit(X)` and clients with `fit_reports` have one law: tallies of all cells, and consensus orders."""
@@ -349,6 +351,7 @@ def test_fit_simulates_what_clients_send(n_queries):
 # Labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("channel", "rule"),
     [
@@ -384,6 +387,7 @@ def test_relabelling_columns_does_not_change_the_errors(channel, rule):
     assert stats.chi2_contingency(table).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no ballot of X prefers")
 def test_an_index_tie_break_would_show():
     """The test above can fail: exact rules, which break ties by index, do depend on the labels."""

@@ -22,6 +22,7 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.placements, other.placements)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(profiles())
 def test_counts_against_naive_twin(X):
@@ -34,6 +35,7 @@ def test_counts_against_naive_twin(X):
         assert statistic.dtype == np.int64
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles())
 def test_placements_by_brute_force(X):
@@ -49,6 +51,7 @@ def test_placements_by_brute_force(X):
     np.testing.assert_allclose(profile.position_counts.sum(axis=1), X.shape[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(odd_profiles())
 def test_counts_of_odd_dtypes_masks_and_widths(X):
@@ -98,6 +101,7 @@ def test_pieces_add_up(monkeypatch, strict):
     assert placements(profile) == naive_placements(X)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(max_voters=20), st.lists(st.integers(0, 20), max_size=4), st.sampled_from(["counts", "positions"]))
 def test_chunks_are_the_whole(X, cuts, keep):
@@ -107,6 +111,7 @@ def test_chunks_are_the_whole(X, cuts, keep):
     assert_same(profile, Profile.from_rankings(X))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(max_voters=8), st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_profiles_add(X, seed, first_counted, second_counted):
@@ -222,6 +227,7 @@ def test_nullable_dataframe():
     np.testing.assert_array_equal(Profile.from_rankings(frame).pairwise_counts, [[0, 1], [0, 0]])
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_silent_profiles(X):
     for keep in ("positions", "counts"):
@@ -283,6 +289,7 @@ def test_errors():
         one + 1
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_strict_is_never_wrong_about_ties_and_gaps(X):
     if Profile.from_rankings(X).strict:

@@ -65,6 +65,7 @@ def vectors(query, ballots):
 # Values
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles())
 def test_values_against_naive_counts(X):
@@ -81,6 +82,7 @@ def test_values_against_naive_counts(X):
     assert wins.sum() == counts[0, 1] + counts[1, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(), st.sampled_from(sorted(SCORES)))
 def test_positional_scores_against_fractions(X, name):
@@ -94,6 +96,7 @@ def test_positional_scores_against_fractions(X, name):
     np.testing.assert_allclose(read + shift, naive, rtol=0, atol=scale * (2 / SCORE_GRID + 1e-12))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(), st.sampled_from(["borda", "plurality", "veto", "negative", "constant", "rising"]))
 def test_integer_scores_are_exact(X, name):
@@ -131,6 +134,7 @@ def brute_force(contributions, neighboring):
     return int(np.abs(moves).sum(axis=1).max()), int((moves**2).sum(axis=1).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_sensitivity_over_every_weak_and_partial_ballot(m, neighboring):
@@ -164,6 +168,7 @@ def test_positional_sensitivity_over_every_weak_and_partial_ballot(m, name, neig
     assert l2_squared <= stated.l2_squared <= l2_squared + 2 * (np.sqrt(l2_squared * m) + 1) + m
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("m", [5, 6])
 def test_sensitivity_over_every_ranking(m, neighboring):
@@ -198,6 +203,7 @@ def test_known_sensitivity_of_net_wins(m, l1, l2_squared):
     assert NetWins().sensitivity(m, "replace") == (2 * l1, 4 * l2_squared, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_gauge_of_every_weak_and_partial_ballot(m):
     contributions = vectors(NetWins(), distinct_ballots(m))

@@ -43,6 +43,7 @@ def test_the_guide_has_the_same_numbers_of_voters():
     assert [row[4].strip() for row in rows] == re.findall(r"^     - ([\d,]+)$", guide, flags=re.MULTILINE)[:4]
 
 
+@pytest.mark.slow
 def test_devices_report(capsys):
     pytest.importorskip("pandas")
     (code,) = re.findall(r"```python\n(import json\n.*?)```", README, flags=re.DOTALL)
@@ -76,6 +77,7 @@ def test_links_into_the_tree(path):
     assert (ROOT / path).is_file()
 
 
+@pytest.mark.slow
 def test_how_many_voters():
     """The table is what `recommend` says, printed by an example."""
     script = ROOT / "examples" / "how_many_voters.py"

@@ -17,6 +17,7 @@ TABLES = st.sampled_from([np.uint8, np.uint16, np.int32, np.int64, np.float32, n
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(TABLES, st.sampled_from([np.int64, np.uint8]))
 def test_ranks(X, dtype):
@@ -28,6 +29,7 @@ def test_ranks(X, dtype):
     assert smaller_values(X).dtype == np.int64
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(TABLES)
 def test_sorted_rows(X):

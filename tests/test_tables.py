@@ -103,6 +103,7 @@ def check_orders(seed):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [check_table, check_orders])
 def test_one_thousand(check):
     assert 0.4 < np.mean([check(seed) for seed in range(1000)]) < 0.9

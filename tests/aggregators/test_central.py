@@ -212,6 +212,7 @@ def test_gaussian_answers_compose(neighboring):
     assert prices(coin, 10)["PairMargin"].mechanism.sigma == pytest.approx(gaussian_sigma(1.0, 1e-6, moves * sqrt(29)))
 
 
+@pytest.mark.slow
 def test_p_sort_has_a_floor_that_kemeny_has_not():
     """However many voters: runs that need more comparisons than were paid for end in coins."""
     centre, profile = unanimous(10, 100_000)
@@ -235,6 +236,7 @@ def test_fallback_answers_with_the_kemeny_order():
         assert sort.privacy_.epsilon == 2.0
 
 
+@pytest.mark.slow
 def test_coins_answer_what_is_not_paid_for():
     """One paid comparison, the rest coins: of three unanimous items, each order with its exact probability.
 
@@ -276,6 +278,7 @@ def test_any_rule_reads_the_margins(rule):
     np.testing.assert_array_equal(fitted.ranks_, centre)
 
 
+@pytest.mark.slow
 def test_forty_five_items_drowned_in_noise():
     """Hard margins for Kemeny: the work limit, a count, ends the search, and the certified gap is published."""
     profile = Profile.from_rankings(make_mallows(300, 45, 0.9, random_state=0))
@@ -434,6 +437,7 @@ def _sushi():
     return _cached[0]
 
 
+@pytest.mark.slow
 @needs_data
 def test_sushi_histogram():
     """P-BORDA-HIST: 10! cells drown 5,000 voters at epsilon = 1 that every other mechanism hears."""
@@ -441,6 +445,7 @@ def test_sushi_histogram():
     assert mean_excess([_sushi()], noisy, 1.0, repeats=2) > 1.0
 
 
+@pytest.mark.slow
 def test_histogram_against_borda_on_few_items():
     """At m = 4 the histogram is an honest mechanism: some, not much, worse than P-BORDA."""
     profiles = [Profile.from_rankings(make_mallows(200, 4, 0.75, random_state=k)) for k in range(5)]

@@ -112,6 +112,7 @@ def test_turk_dots_and_turk_puzzle(file, distance):
 # Kemeny against brute force
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(profiles())
 def test_kemeny_is_optimal(X):
@@ -209,6 +210,7 @@ def test_vermont(estimator):
     assert excess_kendall_tau(estimator.ranks_, ballots.profile) < 0.05
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("unranked", ["no_opinion", "last"])
 def test_dublin_west(unranked):
@@ -261,6 +263,7 @@ def test_jester():
 # Positional rules
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     profiles(),
@@ -336,6 +339,7 @@ def test_bad_parameters(estimator, message):
 # No column is special
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(profiles(max_voters=9), st.integers(0, 2**32 - 1), st.sampled_from([Borda(), PositionalRule("veto")]))
 def test_relabelling_columns_relabels_scores(X, seed, estimator):
@@ -361,6 +365,7 @@ def test_relabelling_columns_relabels_the_consensus(estimator, seed):
     np.testing.assert_array_equal(estimator.fit(X[:, labels]).ranks_, expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(profiles(), st.integers(0, 2**32 - 1))
 def test_relabelling_columns_keeps_the_optimum(X, seed):
@@ -369,6 +374,7 @@ def test_relabelling_columns_keeps_the_optimum(X, seed):
     assert moved.score(X[:, labels]) == pytest.approx(Kemeny().fit(X).score(X), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_kwiksort_on_a_cycle_draws_each_pivot():
     X = [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
     orders = [tuple(KwikSort(random_state=seed).fit(X).consensus_.tolist()) for seed in range(600)]

@@ -45,6 +45,7 @@ def with_epsilon(estimator, epsilon, **parameters):
 # --- simulation and field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_consensus_of_fit_and_field_has_one_law(estimator):
     ballots, runs = [[0, 1, 2], [0, 2, 1], [1, 0, 1], [NAN, 1, 0]], 200
@@ -60,6 +61,7 @@ def test_consensus_of_fit_and_field_has_one_law(estimator):
     assert len(set(simulated)) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_what_fit_and_field_count_has_one_law(estimator):
     rng, size = np.random.default_rng(3), 1500
@@ -247,6 +249,7 @@ def lines_of(estimator, n_items, distinct=300):
     return reports_of(estimator, rng.permuted(np.tile(np.arange(n_items), (distinct, 1)), axis=1), seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "n_items", "size"),
     [
@@ -269,6 +272,7 @@ def test_a_stream_of_reports_takes_memory_for_the_items_only(estimator, n_items,
     assert peak < 400_000  # the lines themselves would take 100 bytes each, the objects more
 
 
+@pytest.mark.slow
 def test_a_stream_is_read_once_and_in_any_form():
     estimator = LDPPairwise(8.0, random_state=0)
     ballots = make_mallows(300, 4, 0.3, center=[2, 0, 3, 1], random_state=0)

@@ -33,6 +33,7 @@ def test_answers_of_each_epsilon_are_counted_apart(ballots):
     np.testing.assert_allclose([tally.flip for tally in tallies], 1 / (1 + np.exp(GRID)), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("randomizer", [HypercubeSampling(), PrivUnitG(), RandomizedResponse()])
 def test_estimates_are_unbiased_and_weigh_by_variance(ballots, randomizer):
     X, own = ballots
@@ -72,6 +73,7 @@ def test_profile_carries_them_and_adds_up(ballots):
     np.testing.assert_array_equal(by_profile.ranks_, by_argument.ranks_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [LDPPairwise(), LDPPairwise(randomizer="djw"), LDPBorda()])
 def test_from_the_field(ballots, estimator):
     X, own = ballots

@@ -26,6 +26,7 @@ BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_margins_of_a_curator_are_counts_with_discrete_laplace_noise(epsilon):
     estimator = DPPairwise(epsilon)
@@ -70,6 +71,7 @@ def test_scores_of_a_curator_are_net_wins_with_noise_and_sort_to_the_consensus(n
     assert abs(drawn.mean()) < 5 * std / np.sqrt(drawn.size)
 
 
+@pytest.mark.slow
 def test_scores_of_devices_are_unbiased_means():
     found = np.array([LDPBorda(4.0, random_state=seed).fit(PROFILE).scores_ for seed in range(60)])
     error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
@@ -97,6 +99,7 @@ def test_a_histogram_that_is_not_drawn_is_not_there():
     assert not hasattr(DPHistogram(delta=1e-6, noise="gaussian", random_state=0).fit(ballots), "histogram_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -115,6 +118,7 @@ def test_margins_of_devices_are_unbiased_shares(estimator):
     assert (np.abs(found.mean(axis=0) - PROFILE.margins / 2000)[off] < 5 * error[off]).all()
 
 
+@pytest.mark.slow
 def test_margins_of_reports_from_the_field():
     estimator = LDPPairwise(6.0)
     protocol = estimator.protocol(4)

@@ -60,6 +60,7 @@ class Shuffler:
         return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, PUBLISHED], ids=str)
 def test_consensus_of_fit_and_field_has_one_law(estimator):
     ballots, runs = [[0, 1, 2], [0, 2, 1], [1, 0, 1], [NAN, 1, 0], [0, 1, 2]], 200
@@ -74,6 +75,7 @@ def test_consensus_of_fit_and_field_has_one_law(estimator):
     assert len(set(simulated)) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [ShufflePairwise(), ShufflePairwise(pairs="assigned"), ShuffleHierarchical()], ids=str
 )
@@ -88,6 +90,7 @@ def test_fields_find_the_order(estimator):
     assert estimator.fit(ballots).ranks_.tolist() == np.argsort(order).tolist()
 
 
+@pytest.mark.slow
 def test_a_thousand_voters_from_the_field_at_the_published_price():
     estimator = ShufflePairwise(local_epsilon=1.0, min_reports=1000, random_state=0)
     ballots = make_mallows(1000, 3, 0.2, center=[1, 0, 2], random_state=0)
@@ -163,6 +166,7 @@ def test_bad_messages_are_counted_by_reason_and_change_nothing(estimator):
     assert "secret-7" not in str(mixed.__dict__)
 
 
+@pytest.mark.slow
 def test_a_stream_of_messages_takes_memory_for_the_items_only():
     estimator = ShufflePairwise(local_epsilon=1.0, min_reports=15_000, n_queries=2, rule="borda")
     name = digest(estimator.protocol(30))
@@ -246,6 +250,7 @@ def test_published_noise_without_a_crowd_states_what_the_device_spends():
     assert found.local_epsilon_ == pytest.approx(found.privacy_.epsilon, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_published_noise_from_the_field():
     names, order = ["w", "x", "y", "z"], [2, 0, 3, 1]
     ballots = make_mallows(500, 4, 0.3, center=np.argsort(order), random_state=0)
@@ -269,6 +274,7 @@ def excess(estimator, m, n, runs):
     return 100 * total / runs
 
 
+@pytest.mark.slow
 def test_a_hidden_pair_is_worth_more_than_an_assigned_one():
     """At one local epsilon both are as accurate, a central target gives the hidden pair a larger one."""
     hidden, assigned = (ShufflePairwise(local_epsilon=1.0, pairs=pairs) for pairs in ("hidden", "assigned"))
@@ -280,6 +286,7 @@ def test_a_hidden_pair_is_worth_more_than_an_assigned_one():
     assert target[0] < 3.2 and target[1] > 2 * target[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("local_epsilon", "printed_noise", "exact"), [(1.0, 13.2, 9.0), (2.0, 8.9, 5.0)])
 def test_hierarchical_aggregation_of_the_same_answers(local_epsilon, printed_noise, exact):
     """Published noise gave 13.2 and 8.9 at local epsilon 1 and 2; calibrated exactly it is less."""

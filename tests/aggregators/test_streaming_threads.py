@@ -99,6 +99,7 @@ def test_threads_that_begin_with_different_items_agree_on_one_number():
     assert len(stream.ranks_) == stream.n_features_in_ == (3 if stream.scores_[0] == THREADS * N else 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
 def test_whoever_copies_a_stream_meanwhile_gets_a_whole_one(look):
     stream, seen = streaming(horizon=200).partial_fit(X[:10]), deque(maxlen=200)
@@ -134,6 +135,7 @@ def test_whoever_copies_a_stream_meanwhile_gets_a_whole_one(look):
         assert each.partial_fit(X[:10]).scores_[0] == 20 * each.periods_  # and it goes on
 
 
+@pytest.mark.slow
 def test_threads_that_fit_one_estimator_leave_one_release():
     """Every attribute is of the same fit: the order that is published is that of the scores."""
     tables = [np.roll(np.arange(6), k)[None].repeat(50, axis=0) for k in range(THREADS)]

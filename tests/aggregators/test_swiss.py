@@ -78,6 +78,7 @@ def test_scores_are_the_order(neighboring):
     np.testing.assert_array_equal(refitted.scores_, fitted.scores_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-4, 50.0, 1e4])
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_any_budget_ends_in_an_order(epsilon, neighboring):
@@ -94,6 +95,7 @@ def errors(estimator, profile, size):
     return np.mean([average_kendall_tau(ranks, profile) for ranks in fits])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 def test_it_saves_noise_where_voters_agree(neighboring):
     """45 items, 5,000 voters, phi .75, epsilon .1: .019 points against .125 under add_remove."""

@@ -34,6 +34,7 @@ def recall(estimator, X, k, n_fits=40):
 # Accuracy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "epsilon"), [(1, 0.0027), (3, 0.0055), (5, 0.0095), (10, 0.0175)])
 def test_mallows_45(k, epsilon):
     """Nine tenths of the best k of 45, where orders of all of them find much less."""
@@ -42,6 +43,7 @@ def test_mallows_45(k, epsilon):
     assert recall(DPBorda(epsilon, noise="knorm"), X, k) < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
 def test_sushi():
     X = read_preflib(Path(DATA, "sushi.soc")).data
@@ -53,6 +55,7 @@ def test_sushi():
     assert recall(DPTopK(5, epsilon=0.0137), X, 5, 200) < 0.92 < recall(DPBorda(0.018, noise="knorm"), X, 5, 200)
 
 
+@pytest.mark.slow
 def test_together_is_better_than_one_by_one():
     X = make_mallows(1000, 8, 0.85, random_state=0)
     together, alone = (recall(DPTopK(4, epsilon=0.05, batch=batch), X, 4, 300) for batch in (None, 1))
@@ -110,6 +113,7 @@ def test_few_voters_are_warned_of_where_their_number_is_public():
 # Scores and searches
 
 
+@pytest.mark.slow
 def test_to_say_less_scores_no_better():
     """The score of the best k is that of all orders that begin with them, on average."""
     top = DPTopK(2, epsilon=5.0, random_state=0).fit(X)
@@ -123,6 +127,7 @@ def test_to_say_less_scores_no_better():
     assert DPTopK(1, epsilon=5.0).fit(X).score(X) < top.score(X) < DPPrudentOrder(epsilon=5.0).fit(X).score(X)
 
 
+@pytest.mark.slow
 def test_cross_validation_chooses_k():
     """With little noise more is better; with much, less is. By the sweep and by scikit-learn's own search."""
     grid = {"k": [1, 5]}

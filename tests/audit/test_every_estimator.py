@@ -114,7 +114,13 @@ def flip_of(protocol):
     return protocol.get("flip", [None])[0]
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("djw", "KwikSort, published", "Mallows") else pytest.mark.slow)
+        for name in REPORTS
+    ],
+)
 def test_no_report_tells_two_ballots_further_apart_than_stated(name):
     estimator = REPORTS[name]
     flip = flip_of(estimator.protocol(3))
@@ -128,7 +134,7 @@ def test_no_report_tells_two_ballots_further_apart_than_stated(name):
 
 
 @pytest.mark.parametrize("estimator", DENSITIES.values(), ids=DENSITIES)
-@pytest.mark.parametrize("ballot", [[0, 1, 2], [1, 2, 0]], ids=str)
+@pytest.mark.parametrize("ballot", [[0, 1, 2], pytest.param([1, 2, 0], marks=pytest.mark.slow)], ids=str)
 def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
     """Along the ballot's direction: normal, but for one factor above gamma and another below."""
     protocol = estimator.protocol(3)
@@ -163,7 +169,13 @@ def asked_by(estimator, m):
 
 
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-@pytest.mark.parametrize("estimator", TRANSCRIPTS.values(), ids=TRANSCRIPTS)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(estimator, id=name, marks=() if name == "adaptive pairs" else pytest.mark.slow)
+        for name, estimator in TRANSCRIPTS.items()
+    ],
+)
 def test_no_transcript_tells_two_ballots_further_apart_than_stated(estimator):
     """Whatever is asked, however it depends on what was said: the worst of all sequences of questions."""
     protocol, question = estimator.protocol(3), asked_by(estimator, 3)

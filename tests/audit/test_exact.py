@@ -69,7 +69,13 @@ def check_pure(estimator, base, neighboring, ballots=None):
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-@pytest.mark.parametrize("estimator", PURE.values(), ids=PURE)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(estimator, id=name, marks=pytest.mark.slow if "K-norm" in name or "window" in name else ())
+        for name, estimator in PURE.items()
+    ],
+)
 def test_loss_never_exceeds_the_promise(estimator, base, neighboring):
     check_pure(under(estimator, neighboring), base, neighboring)
 
@@ -82,6 +88,7 @@ def test_loss_never_exceeds_the_promise_elsewhere(estimator, base, neighboring):
     check_pure(under(estimator, neighboring), base, neighboring)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("name", ["KwikSort, Kemeny after 1", "pairwise Kemeny", "pairwise Borda"])
 def test_loss_never_exceeds_the_promise_of_many_answers(name, neighboring):
@@ -102,6 +109,7 @@ def test_loss_never_exceeds_the_promise_of_many_answers_on_all_ballots(estimator
     check_pure(under(estimator, neighboring), base, neighboring)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("name", ["Borda", "Kemeny sampler", "prudent order", "top 1", "top 2", "top 2, one by one"])
 def test_loss_on_four_items(name, neighboring):
@@ -187,6 +195,7 @@ def gaussian_delta_of(estimator, n_agreeing, neighboring):
     return worst_delta([law(estimator, p) for p in profiles], pairs, promise(estimator).epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize(("estimator", "n_agreeing"), GAUSSIAN.values(), ids=GAUSSIAN)
 def test_gaussian_noise_keeps_its_delta(estimator, n_agreeing, neighboring):
@@ -205,6 +214,7 @@ def test_the_gaussian_audit_is_tight():
     assert gaussian_delta_of(DPBorda(noise="gaussian", delta=1e-2), 4, "add_remove") > 0.95e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "n_agreeing"), GAUSSIAN.values(), ids=GAUSSIAN)
 def test_half_the_gaussian_noise_is_caught(estimator, n_agreeing, monkeypatch):
     halved(monkeypatch, l2_squared=4)
@@ -223,12 +233,12 @@ def test_half_the_gaussian_noise_is_caught(estimator, n_agreeing, monkeypatch):
         LARGE["KwikSort, Kemeny after 1"],
         LARGE["pairwise Kemeny"],
         LARGE["pairwise hierarchical"],
-        LARGE["histogram Borda"],
-        PURE["Kemeny sampler"],
-        PURE["prudent order"],
-        PURE["prudent order, window 2"],
-        PURE["top 2"],
-        PURE["top 2, one by one"],
+        pytest.param(LARGE["histogram Borda"], marks=pytest.mark.slow),
+        pytest.param(PURE["Kemeny sampler"], marks=pytest.mark.slow),
+        pytest.param(PURE["prudent order"], marks=pytest.mark.slow),
+        pytest.param(PURE["prudent order, window 2"], marks=pytest.mark.slow),
+        pytest.param(PURE["top 2"], marks=pytest.mark.slow),
+        pytest.param(PURE["top 2, one by one"], marks=pytest.mark.slow),
     ],
     ids=repr,
 )
@@ -244,6 +254,7 @@ def test_the_audited_law_is_the_one_that_is_sampled(estimator):
     assert stats.chisquare(observed, expected).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_rules_treat_a_cell_of_margins_alike():
     """The audit runs rules on one point of each cell: here on other points of some cells, too."""
     far = 5

@@ -70,7 +70,7 @@ def collected(estimator, n_voters):
     return estimator.fit_interactive(devices_by_text(estimator, n_voters), items=M, n_voters=n_voters)
 
 
-@pytest.mark.parametrize("run", [simulated, collected])
+@pytest.mark.parametrize("run", [simulated, pytest.param(collected, marks=pytest.mark.slow)])
 def test_unanimous_answers_are_flipped_as_often_as_their_kind_says(run):
     """Of n / m voters asked each time all agree: the flips are all that is random, and they are counted."""
     n_voters = 1500
@@ -86,6 +86,7 @@ def test_unanimous_answers_are_flipped_as_often_as_their_kind_says(run):
     assert abs(margins.mean() - 1) < 4 * deviation / np.sqrt(10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["each", "last"])
 def test_a_device_flips_each_kind_of_answer_with_its_own_probability(kind):
     estimator, seen = LDPGroupKwikSort(EPSILON), []

@@ -94,12 +94,14 @@ def test_three_voters_have_the_law_of_devices():
     assert fitted_law(plan, ballots) == pytest.approx(field_law(plan, ballots), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ballots", [KINDS[1:2], KINDS[3:4], pytest.param(KINDS[2:4], marks=pytest.mark.slow)], ids=str)
 def test_two_messages_of_each_voter(ballots):
     plan = Shuffle(local_epsilon=2.0, delta=0.05, n_queries=2).plan(ASKS, 3, len(ballots))
     assert fitted_law(plan, ballots) == pytest.approx(field_law(plan, ballots), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=list(CHANNELS))
 def test_no_two_ballots_are_further_apart_than_a_device_keeps_them(channel):
     plan = channel.plan(ASKS, 3, 1)
@@ -110,6 +112,7 @@ def test_no_two_ballots_are_further_apart_than_a_device_keeps_them(channel):
     assert worst_ratio(others) <= math.log((FLIP_GRID - flip) / flip) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others",
     [
@@ -158,6 +161,7 @@ def test_a_large_crowd(layout, epsilon):
     assert chi2_contingency([at_once[cells], one_by_one[cells]]).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_a_large_crowd_varies_as_devices_do():
     """The number of wins of the bloc's pair has the binomial's variance, not that of answers drawn apart."""
     n, protocol = 8000, RandomizedResponse().protocol(1.0, 3)

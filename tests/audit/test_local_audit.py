@@ -56,6 +56,7 @@ def report_laws(randomizer, epsilon, m, ballots, coins=True):
 # --- one report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.4, 2.0])
 @pytest.mark.parametrize(
     ("randomizer", "m", "ballots"),
@@ -82,6 +83,7 @@ def test_reports_spend_exactly_what_is_stated(randomizer, m, ballots, epsilon):
     assert (getattr(randomizer, "calibration", "exact") == "exact") == (stated == epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["best_cap", "half_tie"])
 def test_hypercube_of_four_items(variant):
     """Six pairs, an even number: as printed, ties would cost ln(1 + e) = 1.313."""
@@ -89,6 +91,7 @@ def test_hypercube_of_four_items(variant):
     assert worst_ratio(laws) == pytest.approx(stated, rel=1e-9) and worst_ratio(laws) <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_mallows_reports():
     laws, stated = report_laws(MallowsRandomizer(), 1.5, 3, "every kind")
     assert worst_ratio(laws) <= stated + 1e-12  # opposite rankings differ in three inserted places, not in all
@@ -127,6 +130,7 @@ def test_without_an_opinion_an_answer_is_a_fair_coin(n_queries):
             assert (share == pytest.approx(0.5)) == (pair in silent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "randomizer", [RandomizedResponse(2), ThresholdedLaplace(), HypercubeSampling(), MallowsRandomizer()], ids=str
 )
@@ -194,6 +198,7 @@ def transcript_laws(protocol, asked, ballots, kind=Device):
     return [law_of(lambda b=b: answers(b), flip) for b in ballots]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [LDPQuickSort(1.0, n_queries=2), LDPGroupKwikSort(1.5), LDPAdaptivePairs(0.7)], ids=str
 )
@@ -231,6 +236,7 @@ def test_the_last_resort_is_paid_for():
             client.answer({"protocol": digest(protocol), "question": 99, "kind": kind, "pairs": [[0, 1]]}, ballot)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @pytest.mark.parametrize(
     ("estimator", "others"), [(LDPQuickSort(1.0, n_queries=2), [[1, 0, 2]]), (LDPGroupKwikSort(1.0), [])], ids=str
@@ -316,6 +322,7 @@ def shuffle_plan(**parameters):
     return Shuffle(min_reports=n, **parameters).plan([Ask(PairTallies())], m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "ballots"), [(4, [*rankings(3), [0, 0, 1], [NAN, NAN, NAN]]), (5, rankings(3))])
 @pytest.mark.parametrize(("local_epsilon", "delta"), [(1.0, 0.05), (2.0, 0.1)])
 def test_hidden_pair_hides_among_all(n, ballots, local_epsilon, delta):
@@ -362,6 +369,7 @@ def test_assigned_pair_hides_among_its_group(size, local_epsilon):
     assert worst_delta(inputs, size, shuffle_amplification(local_epsilon, n, delta)) > delta
 
 
+@pytest.mark.slow
 def test_two_hidden_pairs_in_two_shuffles():
     delta = 0.2
     plan = shuffle_plan(local_epsilon=1.5, delta=delta, n_queries=2, min_reports=3)
@@ -389,6 +397,7 @@ def test_two_hidden_pairs_in_two_shuffles():
     assert 0 < worst <= delta
 
 
+@pytest.mark.slow
 def test_two_assigned_pairs():
     """Three voters, two of three pairs each, two voters a pair: all that the curator sees, for all ballots."""
     delta = 0.25
@@ -426,6 +435,7 @@ def consensus_numbers(estimator, ballots, size, seed, lines=reports_of):
     return np.array([number[tuple(estimator.fit_reports(run, items=3).consensus_.tolist())] for run in runs])
 
 
+@pytest.mark.slow
 def test_full_path_through_text():
     estimator, dear = (LDPPairwise(epsilon, rule="borda", random_state=0) for epsilon in (1.0, 3.0))
     name = digest(estimator.protocol(3))
@@ -464,6 +474,7 @@ def test_full_path_of_a_shuffle():
     assert epsilon_lower_bound(*map(np.array, samples), delta=delta) <= epsilon < 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 def test_full_path_of_an_interactive_protocol():
     estimator = LDPQuickSort(1.0, n_queries=2, random_state=0)

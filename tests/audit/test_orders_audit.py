@@ -113,6 +113,7 @@ def test_every_neighbour_and_every_order(mechanism, m, epsilon, neighboring):
     assert worst >= {0.1: 0.3, 1.0: 0.97, 4.0: 0.97}[epsilon] * epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_five_items(mechanism, neighboring):
@@ -133,6 +134,7 @@ def test_audited_law_is_that_of_the_package(mechanism, m):
         np.testing.assert_allclose(law(estimator, profile_of(base, m)), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("m", [3, 4, 6])
 def test_p_sample_is_tight_on_one_mind(m, neighboring):
@@ -189,6 +191,7 @@ def test_the_audited_law_is_what_the_samplers_hold(mechanism, m):
     np.testing.assert_allclose(np.exp(held), audited, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_sampled_orders_follow_the_audited_law():
     profile = profile_of(bases(3)["ties and gaps"] + [[0, 1, 2]] * 3, 3)
     for estimator in (DPKemenySampler(epsilon=2.0), DPPrudentOrder(epsilon=1.0), DPPrudentOrder(epsilon=1.0, window=2)):
@@ -199,6 +202,7 @@ def test_sampled_orders_follow_the_audited_law():
 # The two-stage form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "neighboring"), [(2, "add_remove"), (2, "replace"), (3, "add_remove")])
 def test_two_stages_at_three_items(window, neighboring):
     """The whole: the anchor's law is exact too, by integration of the K-norm density over the cones of orders."""
@@ -212,7 +216,7 @@ def test_two_stages_at_three_items(window, neighboring):
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 def test_each_stage_keeps_to_its_half(epsilon, neighboring):
     """Given any anchor the second stage loses epsilon / 2; so does the anchor; basic composition does the rest."""
     for m in (3, 4):
@@ -232,6 +236,7 @@ def test_each_stage_keeps_to_its_half(epsilon, neighboring):
                 assert worst_loss(laws, pairs) <= epsilon / 2 * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_windowed_law_is_what_the_sampler_holds():
     """By its masses: prefix by prefix, all thresholds."""
     m, anchor, rate = 4, np.array([2, 0, 3, 1]), 0.4
@@ -348,6 +353,7 @@ def laws_with_every_ballot(base, mechanism):
     return [*laws, order_law(base, mechanism)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_histogram_with_discrete_laplace_noise(epsilon):
     """Ties and gaps of the extra ballot are completed by coins, which only mixes the laws of strict ones."""
@@ -370,6 +376,7 @@ def test_histogram_with_discrete_laplace_noise(epsilon):
         assert worst >= 0.6 * epsilon
 
 
+@pytest.mark.slow
 def test_histogram_law_is_that_of_the_package():
     """Through plan, session, derivation and rule, with ties and a gap among the ballots, and for nobody."""
     estimator = DPHistogram(epsilon=4.0)

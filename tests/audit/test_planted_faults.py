@@ -4,16 +4,16 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from planted_faults import FAULTS, Fault
 
-ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
+planted = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(planted)
+FAULTS = planted.faults()
+HERE = "PrivacyBudget.charge"
 
 
-def planting():
-    spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def fault(**changes):
+    return planted.Fault("a fault", **{"where": HERE, "old": "self._kept", "new": "", "tests": ["x"]} | changes)
 
 
 def test_there_are_enough_under_names_of_their_own():
@@ -22,27 +22,48 @@ def test_there_are_enough_under_names_of_their_own():
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_every_fault_can_still_be_planted(fault, tmp_path):
+def test_every_fault_can_still_be_planted(fault):
     """Its old text occurs once, Python remains Python, and the tests that must fail exist."""
-    copy = tmp_path / fault.file
-    copy.parent.mkdir(parents=True)
-    copy.write_text((ROOT / fault.file).read_text(encoding="utf-8"), encoding="utf-8")
-    planting().plant(fault, tmp_path)
-    if copy.suffix == ".py":
-        compile(copy.read_text(encoding="utf-8"), fault.file, "exec")
-    assert fault.tests
-    for test in fault.tests:
-        file, _, name = test.partition("::")
-        assert f"def {name.rpartition('::')[2].split('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8"), test
+    file, text = planted.planted(fault)
+    assert text != file.read_text(encoding="utf-8")
+    if file.suffix == ".py":
+        compile(text, file, "exec")
+    assert fault.tests and all(map(planted.node, fault.tests))
 
 
-@pytest.mark.parametrize("old", ["nowhere to be found", "def "])
-def test_a_text_that_is_not_there_once_is_an_error(old, tmp_path):
-    (tmp_path / "module.py").write_text("def one(): ...\ndef two(): ...\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"gone: the old text occurs [02] times in module\.py"):
-        planting().plant(Fault("gone", "module.py", old, "", ("tests",)), tmp_path)
+@pytest.mark.parametrize("old", ["nowhere to be found", "self"])
+def test_a_text_that_is_not_there_once_names_the_function_to_look_at(old):
+    at = r"sklearn_dprank\..*\.PrivacyBudget\.charge \(sklearn_dprank/.*\.py:\d+\)"
+    with pytest.raises(ValueError, match=rf"^a fault: what it replaces occurs \d+ times, not once\. Look at {at}\.$"):
+        planted.planted(fault(old=old))
 
 
+@pytest.mark.parametrize("where", ["no_such_function", "fit"])
+def test_a_name_that_is_not_of_one_function_is_an_error(where):
+    with pytest.raises(ValueError, match=rf"^a fault: \d+ functions are called {where}, not one"):
+        planted.planted(fault(where=where))
+
+
+@pytest.mark.parametrize("test", ["test_that_nobody_wrote", "test_scikit_learn_s_own_checks"])
+def test_a_test_is_known_by_its_name(test):
+    with pytest.raises(ValueError, match=rf"^\d+ test functions are called {test}, not one"):
+        planted.node(test)
+    assert planted.node("test_planted_faults.py::test_a_test_is_known_by_its_name[x]") == (
+        "tests/audit/test_planted_faults.py::test_a_test_is_known_by_its_name[x]"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["f(a, b[0])", "f(\n    a,\n    b[0],\n)", "f(a,  b[\n0])"],
+)
+def test_how_a_piece_of_source_is_wrapped_does_not_matter(source):
+    assert planted.pattern("f(a, b[0])").fullmatch(source)
+    assert not planted.pattern("f(a, b[1])").search(source)
+    assert not planted.pattern("not a").search("nota")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -54,6 +75,6 @@ def test_a_text_that_is_not_there_once_is_an_error(old, tmp_path):
 )
 def test_only_a_test_that_fails_catches(body, expected, tmp_path):
     (tmp_path / "test_one.py").write_text(f"def test_one():\n    {body}\n", encoding="utf-8")
-    found = planting().verdict(tmp_path, ["test_one.py::test_one"])
+    found = planted.verdict(tmp_path, ["test_one.py::test_one"])
     assert found.startswith(expected) and bool(found) == bool(expected)
-    assert planting().verdict(tmp_path, ["test_one.py::no_such_test"]).startswith("no test failed")
+    assert planted.verdict(tmp_path, ["test_one.py::no_such_test"]).startswith("no test failed")

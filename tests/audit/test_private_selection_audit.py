@@ -251,6 +251,7 @@ def test_a_promise_that_forgets_a_part_is_caught(epsilon, score_epsilon, promise
 # --- the theorem, away from ballots
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(1e-3, 1), st.floats(-1.5, 1.5), st.integers(0, 3)), min_size=1, max_size=6),
     st.floats(-0.99, 3),
@@ -287,6 +288,7 @@ def test_the_factor_cannot_be_smaller():
         assert abs(np.log(best[0] / best[1])).max() == pytest.approx((2 + eta) * epsilon, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 0.5, 1.0])
 def test_the_law_of_the_best_is_that_of_all_sequences(eta):
     """The first of the best draws, enumerated over all sequences of up to eight draws with ties."""
@@ -335,11 +337,15 @@ def p_value_of_fits(size, distribution, mean_draws):
     return stats.chisquare(observed, expected * (size / expected.sum())).pvalue
 
 
-@pytest.mark.parametrize(("distribution", "mean_draws"), [("geometric", 3), ("logarithmic", 2.5)])
+@pytest.mark.parametrize(
+    ("distribution", "mean_draws"),
+    [pytest.param("geometric", 3, marks=pytest.mark.slow), ("logarithmic", 2.5)],
+)
 def test_the_audited_law_is_the_one_that_is_fitted(distribution, mean_draws):
     assert p_value_of_fits(900, distribution, mean_draws) > 1e-3
 
 
+@pytest.mark.slow
 def test_another_number_of_draws_would_be_seen(monkeypatch):
     monkeypatch.setattr(private_selection, "draw_count", lambda *args: 3)
     assert p_value_of_fits(900, "geometric", 3) < 1e-4

@@ -35,6 +35,7 @@ def delta_of(pmf, move, epsilon):
     return np.maximum(here - math.exp(epsilon) * there, 0).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
 @pytest.mark.parametrize("estimator", RELEASES.values(), ids=RELEASES)
 def test_released_scores_keep_what_is_stated(estimator, neighboring):

@@ -104,6 +104,7 @@ def _summed(keys, weights):
     return names.tolist(), np.bincount(where, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Borda", "Swiss", "question by question"])
 def test_all_answers_together_keep_epsilon_and_delta(name):
     """Losses of independent noise add up, whatever is asked next: convolved over all answers, for the worst ballots."""
@@ -142,6 +143,7 @@ def accepted(question):
         return None
 
 
+@pytest.mark.slow
 def test_whatever_devices_answer_costs_no_more_than_stated():
     """Exactly: the worst two ballots, and the worst two questions that a device answers, losses convolved."""
     asked = [one for question in every_question() if (one := accepted(question)) is not None]
@@ -169,6 +171,7 @@ def test_whatever_devices_answer_costs_no_more_than_stated():
     assert 0.05 * 1e-2 < worst <= 1e-2
 
 
+@pytest.mark.slow
 def test_no_order_of_questions_gets_a_second_answer():
     """A curator who tries everything, again and again, also after restarts: one answer a number, in order."""
     questions, rng = every_question(), np.random.default_rng(0)

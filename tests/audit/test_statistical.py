@@ -50,6 +50,7 @@ def test_bound_allows_for_delta():
     assert epsilon_lower_bound(first, second, delta=0.0) > 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", [{"noise": "knorm"}, {"noise": "gaussian", "delta": 1e-3}, {"noise": "laplace"}], ids=lambda p: p["noise"]
 )
@@ -58,6 +59,7 @@ def test_samples_do_not_contradict_the_promise(noise):
     assert bound(estimator, seed=100) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["knorm", "gaussian"])
 def test_a_sensitivity_forgotten_is_caught(noise, monkeypatch):
     """Net wins taken to move by a quarter of what they move by."""

@@ -124,6 +124,7 @@ def test_the_noise_of_every_period_is_fresh(name):
     assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 4 / math.sqrt(drawn.size)
 
 
+@pytest.mark.slow
 def test_the_secure_source_s_noise_is_fresh_too():
     estimator = STREAMS["three periods"]
     drawn = whitened(estimator, [telling(estimator, M, None) for _ in range(150)])
@@ -150,6 +151,7 @@ def continued(periods, noise, copied=copy.deepcopy):
         return np.concatenate([shared, mine, totals(other, periods[SHARED + AFTER :])]).ravel()
 
 
+@pytest.mark.slow
 def test_two_continuations_reveal_what_the_docstring_says():
     n = SHARED + 2 * AFTER
     noise = noise_map(lambda noise: continued([NOBODY] * n, noise), n, M)
@@ -206,6 +208,7 @@ def test_a_stolen_stream_says_nothing_of_the_noise_to_come():
 # --- the orders that are published
 
 
+@pytest.mark.slow
 def test_orders_have_the_law_of_the_totals():
     """Two items, two periods: which of four pairs of orders is published, against the bivariate normal."""
     estimator = DPStreamingBorda(epsilon=0.7, delta=1e-3, horizon=2)

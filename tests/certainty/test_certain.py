@@ -178,6 +178,7 @@ def test_it_follows_from_the_release_alone():
     np.testing.assert_array_equal(pipeline[-1].rank_intervals(), straight.rank_intervals())
 
 
+@pytest.mark.slow
 def test_reports_from_the_field():
     estimator = LDPPairwise(4.0)
     reports = [estimator.client(6, random_state=k).report(ballot) for k, ballot in enumerate(BALLOTS[:400])]
@@ -197,6 +198,7 @@ def coverage(estimator, profile, times, level=0.95):
     return right / times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [LaplaceLaw, NormalLaw])
 def test_even_voters_are_the_worst_case_of_scores(law):
     """Where all net wins are 0, any claim is wrong: at level .8 one release in five makes one, no more and no fewer."""

@@ -66,6 +66,7 @@ def test_tails_of_rounded_normal_noise():
             assert NormalLaw(3.0, grid).tail(x) == pytest.approx((rounded >= x).mean(), abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "on"),
     [
@@ -134,6 +135,7 @@ def test_the_histogram_s_noise():
     assert noise.std() == pytest.approx(fits[0].noise_.law.std, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -192,7 +194,7 @@ def two_items_only(m, n):
     return np.tile([0.0, 1.0] + [np.nan] * (m - 2), (n, 1))
 
 
-@pytest.mark.parametrize(("epsilon", "m"), [(1.0, 3), (4.0, 6)])
+@pytest.mark.parametrize(("epsilon", "m"), [pytest.param(1.0, 3, marks=pytest.mark.slow), (4.0, 6)])
 def test_the_law_of_noisy_directions(epsilon, m):
     """Of complete rankings it is about the published deviation at most; of the worst ballots it needs `most`."""
     found = {}
@@ -231,7 +233,7 @@ def law_of_plus(for_it, against, silent, asked, flip):
     return out
 
 
-@pytest.mark.parametrize("flip", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize("flip", [0.0, *(pytest.param(flip, marks=pytest.mark.slow) for flip in (0.05, 0.4))])
 def test_p_values_of_answers_are_never_too_small(flip):
     """By the exact law, for every electorate of up to seven voters without a majority for the first item."""
     for n in range(1, 8):

@@ -39,6 +39,7 @@ def test_noise_on_integers_is_exact(law, m, level):
     assert range_quantile(law, m, level) == by_enumeration(law, m, level, 17)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "level"), [(4, 0.95), (30, 0.8)])
 def test_wide_laplace_noise_against_many_draws(m, level):
     """The continuous law, drawn; of noise so wide the integers are too near to matter."""

@@ -194,6 +194,7 @@ def test_a_wrong_ballot_costs_nothing(ballot):
         client.answer(question(number), [0, 1, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ballot", [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]])
 def test_answers_are_flipped_preferences_or_fair_coins(ballot):
     size, pairs = 1200, [(0, 1), (0, 2), (1, 2)]
@@ -405,6 +406,7 @@ def test_n_voters_must_be_a_positive_integer(n_voters):
         LDPQuickSort().fit_interactive(lambda asked: [], items=3, n_voters=n_voters)
 
 
+@pytest.mark.slow
 def test_the_last_resort():
     """With three questions for six items they run out, and everybody's last report decides."""
     order = [4, 0, 5, 1, 3, 2]
@@ -426,6 +428,7 @@ def test_the_last_resort():
 # --- simulation and field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_fields_find_the_order(estimator):
     names, order = ["pear", "fig", "plum", "kiwi", "lime"], [3, 0, 4, 2, 1]
@@ -440,6 +443,7 @@ def test_fields_find_the_order(estimator):
     assert used.max() <= estimator.protocol(names)["answers"] + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "runs"), [(ESTIMATORS[0], 350), (ESTIMATORS[1], 350), (ESTIMATORS[2], 200)])
 def test_fit_and_field_have_one_law(estimator, runs):
     ballots = [[0, 1, 2], [0, 1, 2], [1, 0, 2], [0, 0, 1], [NAN, 1, 0], [2, 0, 1]]
@@ -454,6 +458,7 @@ def test_fit_and_field_have_one_law(estimator, runs):
     assert len(set(simulated)) == 6
 
 
+@pytest.mark.slow
 def test_tallies_of_fit_and_field_have_one_law():
     rng = np.random.default_rng(0)
     ballots = rng.permuted(np.tile(np.arange(4.0), (2000, 1)), axis=1)

@@ -83,12 +83,14 @@ def test_pairs_do_not_depend_on_the_ballot():
         assert asked[1:] == asked[:-1]
 
 
+@pytest.mark.slow
 def test_no_opinion_answers_a_coin():
     for ballot in ([NAN] * 4, [0, 0, 0, 0], [0, NAN, NAN, NAN]):
         answers = [a for seed in range(400) for a in client(6, seed).report(ballot)["answers"]]
         assert stats.binomtest(sum(answers), len(answers)).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_opinions_are_flipped_with_the_stated_probability():
     flip, grid = plan(1).protocol["flip"]
     assert flip / grid == pytest.approx(1 / (1 + np.e))

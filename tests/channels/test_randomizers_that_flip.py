@@ -74,6 +74,7 @@ def test_exact_noises_shuffle_like_randomized_response(given, pairs, randomizer,
 # --- published noises: the printed flip, and what it really spends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("randomizer", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize(("schedule", "answers"), [(Slots(2), 2), (Rounds(), 1)], ids=str)
 def test_questions_with_published_noise_state_what_a_transcript_tells(randomizer, schedule, answers):
@@ -113,7 +114,7 @@ def test_the_reserve_has_published_noise_of_its_own():
 
 @pytest.mark.parametrize("randomizer", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
-@pytest.mark.parametrize("n_queries", [1, 2])
+@pytest.mark.parametrize("n_queries", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_shuffled_published_noise_is_priced_by_its_flips(randomizer, pairs, n_queries):
     plan = Shuffle(local_epsilon=2.0, n_queries=n_queries, pairs=pairs, randomizer=randomizer).plan(TALLIES, 4, 1200)
     flip = plan.protocol["flip"][0]
@@ -145,6 +146,7 @@ def test_a_target_is_kept_and_nobody_to_hide_among_is_stated():
 # --- and they work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("randomizer", [LAPLACE, ThresholdedGaussian()], ids=["published Laplace", "exact Gaussian"])
 def test_fields_find_the_order(randomizer):
     order = [3, 0, 4, 2, 1]

@@ -44,6 +44,7 @@ def everyone_asked(following):
 # --- Slots
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     n=st.integers(1, 60),
@@ -155,6 +156,7 @@ def test_rounds_ask_every_voter_once(n, rounds, seed):
 # --- the price, composed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 @settings(max_examples=80)
 @given(epsilon=st.floats(1e-3, 60), slots=st.integers(1, 60), m=st.integers(2, 12), which=st.integers(0, 2))
@@ -205,6 +207,7 @@ def test_a_warning_of_few_voters_says_what_to_do():
     LDPQuickSort().protocol(10)  # a device knows no number of voters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_voters", "least", "most"), [(28, 0.44, 0.56), (54, 0.25, 0.37), (232, 0.05, 0.18)])
 def test_how_good_quicksort_is_where_it_warns(n_voters, least, most):
     """The share of pairs in the wrong order where all voters agree; epsilon 1, ten items."""

@@ -118,6 +118,7 @@ def test_what_no_ballot_moves_is_exact():
     assert alone.open(Profile.from_rankings(BALLOTS))(Bits.from_random_state(0)).answer(NumberOfVoters()) == 6
 
 
+@pytest.mark.slow
 def test_more_voters_only_add_noise():
     profile = Profile.from_rankings([[0, 0, 0]] * 800)
     spread = []
@@ -167,6 +168,7 @@ def test_questions_that_were_not_priced():
 # --- fit, and the field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [None, pytest.param(AllMargins(), marks=pytest.mark.slow)], ids=str)
 def test_fit_simulates_what_devices_and_servers_send(release):
     """One law: of each number of the sum, and against Skellam's own probabilities."""
@@ -193,6 +195,7 @@ def read(answer, query):
     return answer if query == NetWins() else np.array(answer)[np.triu_indices(3, 1)]
 
 
+@pytest.mark.slow
 def test_fit_sums_from_end_to_end():
     names = ["tea", "milk", "water"]
     estimator = SecAggBorda(epsilon=2.0, n_servers=3, min_reports=100)
@@ -209,6 +212,7 @@ def test_fit_sums_from_end_to_end():
     assert fitted.privacy_.certified and fitted.n_features_in_ == 3
 
 
+@pytest.mark.slow
 def test_margins_by_sums():
     channel = SecureAggregation(5.0, min_reports=60, release=AllMargins())
     estimator = Aggregator(channel, "kemeny")
@@ -323,6 +327,7 @@ def test_what_devices_cannot_send(estimator, m, reason):
 # --- how good it is
 
 
+@pytest.mark.slow
 def test_the_error_is_that_of_a_curator_with_such_noise():
     """The same law as net wins plus one Skellam number each, drawn by NumPy; errors within 5 %."""
     X = make_mallows(600, 12, 0.9, random_state=3)
@@ -343,6 +348,7 @@ def test_the_error_is_that_of_a_curator_with_such_noise():
     assert isinstance(plan.prices[NetWins()].mechanism, SkellamNoise)
 
 
+@pytest.mark.slow
 def test_swiss_rounds_pay_where_voters_agree():
     X = make_mallows(3000, 45, 0.75, random_state=0)
     profile = Profile.from_rankings(X)

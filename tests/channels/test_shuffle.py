@@ -233,6 +233,7 @@ def test_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
         assert [message["pair"] for message in messages] == asked
 
 
+@pytest.mark.slow
 def test_hidden_pairs_are_uniform_and_drawn_again():
     drawn = [json.dumps([m["pair"] for m in device(m=3, seed=s).report([0, 1, 2])["messages"]]) for s in range(1800)]
     counts = list(Counter(drawn).values())
@@ -431,6 +432,7 @@ def test_every_assigned_pair_needs_its_messages():
         sparse.open(iter([{**GOOD, "protocol": digest(sparse.protocol)}] * 4))(Bits.from_random_state(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
 @pytest.mark.parametrize("n_queries", [1, 2])
 def test_fit_and_field_have_one_law(pairs, n_queries):

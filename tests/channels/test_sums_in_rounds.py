@@ -67,6 +67,7 @@ def test_an_answer_that_arrives_many_times_counts_once():
 # --- the same law
 
 
+@pytest.mark.slow
 def test_swiss_rounds_from_end_to_end():
     X = make_mallows(90, 20, 0.5, random_state=0)
     names = [f"item {k}" for k in range(20)]
@@ -92,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channel", "rule", "query"), CASES, ids=["groups", "pairs", "tallies"])
 def test_fit_simulates_what_is_summed_round_by_round(channel, rule, query):
     """Of the first answer: exact statistic and Skellam noise of all voters, here and there."""
@@ -165,6 +167,7 @@ def test_whatever_fit_simulates_devices_can_do(name):
 # --- who drops out
 
 
+@pytest.mark.slow
 def test_voters_may_miss_rounds():
     """Each time others are away: 36 of 40 are in every sum, scaled up to all, with their noise."""
     ballots = make_mallows(40, 14, 0.3, random_state=1).tolist()
@@ -200,6 +203,7 @@ def test_sums_of_some_are_scaled_up_to_all():
     assert session.published["reports_accepted"] == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [{2}, {4}, {2, 3, 4}])
 def test_a_round_of_too_few_says_nothing_and_the_others_decide(lost):
     ballots = make_mallows(40, 20, 0.3, random_state=1).tolist()

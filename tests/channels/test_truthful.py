@@ -76,6 +76,7 @@ def test_every_pair_of_strict_rankings_is_exact():
         assert truthful.score(STRICT) == plain.score(STRICT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_queries", [1, 4])
 def test_pairs_are_distinct_and_uniform(n_queries):
     """Of voters who all agree, each win is one question."""
@@ -90,6 +91,7 @@ def test_pairs_are_distinct_and_uniform(n_queries):
     assert chisquare([several.count(subset) for subset in subsets]).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_margins_of_no_opinion_are_coins():
     """The mean of the estimate over seeds is the mean margin; ties and silence count 0."""
     found = np.mean([session(Truthful(EVERY_PAIR), WEAK, seed).answer(AllMargins()) for seed in range(400)], axis=0)

@@ -260,6 +260,7 @@ def test_an_account_is_charged_and_refuses(tmp_path, run, printed):
     assert [each.what for each in PrivacyBudget.open(tmp_path / "account.sqlite").releases_] == ["DPBorda", "DPBorda"]
 
 
+@pytest.mark.slow
 def test_comparison_on_the_example(tmp_path, run, printed):
     pytest.importorskip("matplotlib")
     common = ["compare", "--trials", "3", "--epsilons", "0.02", "2", "--picture", tmp_path / "c.png"]
@@ -271,6 +272,7 @@ def test_comparison_on_the_example(tmp_path, run, printed):
     assert "NOT PRIVATE" in run(*common) and "1000 ballots, 10 items, simulated" in run(*common)
 
 
+@pytest.mark.slow
 def test_comparison_of_some(tmp_path, run, printed):
     """Four voters, each with an opinion on one of three pairs: a random order is wrong on half of a third of them."""
     pytest.importorskip("matplotlib")
@@ -284,6 +286,7 @@ def test_comparison_of_some(tmp_path, run, printed):
     assert "must end in one of" in run(*common, "--picture", tmp_path / "c.abc")
 
 
+@pytest.mark.slow
 def test_comparison_of_a_file(tmp_path, printed):
     pytest.importorskip("matplotlib")
     votes = make_mallows(60, 17, 0.5, random_state=0)  # too many for a prudent order of all
@@ -292,6 +295,7 @@ def test_comparison_of_a_file(tmp_path, printed):
     assert "DPPrudentOrder" not in printed(*common)["excess_points"]
 
 
+@pytest.mark.slow
 def test_comparison_against_brute_force(tmp_path, printed):
     """Much epsilon: the error of Borda's order over the best that there is, both by enumeration."""
     pytest.importorskip("matplotlib")
@@ -323,6 +327,7 @@ def test_without_matplotlib_nothing_is_compared(tmp_path, run, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
 def test_real_votes(tmp_path, printed):
     pytest.importorskip("matplotlib")

@@ -74,6 +74,7 @@ def test_a_line_break_in_a_cell_leaves_other_voters_alone(tmp_path, comment):
     assert len(found) == 4 and found[0] == alone[0] and found[-1] == alone[-1]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(line=st.one_of(st.binary(min_size=1), st.text(min_size=1).map(lambda text: text.encode("utf-8", "replace"))))
 @pytest.mark.parametrize("options", [RATINGS, ["--positions"], ORDERS, ["--positions", "--person", "tea"]])
@@ -208,6 +209,7 @@ def test_preflib_files_say_that_messages_are_not_public(rank):
     assert status == 2 and "--unreadable do not apply to PrefLib files" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
 def test_real_ratings(tmp_path):
     pd = pytest.importorskip("pandas")

@@ -219,6 +219,7 @@ def test_offline(fetch, server, tmp_path):
     assert fetch().profile.n_voters == 5
 
 
+@pytest.mark.slow
 def test_a_silent_server(fetch, server, tmp_path):
     hold = threading.Event()
     server.says((200, {}, GOOD))
@@ -283,7 +284,7 @@ def test_many_processes(server, tmp_path):
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    assert [run.communicate(timeout=60)[0] for run in runs] == ["5\n", "5\n"]
+    assert [run.communicate(timeout=600)[0] for run in runs] == ["5\n", "5\n"]
     assert kept(tmp_path) == [NAME]
 
 

@@ -33,6 +33,7 @@ def test_every_row_is_a_permutation(phi):
     np.testing.assert_array_equal(np.sort(X, axis=1), np.tile(np.arange(7), (200, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", [0.2, 0.7, 1.0])
 def test_probabilities_at_four_items(phi):
     center = [2, 0, 3, 1]

@@ -15,6 +15,7 @@ def probability(order, weights):
     return math.prod(weight / sum(drawn[k:]) for k, weight in enumerate(drawn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [[1.0, 2.0, 4.0, 0.5], [3, 3, 3, 3], [1e-300, 1e300, 2e300, 3e-300]])
 def test_probabilities_at_four_items(weights):
     X = make_plackett_luce(40_000, 4, weights, random_state=0)

@@ -308,6 +308,7 @@ def test_counts_and_lines_that_take_more_than_the_machine_has(tmp_path, monkeypa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["# NUMBER ALTERNATIVES: 3\n1: 1,2,3\n1: ", "# TITLE: ", "3\n1,"])
 def test_a_line_without_end_is_not_unpacked(tmp_path, start):
     """Sixty-four megabytes, which gzip packs into as many kilobytes."""
@@ -321,6 +322,7 @@ def test_a_line_without_end_is_not_unpacked(tmp_path, start):
     assert peak < 2**25
 
 
+@pytest.mark.slow
 def test_a_header_without_end_is_not_kept(tmp_path):
     text = "# ALTERNATIVE NAME {}: x\n"
     path = write(tmp_path, "".join(text.format(item) for item in range(70_000)))
@@ -373,6 +375,7 @@ def files(draw):
     return [(draw(st.integers(1, 4)), draw(levels))] + draw(st.lists(st.tuples(st.integers(0, 4), levels), max_size=4))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ballots=files())
 def test_round_trip(tmp_path, ballots):

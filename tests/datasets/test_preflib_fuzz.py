@@ -137,6 +137,7 @@ def check_cases(folder, seeds):
     assert 0.25 * len(seeds) < accepted < 0.75 * len(seeds)  # both ends are visited
 
 
+@pytest.mark.slow
 def test_three_thousand_files(tmp_path):
     check_cases(tmp_path, range(3_000))
 

@@ -15,6 +15,7 @@ def histograms(n_voters, n_items, size):
     return Counter(tuple(sorted(map(tuple, X.tolist()))) for X in drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_voters", "n_items"), [(1, 3), (4, 2), (2, 3), (3, 3)])
 def test_every_histogram_is_equally_likely(n_voters, n_items):
     """C(n + m! - 1, n) of them, at most 56 here."""
@@ -23,6 +24,7 @@ def test_every_histogram_is_equally_likely(n_voters, n_items):
     assert chisquare(list(seen.values())).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_voters_are_in_random_order():
     """Every way to line up the voters of a histogram is equally likely too."""
     rng = np.random.default_rng(1)
@@ -33,6 +35,7 @@ def test_voters_are_in_random_order():
     assert chisquare(observed, np.array(list(chances.values())) * 8000).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_shares_are_uniform_on_the_simplex():
     """Of many voters: the share of one of six rankings is Beta(1, 5), and shares are not those of random voters."""
     shares = [(make_uniform_profile(600, 3, random_state=k) == [0, 1, 2]).all(axis=1).mean() for k in range(2000)]
@@ -54,6 +57,7 @@ def test_any_number_of_items(n_items):
         assert len(np.unique(X, axis=0)) == 200
 
 
+@pytest.mark.slow
 def test_voters_who_repeat_each_other():
     """Of two voters one repeats the other with chance 2 / (m! + 1): P(both) = sum over p of E[p^2]."""
     pairs = [make_uniform_profile(2, 3, random_state=k) for k in range(3000)]

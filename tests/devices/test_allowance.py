@@ -236,6 +236,7 @@ class TestFork:
         assert in_child(lambda: Device(protocol("b"), allowance=Allowance(epsilon=1.0)).epsilon <= 1)
 
 
+@pytest.mark.slow
 def test_threads_never_draw_more_than_there_is():
     polls = [protocol(f"item {k}") for k in range(12)]
     for _ in range(20):
@@ -273,6 +274,7 @@ def test_a_thread_waits_for_one_that_draws(monkeypatch):
     assert sum(device is not None for device in at_once(draw, 2)) == 1
 
 
+@pytest.mark.slow
 def test_threads_make_one_device_of_one_protocol():
     poll = protocol("a")
     for _ in range(20):
@@ -287,6 +289,7 @@ def test_threads_make_one_device_of_one_protocol():
         assert sum(device is not None for device in at_once(draw, 8)) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.floats(0.1, 9),
@@ -349,6 +352,7 @@ def test_a_client_draws_from_it():
     assert refused(lambda: LDPPairwise(epsilon=0.1).client(3, allowance=allowance), "does not cover")
 
 
+@pytest.mark.slow
 def test_it_needs_numpy_and_the_standard_library_only():
     code = (
         "import sys\n"

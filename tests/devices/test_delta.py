@@ -191,6 +191,7 @@ def any_protocol(rng, rounds):
     return made, noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [False, True], ids=["shares", "rounds"])
 def test_what_a_device_states_is_true_whatever_the_numbers(rounds):
     """By the law of the noise: delta bounds what epsilon leaves over, and no smaller epsilon may be stated."""

@@ -72,6 +72,7 @@ def refused(run, match):
 # --- a process of its own
 
 
+@pytest.mark.slow
 def test_loads_numpy_and_the_standard_library_only():
     code = (
         "import sys, sklearn_dprank.devices as d\n"
@@ -86,6 +87,7 @@ def test_loads_numpy_and_the_standard_library_only():
     assert {"aggregators", "channels", "randomizers", "mechanisms", "queries", "orders", "profile"}.isdisjoint(rooms)
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_protocol_is_all_that_another_process_needs(kind):
     code = (
@@ -166,12 +168,14 @@ def together(*runs):
         return list(pool.map(one, runs))
 
 
+@pytest.mark.slow
 def test_threads_get_one_report(restless):
     for _ in range(30):
         device = random_report()
         assert len(set(together(*[lambda device=device: device.report(range(20))] * 16))) == 1
 
 
+@pytest.mark.slow
 def test_threads_with_different_ballots_get_one_of_them(restless):
     for _ in range(30):
         device = random_report()
@@ -193,6 +197,7 @@ def test_a_thread_waits_for_one_that_draws(monkeypatch):
     assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
 
 
+@pytest.mark.slow
 def test_threads_share_one_budget_of_answers(restless):
     for _ in range(20):
         device = Device(ASKED)

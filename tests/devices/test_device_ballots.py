@@ -22,6 +22,7 @@ def coins(seed=0):
     return SeededBits(np.random.SeedSequence(seed))
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_net_wins_of_each_voter(X):
     expected = [(naive_counts([x]) - naive_counts([x]).T).sum(axis=1) for x in X]
@@ -48,6 +49,7 @@ def test_net_wins_of_few_voters_who_are_not_strict():
     assert np.array_equal(read(net_wins, X), expected)
 
 
+@pytest.mark.slow
 @given(profiles(), st.integers(0, 100))
 def test_opinions_keep_every_preference(X, seed):
     for x, says in zip(X, read(opinions, X, coins(seed)).T, strict=True):

@@ -252,6 +252,7 @@ def fuzz(kind, times, seed):
 KINDS = [*wire_vectors.RANDOMIZERS, "rr-interactive", "rr-shuffled"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_device_refuses_or_spends_at_most_what_is_stated(kind):
     verdicts = fuzz(kind, 2000, seed=0)
@@ -265,6 +266,7 @@ def test_a_hundred_thousand_protocols(kind):
     assert fuzz(kind, 100_000, seed=1)["followed"] > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_at_every_nasty_value(kind):
     rng = random.Random(kind)

@@ -67,6 +67,7 @@ def test_messages_say_nothing_of_the_voter():
     assert len(first) == len(second) == 1 and first != second  # no number goes through the rounds
 
 
+@pytest.mark.slow
 def test_the_noise_of_each_round():
     """That of its own rate, of 400 devices."""
     number = 2
@@ -307,6 +308,7 @@ def spoiled(rng):
     return protocol
 
 
+@pytest.mark.slow
 def test_no_protocol_gets_more_out_of_a_device_than_it_states():
     """Changed at random, a protocol is refused, or costs what it states at most: worked out once more."""
     rng, taken = np.random.default_rng(0), 0

@@ -28,6 +28,7 @@ def assert_same(vector, said):
         assert json.dumps(said) == json.dumps(vector["report"])
 
 
+@pytest.mark.slow
 def test_the_file_is_what_the_code_says_now():
     # If the wire format was changed on purpose: python tests/wire_vectors.py, and say so on the page.
     assert wire_vectors.as_text(wire_vectors.vectors()) == wire_vectors.FILE.read_text(encoding="utf-8")

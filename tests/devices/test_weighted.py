@@ -33,6 +33,7 @@ WEIGHTS = st.lists(st.integers(1, 5) | st.integers(1, 10**60), min_size=1, max_s
 WORDS = st.sampled_from([0, 1, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1)
 
 
+@pytest.mark.slow
 @given(weights=WEIGHTS, step=st.integers(0, 5), off=st.integers(-1, 1), words=st.lists(WORDS, min_size=3, max_size=3))
 def test_boundaries_are_settled_by_more_bits(weights, step, off, words):
     steps = list(accumulate(weights))

@@ -24,7 +24,7 @@ from sklearn_dprank.randomizers.inbox import LONGEST, Inbox
 from sklearn_dprank.randomizers.reports import protocol_of
 
 ITEMS = ["a", "b", "c", "d"]
-KINDS = [*wire_vectors.RANDOMIZERS, "hidden", "assigned"]
+KINDS = [*wire_vectors.RANDOMIZERS, pytest.param("hidden", marks=pytest.mark.slow), "assigned"]
 
 
 def estimator_of(kind):
@@ -268,6 +268,7 @@ def honest_answer(message, protocol, question):
     return form and message["pair"] in question["pairs"] and whole(message["answer"], 0, 1)
 
 
+@pytest.mark.slow
 def test_fuzzed_answers():
     assert min(fuzz_answers(4000, seed=0).values()) >= 20
 
@@ -321,6 +322,7 @@ def two_lines():
     return [json.dumps(report).encode() + b"\n" for report in honest_reports(protocol, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "how"), [("rb", {}), ("r", {"encoding": "utf-8"})], ids=["binary", "text"])
 def test_a_line_of_a_hundred_megabytes(tmp_path, two_lines, mode, how):
     path = tmp_path / "reports.jsonl"

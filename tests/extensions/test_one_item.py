@@ -39,6 +39,7 @@ def test_one_module_two_classes_public_names():
     assert not [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")]
 
 
+@pytest.mark.slow
 def test_its_reports_are_as_private_as_the_guarantee_says():
     protocol = estimator().protocol(3)
     laws = [
@@ -60,6 +61,7 @@ def test_its_estimate_is_unbiased():
     assert np.abs(error).max() < 4 * np.sqrt(OneItem.variance(protocol) / profile.n_voters)
 
 
+@pytest.mark.slow
 def test_a_fit_simulates_devices_of_the_field():
     ballots = [[0, 1, 2], [0, 1, 2], [0, 0, 1], [2, 1, 0]]
     simulated, collected, protocol = [], [], estimator(3.0).protocol(3)
@@ -72,6 +74,7 @@ def test_a_fit_simulates_devices_of_the_field():
     assert len(set(simulated)) == 6
 
 
+@pytest.mark.slow
 def test_the_order_is_found_and_bad_reports_are_counted():
     ballots = make_mallows(4000, 3, 0.4, center=[1, 0, 2], random_state=0)
     made = estimator(6.0, 0)

@@ -106,6 +106,7 @@ def test_it_says_what_arithmetic_costs():
 # Laws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
 def test_samplers_against_brute_force(sampler, margins):
@@ -115,6 +116,7 @@ def test_samplers_against_brute_force(sampler, margins):
     assert fit_of(draws, weights) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["mechanism", "table", "insertion"])
 def test_six_items_against_brute_force(sampler):
     """As the mechanism calls the table, and with many draws at once."""
@@ -130,6 +132,7 @@ def test_six_items_against_brute_force(sampler):
     assert fit_of(draws, weights) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [None, 2, 5])
 def test_prudent_orders_against_brute_force(window):
     margins, anchor = margins_of(6, 5), (2, 0, 4, 1, 3)
@@ -152,6 +155,7 @@ def pairs_before(draws):
     return np.array([(places[:, i] < places[:, j]).sum() for i, j in combinations(range(draws.shape[1]), 2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [12, 18])
 def test_agreement_on_more_items(m):
     """Every pair, every item's mean place and the cost: the table is exact, so is the other."""
@@ -196,6 +200,7 @@ def test_an_order_that_is_owed_can_come(query, sampler, rate):
     assert reached(query, margins, rate, sampler) == {(0, 1), (1, 0)}
 
 
+@pytest.mark.slow
 def test_every_order_of_a_cycle_can_come():
     """171 voters, three items, a cycle."""
     margins = 57 * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
@@ -275,6 +280,7 @@ class CountedWords(SeededBits):
         return super()._read(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [KemenyUtility(), MaxViolatedMargin(tuple(range(9)), 4)])
 def test_how_often_a_sampler_draws_does_not_depend_on_the_ballots(query):
     """Without voters, with voters who agree, and with a cycle of all items."""

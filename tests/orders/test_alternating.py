@@ -27,6 +27,7 @@ def proved(excess, circles, prices):
     return (bound >> shift) - int(np.minimum(excess[i, j], 0).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "spread"), [(12, 3), (15, 1e6), (20, 1000)])
 def test_within_five_percent_of_the_optimum(m, spread):
     """Where the relaxation has an integral solution, or nearly so: no bound of circles can be above it."""
@@ -39,6 +40,7 @@ def test_within_five_percent_of_the_optimum(m, spread):
     np.testing.assert_allclose(before + before.T, 1, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_what_is_not_paid_for_is_not_done():
     excess = noise(30, 100)
     work = Work(limit=10 * alternating_steps(30) / 1e6 + 1e-3)

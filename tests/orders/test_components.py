@@ -76,6 +76,7 @@ def test_masks_of_any_width(m):
     assert [part.tolist() for part in majority_components(margins)] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [0.0, 0.2, 0.6])
 def test_concatenated_optima_are_a_kemeny_optimum(ties):
     rng = np.random.default_rng(int(10 * ties) + 1)

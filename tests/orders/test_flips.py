@@ -66,6 +66,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize(("costs", "counts"), CASES.values(), ids=CASES)
 def test_costs_come_as_often_as_by_the_formula(costs, counts, rate):
@@ -87,6 +88,7 @@ def test_the_formula_is_the_printed_algorithm(rate):
     assert stats.chisquare(seen, law * 4000).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-30, 30), min_size=2, max_size=30), st.sampled_from([0.05, 0.3, 2.0]))
 def test_never_worse_than_the_exponential_mechanism(costs, rate):
     """McKenna and Sheldon, Theorem 2: the cost is stochastically smaller."""

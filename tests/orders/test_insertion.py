@@ -49,6 +49,7 @@ def test_law_matches_enumeration(margins, scale, order):
     assert fit_of(draws, *kendall_law(margins, scale)) > 1e-3
 
 
+@pytest.mark.slow
 def test_law_at_six_items():
     half = np.random.default_rng(0).integers(-3, 4, size=(6, 6))
     margins = half - half.T
@@ -63,6 +64,7 @@ def test_rate_of_acceptance_is_mass_over_bound():
     assert stats.binomtest(accepted, 20_000, expected).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 7), st.sampled_from([0.0, 0.2, 3.0]))
 def test_gap_costs_and_their_bound(seed, n_placed, scale):
     rng = np.random.default_rng(seed)

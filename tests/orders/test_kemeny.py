@@ -61,6 +61,7 @@ def first_optimum(cost, items):
     return list(min(permutations(items), key=lambda order: total_cost(cost, list(order)))) if items else []
 
 
+@pytest.mark.slow
 @given(st.integers(0, 6), st.integers(0, 3), st.sampled_from([np.int64, np.float64, np.int8, np.uint16]), st.data())
 def test_the_documented_optimum_by_brute_force(m, spread, dtype, data):
     low = 0 if dtype is np.uint16 else -spread
@@ -127,6 +128,7 @@ def two_blocks(seed):
     return cost
 
 
+@pytest.mark.slow
 def test_several_large_components_share_the_limits(solver):
     for seed in range(5):
         cost = two_blocks(seed)
@@ -139,6 +141,7 @@ def test_several_large_components_share_the_limits(solver):
         assert minimum_order(cost, max_dp=5).value == exact.value
 
 
+@pytest.mark.slow
 def test_limits_never_claim_too_much(solver):
     rng = np.random.default_rng(10)
     stopped = 0
@@ -177,6 +180,7 @@ def test_repeats_and_random_kicks(solver):
     assert first.optimal and kicked.optimal and first.value == kicked.value
 
 
+@pytest.mark.slow
 def test_a_solver_that_fails_or_lies_proves_nothing_false(solver, monkeypatch):
     rng = np.random.default_rng(12)
     cost = rng.integers(0, 100, (12, 12))
@@ -242,6 +246,7 @@ def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monk
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the matrices are")
 @pytest.mark.parametrize(("name", "most"), [("IO-be75eec", 236_464), ("IO-stabu70", 362_512), ("IO-usa79", 1_813_986)])
 def test_known_optima_of_input_output_tables(solver, name, most):
@@ -298,7 +303,7 @@ def hard_margins(m, seed=0):
     return margins - margins.T
 
 
-@pytest.mark.parametrize("work_limit", [0, 1, 30, 300])
+@pytest.mark.parametrize("work_limit", [0, 1, 30, pytest.param(300, marks=pytest.mark.slow)])
 def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
     """Between two looks at what is left no more is spent than a row, a closure or one linear program takes."""
     kept = []
@@ -326,6 +331,7 @@ def test_good_orders_are_found_where_nothing_is_proved():
         assert found.value <= total_cost(cost, memetic_search(cost, start, work=Work(searching)))
 
 
+@pytest.mark.slow
 def test_the_default_limit_is_a_count_that_repeats(solver):
     cost = np.maximum(hard_margins(60).T, 0)
     first, second = (minimum_order(cost, work_limit=200) for _ in range(2))
@@ -334,6 +340,7 @@ def test_the_default_limit_is_a_count_that_repeats(solver):
     assert inspect.signature(minimum_order).parameters["work_limit"].default == WORK_LIMIT == 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work_limit", [0, 1, 50])
 def test_bounds_are_above_the_pairs_whatever_the_work(work_limit):
     """Every component costs something beyond its pairs, ties or not, so that a relative gap is finite."""
@@ -362,6 +369,7 @@ def test_time_limit_is_looked_at_in_every_loop(monkeypatch):
     assert looks < 600
 
 
+@pytest.mark.slow
 def test_warns_of_a_gap_that_was_not_asked_for():
     cost = np.maximum(hard_margins(30).T, 0)
     stopped, done = minimum_order(cost, work_limit=1), minimum_order(cost)

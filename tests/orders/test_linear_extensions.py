@@ -51,6 +51,7 @@ def fit_of(draws, orders, law):
     return 1.0 if len(law) == 1 else stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue
 
 
+@pytest.mark.slow
 @given(arrays(bool, st.integers(1, 5).map(lambda m: (m, m))))
 def test_count_matches_enumeration(before):
     np.fill_diagonal(before, False)
@@ -83,6 +84,7 @@ def test_prudent_law_matches_enumeration(margins, scale):
     assert fit_of(draws, orders, law / law.sum()) > 1e-3
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 6), st.sampled_from([0.0, 0.1, 0.7, 3.0]))
 def test_mixture_of_levels_is_the_law(seed, n_items, scale):
     """The probabilities of the levels and the counts, without sampling: exact to rounding."""

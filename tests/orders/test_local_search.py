@@ -67,6 +67,7 @@ def test_work_is_looked_at_before_each_item(search):
     assert totals == sorted(totals, reverse=True) and totals[1] > totals[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [None, SeededBits(np.random.SeedSequence(0))])
 def test_perturbed_search_is_near_the_optimum(bits):
     rng = np.random.default_rng(1)

@@ -46,6 +46,7 @@ def test_children_agree_where_their_parents_do():
     assert min(differ) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [None, SeededBits(0)])
 def test_finds_the_optimum_where_a_descent_does_not(bits):
     rng = np.random.default_rng(3)
@@ -59,6 +60,7 @@ def test_finds_the_optimum_where_a_descent_does_not(bits):
     assert alone < 6
 
 
+@pytest.mark.slow
 def test_crossing_finds_what_no_three_hundred_descents_do():
     rng = np.random.default_rng(6)
     cost = rng.integers(0, 1000, (70, 70))
@@ -74,6 +76,7 @@ def test_few_items(m):
     np.testing.assert_array_equal(memetic_search(cost, np.arange(m)[::-1]), np.arange(m))
 
 
+@pytest.mark.slow
 def test_without_bits_the_result_is_a_function_of_its_arguments():
     cost = np.random.default_rng(4).normal(size=(30, 30))
     start, kept = np.arange(30), cost.copy()
@@ -120,6 +123,7 @@ def linear_ordering_instance(name):
     return numbers[1:].reshape(numbers[0], numbers[0]) * (1 - np.eye(numbers[0], dtype=int))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
 @pytest.mark.parametrize("name", INSTANCES)
 def test_best_known_orders(name):
@@ -128,6 +132,7 @@ def test_best_known_orders(name):
     assert total_cost(gain, order) == INSTANCES[name]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
 @pytest.mark.parametrize("name", [name for name in INSTANCES if name.startswith("IO")])
 def test_tables_that_are_proved(name):
@@ -137,6 +142,7 @@ def test_tables_that_are_proved(name):
     assert total_cost(gain, found.order) == INSTANCES[name]
 
 
+@pytest.mark.slow
 def test_a_total_that_is_enough_ends_the_search():
     cost = np.random.default_rng(21).integers(0, 100, (25, 25))
     start, generations = np.arange(25), []

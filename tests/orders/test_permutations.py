@@ -34,6 +34,7 @@ def test_there_and_back(ranking):
     np.testing.assert_array_equal(indexed_permutations(index, len(positions)), positions)
 
 
+@pytest.mark.slow
 @given(st.integers(2, 20), st.data())
 def test_back_and_there(m, data):
     index = np.array(data.draw(st.lists(st.integers(0, factorial(m) - 1), min_size=1, max_size=4)))

@@ -25,6 +25,7 @@ def test_gauge_power_is_uniform(n_items):
     assert stats.kstest(values ** (n_items - 1), "uniform").pvalue > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [3, 4])
 def test_moments_match_rejection_sampling(n_items):
     rng = np.random.default_rng(n_items)
@@ -40,6 +41,7 @@ def test_moments_match_rejection_sampling(n_items):
     assert stats.ks_2samp(points[:, 0] * points[:, 1], expected[:, 0] * expected[:, 1]).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_symmetry():
     points = sample_ball(6, seeded(2), size=20_000)
     np.testing.assert_allclose(points.sum(axis=1), 0, atol=1e-12)

@@ -65,6 +65,7 @@ def test_overrun_of_p_sort(m, log, expected):
     assert overrun_probability(m, int((m - 1) * log(m))) == pytest.approx(expected, abs=0.005)
 
 
+@pytest.mark.slow
 def test_overrun_matches_simulation():
     rng = np.random.default_rng(0)
 
@@ -107,6 +108,7 @@ def test_query_bound_is_the_best_chernoff_bound(m):
     assert quicksort_query_bound(m) in (math.ceil(grid), math.ceil(grid) - 1)
 
 
+@pytest.mark.slow
 def test_query_bound_grows_like_m_log_m():
     for m in range(12, 201):
         assert quicksort_query_bound(m) <= 3.15 * m * math.log(m)
@@ -138,6 +140,7 @@ def comparisons_on(beats, items):
     return law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 4, 5])
 def test_transitive_tournament_has_the_largest_moments(m):
     pairs = list(itertools.combinations(range(m), 2))

@@ -24,6 +24,7 @@ def dense(program, low, high):
     return linprog(program.weights, rows, program.right, bounds=bounds), rows
 
 
+@pytest.mark.slow
 def test_rows_and_bounds_come_and_go(solver):
     rng = np.random.default_rng(0)
     for _ in range(5):

@@ -48,6 +48,7 @@ def test_every_way_against_the_naive_twin(seed, m, data):
         assert cost == (naive_cost(margins, way) if len(set(way)) == k else never)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(2, 4), st.data())
 def test_counted_ways_are_those_listed(seed, m, data):

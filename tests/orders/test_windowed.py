@@ -44,6 +44,7 @@ def fit_of(draws, orders, law):
     return 1.0 if len(law) == 1 else stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [1, 2, 3, 6, 9])
 @pytest.mark.parametrize("scale", [0, 0.2, 1.5])
 def test_law_matches_enumeration(window, scale):
@@ -53,6 +54,7 @@ def test_law_matches_enumeration(window, scale):
     assert fit_of(draws, orders, law) > 1e-3
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.sampled_from([0.0, 0.3, 2.0]))
 def test_masses_of_levels_are_exact(seed, n_items, window, scale):
     margins = random_margins(seed, n_items)
@@ -89,6 +91,7 @@ def test_far_pairs_never_move():
         assert all(x - y < 4 for x, y in combinations(draw.tolist(), 2))
 
 
+@pytest.mark.slow
 def test_fixed_pairs_do_not_count():
     """However much a fixed pair is violated, the law of the others stays as it is."""
     margins, anchor = random_margins(3, 5), np.arange(5)

@@ -51,6 +51,7 @@ def test_crossings_are_the_kendall_tau_distance(pair):
         assert (np.diff(np.asarray(positions)[np.argsort(places)]) >= 0).all()
 
 
+@pytest.mark.slow
 def test_the_best_few(plt):
     """The others are tied on one side, and follow the other; the title says how many pairs that leaves open."""
     top, whole = DPTopK(2, epsilon=50.0, random_state=0).fit(X), Borda().fit(X)
@@ -172,6 +173,7 @@ def test_refusals():
         ConsensusDisplay.from_positions([0, 1], [0, 1], names="ab")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [2, 10, 45])
 @pytest.mark.parametrize("long", [False, True])
 def test_everything_fits(plt, inside, apart, n_items, long):

@@ -4,12 +4,14 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from sklearn_dprank.metrics import kendall_tau_distance, pairwise_error_rate
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "plot_displays.py"
 
 
+@pytest.mark.slow
 def test_example(plt, monkeypatch, inside):
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.extend(plt.get_fignums()))

@@ -39,6 +39,7 @@ def test_drawn_bars(plt, inside):
     assert inside(display.figure_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [DPBorda(0.2), DPPairwise(1.0), LDPPairwise(3.0)], ids=repr)
 def test_of_an_estimator(plt, inside, apart, estimator):
     fitted = estimator.set_params(random_state=0).fit(X)
@@ -62,6 +63,7 @@ def test_what_may_be_published_has_no_mark(plt):
     assert display.ax_.get_title() == "ours"
 
 
+@pytest.mark.slow
 def test_many_items(plt, inside, apart):
     fitted = DPBorda(1.0, random_state=0).fit(make_mallows(500, 60, 0.9, random_state=0))
     display = RankIntervalDisplay.from_estimator(fitted).plot()

@@ -26,6 +26,7 @@ def covered(ax):
     return any(legend.count_contains(points) for points in along)
 
 
+@pytest.mark.slow
 def test_inside_where_nothing_is_covered(plt, inside):
     ax = PrivacyUtilityDisplay(EPSILONS, FALLING, 0.1).plot().ax_
     legend, frame = boxes(ax)
@@ -33,6 +34,7 @@ def test_inside_where_nothing_is_covered(plt, inside):
     assert not covered(ax) and inside(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_lines", [3, 9])
 def test_below_where_lines_are_all_over(plt, inside, apart, n_lines):
     rng = np.random.default_rng(0)
@@ -44,6 +46,7 @@ def test_below_where_lines_are_all_over(plt, inside, apart, n_lines):
     assert frame.height > 240  # pixels: the figure is higher, the axes are not smaller
 
 
+@pytest.mark.slow
 def test_a_band_is_no_room(plt):
     """Nothing but a band where the legend would stand."""
     ax = PrivacyUtilityDisplay(EPSILONS, {"a": [[0.1001] + [0.5] * 9] * 6}, 0.1, None).plot(band=(0, 1)).ax_
@@ -51,6 +54,7 @@ def test_a_band_is_no_room(plt):
     assert legend.y1 < frame.y0
 
 
+@pytest.mark.slow
 def test_given_axes(plt, inside):
     """Below where the figure makes room; on the axes where it would be cut."""
     rng = np.random.default_rng(0)
@@ -66,12 +70,14 @@ def test_given_axes(plt, inside):
     assert frame.contains(*legend.p0)
 
 
+@pytest.mark.slow
 def test_part_of_a_figure(plt):
     part, _ = plt.figure(layout="constrained").subfigures(1, 2)
     display = PrivacyUtilityDisplay(EPSILONS, FALLING, 0.1).plot(part.subplots())
     assert display.figure_ is part and len(boxes(display.ax_)) == 2
 
 
+@pytest.mark.slow
 def test_intervals(plt):
     ax = RankIntervalDisplay([[0, 1], [0, 1], [2, 3], [2, 3]], range(4)).plot().ax_
     legend, frame = boxes(ax)

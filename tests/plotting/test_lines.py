@@ -22,6 +22,7 @@ def markers(ax):
     return found
 
 
+@pytest.mark.slow
 def test_markers_of_equal_points_stand_side_by_side(plt):
     display = PrivacyUtilityDisplay([0.1, 1.0, 10.0], SAME, 0.1, None).plot()
     lines = display.ax_.get_lines()[:3]
@@ -42,11 +43,13 @@ def test_each_marker_is_drawn_once(plt):
         assert sorted(np.concatenate(there)) == [0.1, 1.0, 10.0]
 
 
+@pytest.mark.slow
 def test_one_value(plt):
     moved = markers(PrivacyUtilityDisplay([1.0], {"a": [[0.1]], "b": [[0.1]]}, 0.1).plot().ax_)
     assert [each[1.0] for each in moved.values()] == pytest.approx([-2.75, 2.75])
 
 
+@pytest.mark.slow
 def test_lines_apart_stay_where_they_are(plt):
     errors = {"a": [[0.3], [0.2]], "b": [[0.4], [0.3]]}
     for display in (PrivacyUtilityDisplay([0.1, 1.0], errors, 0.1), QueryCountDisplay([1, 2], errors, 0.1)):
@@ -55,6 +58,7 @@ def test_lines_apart_stay_where_they_are(plt):
         assert ax.get_legend().get_title().get_text() == "lines: means of the fits"
 
 
+@pytest.mark.slow
 def test_many_equal_points_do_not_reach_their_neighbours(plt):
     epsilons = np.geomspace(0.01, 1, 12)
     ax = PrivacyUtilityDisplay(epsilons, {str(k): np.full((12, 1), 0.1) for k in range(7)}, 0.1).plot().ax_

@@ -111,6 +111,7 @@ def test_frames_are_the_pairs_that_a_majority_would_swap(plt):
     assert not frames(unanimous) and "framed" not in unanimous.ax_.get_title()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=6), st.integers(0, 10**6))
 def test_opposed_pairs(positions, seed):
     """As many as the pairwise error rate says, but for the halves of tied positions: a tie opposes nobody."""
@@ -208,6 +209,7 @@ def test_constructor_refuses(arguments, message):
         PairwiseMarginDisplay(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_items", [2, 10, 45])
 @pytest.mark.parametrize("long", [False, True])
 def test_everything_fits(plt, inside, apart, n_items, long):

@@ -34,6 +34,7 @@ def test_values():
     assert display.ceiling == 0.5
 
 
+@pytest.mark.slow
 def test_best_is_marked(plt):
     """The least mean, the smaller K where two are equal; on the line, in the legend, and as a value."""
     errors = {

@@ -126,6 +126,7 @@ def test_interrupted_search(plt, searched):
         PrivacyUtilityDisplay.from_search(searched(params, score=[[[NAN]]] * 6))
 
 
+@pytest.mark.slow
 def test_several_metrics(plt, searched):
     scorers = {"distance": kendall_tau_scorer, "pairs": lambda estimator, X: -pairwise_error_rate(estimator.ranks_, X)}
     search = searched([{"epsilon": 1.0}], DPBorda(), scorers, distance=[[[-0.4]]], pairs=[[[-0.2]]])
@@ -169,6 +170,7 @@ def test_epsilon_by_name(searched):
         PrivacyUtilityDisplay.from_search(search, epsilon="d__epsilon")
 
 
+@pytest.mark.slow
 def test_candidates_without_epsilon_are_level(plt, searched):
     """Their errors are the same at both ends of the others' lines."""
     params = [{"a": DPBorda(), "a__epsilon": e} for e in (0.1, 2.0)] + [{"a": Kemeny()}, {"a": DPBorda()}]

@@ -24,6 +24,7 @@ def test_without_matplotlib(display, without):
         display.plot()
 
 
+@pytest.mark.slow
 def test_matplotlib_is_not_imported_before_it_is_needed():
     code = "import sys, sklearn_dprank.plotting; print('matplotlib' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -44,6 +45,7 @@ def test_looks_differ_without_colours():
     assert widths == sorted(set(widths), reverse=True)  # what lies below shows on both sides
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=60), unique=True))
 def test_names_stay_apart_and_fit(names):
     names = list(dict.fromkeys(" ".join(name.split()) for name in names))

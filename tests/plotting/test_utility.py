@@ -48,6 +48,7 @@ def test_ceiling_of_ballots_with_ties():
     assert display.floor == 0
 
 
+@pytest.mark.slow
 def test_profiles_and_workers(display):
     again = PrivacyUtilityDisplay.from_estimators(
         MECHANISMS, Profile.from_rankings(X), epsilons=EPSILONS, n_trials=4, random_state=0, n_jobs=2
@@ -63,6 +64,7 @@ def test_estimators_are_left_alone():
     assert not hasattr(borda, "ranks_")
 
 
+@pytest.mark.slow
 def test_plot(plt, display):
     assert display.plot(excess=False) is display
     assert display.ax_.figure is display.figure_
@@ -102,6 +104,7 @@ def test_bands_are_the_quantiles_that_the_legend_names(plt, display, excess, ban
     assert said == f"lines: means; bands: {ends.get(quantiles, 'from the best fit to the worst')}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_lines", "n_bands"), [(5, 5), (6, 0)])
 def test_many_lines_have_no_bands_that_hide_others(plt, n_lines, n_bands):
     errors = {f"mechanism {k}": [[0.3 + k / 99, 0.4], [0.2, 0.3]] for k in range(n_lines)}
@@ -121,6 +124,7 @@ def test_bands_are_two_quantiles(plt, display, band):
     assert not plt.get_fignums()
 
 
+@pytest.mark.slow
 def test_plot_on_given_axes(plt, display, tmp_path):
     figure, (left, right) = plt.subplots(1, 2)
     display.plot(ax=right)
@@ -140,6 +144,7 @@ def test_many_mechanisms_stay_apart(plt):
     assert len(styles) == 14
 
 
+@pytest.mark.slow
 def test_scales(plt, display):
     """Both axes are logarithmic; an error of 0 gets a part that is linear, below the least positive error."""
     assert display.plot(excess=False).ax_.get_yscale() == "log"
@@ -196,6 +201,7 @@ def test_excess_of_an_optimum_is_exactly_0(plt):
     assert line.get_ydata().tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_own_epsilons_and_missing_trials(plt):
     nan = float("nan")
     epsilons = {"a": [1.0, 0.1], "b": [0.5, 2.0, 8.0]}
@@ -256,6 +262,7 @@ def test_every_epsilon_has_a_place_on_the_axis(epsilons, monkeypatch):
         PrivacyUtilityDisplay.from_estimators({"a": DPBorda()}, X, epsilons=epsilons, n_trials=1)
 
 
+@pytest.mark.slow
 def test_long_names_are_shortened_and_nothing_is_cut(plt, inside):
     names = [f"a mechanism with a very long name indeed, to tell the truth, of the kind {k}" for k in range(3)]
     display = PrivacyUtilityDisplay([0.1, 1.0], {name: [[0.3], [0.2]] for name in names}, floor=0.1).plot()
@@ -290,6 +297,7 @@ def test_a_floor_is_taken_or_left_out(monkeypatch):
             make(floor=floor)
 
 
+@pytest.mark.slow
 def test_the_floor_is_called_what_it_is(plt, monkeypatch):
     """A search that stopped at its limit has proved no optimum, and of a number that is given nothing is known."""
     make = partial(PrivacyUtilityDisplay.from_estimators, {"a": DPBorda()}, epsilons=[1.0], n_trials=1, random_state=0)

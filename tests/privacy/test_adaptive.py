@@ -82,6 +82,7 @@ def held(account, releases):
 SMALL, LARGE, LEAKY, TINY = Coin(0.1), Coin(0.5), Coin(0.2, 0.01), Coin(0.0, 0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 0.01), (1.0, 0.05), (1.5, 0.02)])
 def test_the_best_known_bound_on_every_path_is_none_for_all_paths_together(epsilon, delta):
     """Why an account is not simply `PrivacyGuarantee.compose` again and again."""

@@ -209,6 +209,7 @@ CALLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.lists(CALLS, max_size=60))
 def test_words_are_dealt_in_the_same_order_however_they_are_asked_for(seed, calls):
     bits, twin = seeded(seed), Slices(np.random.SeedSequence(seed))

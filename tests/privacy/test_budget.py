@@ -555,6 +555,7 @@ def test_bad_terms(terms):
 # How much
 
 
+@pytest.mark.slow
 def test_a_hundred_gaussian_releases_fit():
     budget = PrivacyBudget(0.92, 1e-6)
     daily = DPBorda(epsilon=0.1, delta=1e-8, noise="gaussian")
@@ -647,6 +648,7 @@ def test_what_is_written_down():
     assert PrivacyBudget(1.0).releases_ == ()
 
 
+@pytest.mark.slow
 def test_threads_cannot_spend_the_same_budget():
     budget = PrivacyBudget(1.0)
 

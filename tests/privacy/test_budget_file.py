@@ -55,7 +55,7 @@ def process(path, code):
 
 def finished(started):
     """Return what a process printed, line by line, and how it ended."""
-    return started.communicate(timeout=100)[0].split(), started.returncode
+    return started.communicate(timeout=600)[0].split(), started.returncode
 
 
 def killed_after(path, after, code):
@@ -124,6 +124,7 @@ amounts = st.floats(0, 1e3)
 deltas = st.floats(0, 1)
 
 
+@pytest.mark.slow
 @given(amounts, deltas, st.lists(amounts, max_size=3), st.lists(st.tuples(amounts, deltas), max_size=3), st.booleans())
 def test_not_a_digit_is_lost(epsilon, delta, pures, pairs, certified):
     losses = Losses(epsilon / 3, tuple(pures), tuple(pairs))
@@ -488,6 +489,7 @@ def test_an_open_budget_does_not_take_a_file_of_0_2_0(of_0_2_0):
 # Other processes
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_spend_the_same_budget(path):
     PrivacyBudget.open(path, 0.75)
     spend = """
@@ -538,6 +540,7 @@ def test_who_waits_too_long_is_told(path, monkeypatch):
     assert len(budget.releases_) == 1
 
 
+@pytest.mark.slow
 @needs_kill
 @pytest.mark.parametrize("after", ["BEGIN", "CREATE TABLE releases", "INSERT", "COMMIT"])
 def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
@@ -551,6 +554,7 @@ def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
     assert PrivacyBudget.open(path, 1.0).remaining.epsilon == 1.0
 
 
+@pytest.mark.slow
 @needs_kill
 def test_a_process_killed_while_it_reads_ballots_has_paid(path):
     killed = """
@@ -568,6 +572,7 @@ def test_a_process_killed_while_it_reads_ballots_has_paid(path):
         budget.fit(DPBorda(epsilon=0.75), X)
 
 
+@pytest.mark.slow
 def test_a_task_that_runs_again_neither_pays_nor_publishes(path):
     PrivacyBudget.open(path, 1.0)
     task = """
@@ -594,6 +599,7 @@ def test_a_task_that_runs_again_neither_pays_nor_publishes(path):
     assert PrivacyBudget.open(path).spent_.epsilon == 0.25
 
 
+@pytest.mark.slow
 @needs_kill
 @pytest.mark.parametrize("after", ["INSERT", "SELECT charged"])
 def test_a_process_killed_while_it_charges_leaves_the_account_whole(path, after):
@@ -610,6 +616,7 @@ def test_a_process_killed_while_it_charges_leaves_the_account_whole(path, after)
     budget.charge(pure(0.75), "after")
 
 
+@pytest.mark.slow
 @needs_kill
 def test_every_charge_that_was_made_is_remembered(path):
     endless = """

@@ -56,6 +56,7 @@ def test_both_branches_of_delta_agree_where_they_meet(r):
     assert gaussian_delta(3.0, 1 / r) == pytest.approx(gaussian_delta(3.0, 1.0), rel=1e-6)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-3, 100), st.floats(1e-12, 0.9), st.floats(1e-3, 1e6))
 def test_sigma_scales_with_sensitivity_and_stays_safe(epsilon, delta, sensitivity):
     sigma = gaussian_sigma(epsilon, delta, sensitivity)
@@ -82,6 +83,7 @@ def test_songs_sigma():
     assert classical_gaussian_sigma(1, 1e-4, 4) == pytest.approx(4 * 4.3436, abs=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", ["dwork_roth", "dwork_2006", "two"])
 @given(epsilon=st.floats(1e-3, 1), delta=st.floats(1e-12, 0.1))
 def test_published_sigmas_hold_up_to_epsilon_one(constant, epsilon, delta):

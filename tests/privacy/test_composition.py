@@ -79,6 +79,7 @@ def test_against_privacy_loss_distributions(mu_squared, pure, delta, theirs):
     assert theirs - 1e-4 * len(pure) - 1e-6 <= ours <= theirs + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mu_squared", "pure", "delta", "theirs"), ACCOUNTED)
 def test_dp_accounting_itself(mu_squared, pure, delta, theirs):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
@@ -88,7 +89,8 @@ def test_dp_accounting_itself(mu_squared, pure, delta, theirs):
     total = parts[0]
     for part in parts[1:]:
         total = total.compose(part)
-    assert total.get_epsilon_for_delta(delta) == pytest.approx(theirs, abs=1e-9)
+    # The last digits are those of a Fourier transform, which differ between versions of SciPy.
+    assert total.get_epsilon_for_delta(delta) == pytest.approx(theirs, abs=1e-6)
 
 
 def test_ten_and_a_hundred_gaussian_releases():
@@ -170,7 +172,7 @@ def test_never_above_the_sum_nor_below_any_part(mu, pure, approximate, more):
     assert found >= alone * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("size", [40, 400])
+@pytest.mark.parametrize("size", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_many_different_epsilons_are_bounded_from_above(size):
     """The grid: no less than the true value (a coarser exact enumeration), and at most some percent more."""
     epsilons = np.linspace(0.01, 0.03, size)

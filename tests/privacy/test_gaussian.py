@@ -77,6 +77,7 @@ def test_cells_end_where_they_should(setting, deviations):
             assert drawn == [start + sign * (cell + 1) * grid, start + sign * cell * grid]
 
 
+@pytest.mark.slow
 def test_delta_holds_for_cells_as_they_are():
     """One dimension, all cells by their ends: the hockey stick is no larger than what was asked for."""
     epsilon, delta, sensitivity = 1.0, 1e-6, 3

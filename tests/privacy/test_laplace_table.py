@@ -101,6 +101,7 @@ def test_it_is_the_other_sampler_s_law(rate):
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4 / np.sqrt(30_000)
 
 
+@pytest.mark.slow
 def test_rare_words_end():
     drawn = many_laplace(Fraction(1, 30), 20_000, Biased(0))
     assert np.abs(drawn).max() > 64 * 30 * np.log(2)  # what begins with 64 zeros

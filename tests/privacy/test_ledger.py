@@ -12,6 +12,7 @@ prices = st.fractions(min_value=0, max_value=3, max_denominator=10**6)
 allowances = st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 5), prices), min_size=1)
 
 
+@pytest.mark.slow
 @given(allowances, st.lists(st.sampled_from("abcdz"), max_size=40))
 def test_against_a_naive_ledger(allowance, charges):
     ledger, given_so_far = Ledger(allowance), []

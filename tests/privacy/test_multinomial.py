@@ -16,6 +16,7 @@ def bits(seed=0):
     return SeededBits(np.random.SeedSequence(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("throws", [0, 10**9], ids=["by Poisson numbers", "one by one"])
 @pytest.mark.parametrize(("n", "cells"), [(1, 2), (5, 3), (30, 2), (12, 3)])
 def test_the_law_of_all_counts_together(monkeypatch, n, cells, throws):

@@ -211,6 +211,7 @@ def test_round_down_is_below_and_close(x):
     assert Fraction(x) - fraction < Fraction(x) * Fraction(2, 2**31)
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=Fraction(1, 24), max_value=40, max_denominator=500), st.integers(25, 40))
 def test_round_down_is_the_largest_fraction(x, limit):
     best = max(Fraction(min(math.floor(x * q), limit - 1), q) for q in range(1, limit))

@@ -26,6 +26,7 @@ def test_truth_gap_from_the_randomizers(budget):
     assert truth_gap(3 * budget, 3, randomizer="laplace") == pytest.approx(simulated, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("randomizer", "known"), [("rr", 2.177), ("laplace", 2.513)])
 def test_optimal_queries_known_answers(randomizer, known):
     assert 10 / optimal_queries(10, randomizer=randomizer) == pytest.approx(known, abs=6e-4)

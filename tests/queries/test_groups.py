@@ -23,6 +23,7 @@ def naive_group_wins(X, groups):
     return wins
 
 
+@pytest.mark.slow
 @given(profiles(), st.data())
 def test_groups_against_the_obvious(X, data):
     m = np.shape(X)[1]
@@ -34,6 +35,7 @@ def test_groups_against_the_obvious(X, data):
     assert found.tolist() == naive_group_wins(X, groups)
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_one_group_of_all_is_net_wins(X):
     profile = Profile.from_rankings(X)
@@ -75,6 +77,7 @@ def test_rounds_are_kinds():
     assert len({GroupNetWins(None, number).kind for number in range(4)}) == 4
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_number_of_voters(X):
     profile = Profile.from_rankings(X)

@@ -70,6 +70,7 @@ def test_expected_net_wins_of_a_partial_ballot():
     np.testing.assert_allclose(expected(NetWins(), Histogram(), [0, 1, 2, np.nan]), [2, 0, -2, 0], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 4])
 def test_expected_answers_are_those_of_the_ballot(m):
     """Margins by the fair completion, positional scores by that which puts unseen items last."""
@@ -119,6 +120,7 @@ def test_counts_of_rankings(X):
     assert histogram(X).tolist() == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profiles(max_items=5))
 def test_every_ballot_counts_once_and_keeps_its_opinions(X):
@@ -207,7 +209,7 @@ def test_counts_alone_are_no_histogram():
         (8, "laplace", None, 2000),
         (8, "gaussian", "hierarchical", 5000),
         (9, "laplace", SortByScore("borda"), 5000),
-        (10, "gaussian", None, 40_000),
+        pytest.param(10, "gaussian", None, 40_000, marks=pytest.mark.slow),
     ],
 )
 def test_explicit_to_ten_items(m, noise, rule, voters):

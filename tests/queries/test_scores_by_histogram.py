@@ -99,6 +99,7 @@ def test_constant_scores_have_no_noise_and_no_signal():
     assert len(set(first)) > 6  # coins
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [None, SortByScore("plurality")])
 def test_orders_have_the_law_of_the_explicit_histogram(rule, monkeypatch):
     """End to end at m = 4, by sending four items through the shortcut."""

@@ -51,6 +51,7 @@ def report_on(corner, protocol):
     return {"protocol": digest(protocol), "signs": signs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("m", [3, 4])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
@@ -120,6 +121,7 @@ def test_many_items_and_extreme_epsilons():
     assert HypercubeSampling.variance(HypercubeSampling().protocol(30.0, 4)) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("ballot", "epsilon"), [([0, 1, 2], 1.0), ([1, 0, 1], 3.0), ([np.nan, 0, 1], 0.5)])
 def test_devices_and_simulation_follow_the_law(variant, ballot, epsilon):

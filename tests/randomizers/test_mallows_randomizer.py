@@ -136,6 +136,7 @@ def test_the_worst_ratio_of_the_integer_weights_is_within_epsilon(m, epsilon):
         assert spent == pytest.approx(epsilon, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ballot", "epsilon"), [([0, 2, 1], 2.0), ([1, 0, 1], 4.0), ([np.nan, 0, 1], 4.0)])
 def test_devices_and_simulation_follow_the_law(ballot, epsilon):
     protocol = json.loads(json.dumps(MallowsRandomizer().protocol(epsilon, 3)))

@@ -65,6 +65,7 @@ def test_noise_of_a_borda_score():
         assert sphere < variance**0.5 / 2 < 1.1 * sphere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 4])
 def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
     size = 2000

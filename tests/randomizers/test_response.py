@@ -23,7 +23,7 @@ from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.rankings import Positions, compact_positions
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]
-CASES += [(4, 3, 1.0), (4, 6, 1.0)]
+CASES += [(4, 3, 1.0), pytest.param(4, 6, 1.0, marks=pytest.mark.slow)]
 
 
 class Columns:
@@ -181,7 +181,14 @@ def test_it_releases_tallies():
     assert RandomizedResponse().get_params() == {"n_queries": 1}
 
 
-@pytest.mark.parametrize("estimator", [LDPPairwise(n_queries=3), LDPPairwise(randomizer="djw"), LDPGroupKwikSort()])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LDPPairwise(n_queries=3),
+        pytest.param(LDPPairwise(randomizer="djw"), marks=pytest.mark.slow),
+        pytest.param(LDPGroupKwikSort(), marks=pytest.mark.slow),
+    ],
+)
 def test_devices_spend_no_more_than_the_double_that_is_stated(estimator):
     """0.3 as text is more than 0.3 as a double, which is what the guarantee holds."""
     for k in range(1, 400):

@@ -104,6 +104,7 @@ def test_whole_reports_spend_what_is_stated(make, m, k, epsilon):
     assert ratio <= Fraction(math.exp(spent)) * (1 + Fraction(1, 10**14))  # the rounding of this line itself
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", EVERY)
 @pytest.mark.parametrize(("m", "k"), [(3, 1), (3, 2), (4, 2)])
 def test_answers_estimate_margins_without_bias(make, m, k):
@@ -124,6 +125,7 @@ def test_answers_estimate_margins_without_bias(make, m, k):
         assert square == pytest.approx(randomizer.variance(protocol), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [published_laplace, ThresholdedGaussian])
 @pytest.mark.parametrize("ballot", [[0, 1, 2], [1, 0, 1], [np.nan, 1, 0]])
 def test_devices_and_simulation_follow_the_law(make, ballot):

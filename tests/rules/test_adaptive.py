@@ -82,6 +82,7 @@ def test_ridge_must_be_positive(ridge):
         AdaptiveBradleyTerryRule(ridge=ridge).asks(5)
 
 
+@pytest.mark.slow
 def test_later_rounds_save_answers():
     """Where many pairs are far apart, asking about close ones beats asking about all, at equal epsilon."""
     rng = np.random.default_rng(0)

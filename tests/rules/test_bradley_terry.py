@@ -141,6 +141,7 @@ def loss_and_slope(s, tallies, ridge):
     return value, slope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 @pytest.mark.parametrize("way", WAYS)
@@ -159,6 +160,7 @@ def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge,
             assert loss_and_slope(aside, tallies, ridge)[0] >= value - 1e-12 * answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
     """Without flips there is one optimum: every pair that it tells apart comes in its order."""
@@ -171,6 +173,7 @@ def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
         assert (np.diff(ordered) < 1e-5).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
 def test_all_solvers_take_the_same_way(monkeypatch, flips):
     """Where flips leave several optima too, strengths do not depend on how the steps are solved."""

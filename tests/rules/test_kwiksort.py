@@ -136,6 +136,7 @@ def law_of_consensus(rule, order, paid):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_order_of_columns_does_not_matter_when_the_budget_is_used_up(strategy):
     rule = KwikSortRule(max_queries=2, on_exhausted="coin", strategy=strategy)

@@ -104,11 +104,13 @@ def test_taken_away_the_rest_begins_anew():
     assert order_of(beaten(5, [(0, 1), (1, 2), (1, 3), (0, 4), (1, 4), (3, 4)])) == [0, 1, 3, 2, 4]
 
 
+@pytest.mark.slow
 @given(margin_matrices())
 def test_against_naive_walk(margins):
     assert order_of(margins) == naive_mc4(margins)
 
 
+@pytest.mark.slow
 @given(margin_matrices(max_items=12))
 def test_condorcet(margins):
     """An item stands above each that it beats, directly or through others, if it is not beaten so in turn.
@@ -121,6 +123,7 @@ def test_condorcet(margins):
     assert (positions[:, None] < positions)[better].all()
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)), st.integers(0, 10))
 def test_a_transitive_majority_is_the_consensus(order, seed):
     margins = margins_of_order(order) * np.random.default_rng(seed).integers(1, 9, (6, 6))
@@ -129,6 +132,7 @@ def test_a_transitive_majority_is_the_consensus(order, seed):
     assert naive_kemeny(np.maximum(margins, 0))[1] == [tuple(order)]
 
 
+@pytest.mark.slow
 @given(margin_matrices(), st.randoms(use_true_random=False))
 def test_names_of_items_do_not_matter(margins, random):
     """Renamed items, whose coins go with them, stand in the same order."""
@@ -192,6 +196,7 @@ def test_chances_below_any_double():
     assert (np.diff(chances[order_of(upsets)]) < 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["cycles", "ties", "level", "unanimous"])
 def test_many_items_take_seconds(pattern):
     """885 items; each pattern takes about half a second."""

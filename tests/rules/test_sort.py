@@ -18,6 +18,7 @@ def session(X):
     return Exact().plan([], profile.n_items).open(profile)(Bits.from_random_state(0))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no ballot of X prefers")
 @settings(max_examples=60)
 @given(profiles())

@@ -94,6 +94,7 @@ def test_a_noisy_number_of_voters_may_be_anything(n_said):
     assert stats.kendalltau(found.published["scores"], s).statistic > 0.8
 
 
+@pytest.mark.slow
 def test_equal_items_are_ordered_by_coins():
     s = np.repeat([1.0, -1.0], [2, 3])
     firsts, lasts = np.zeros(2, dtype=int), np.zeros(3, dtype=int)

@@ -176,7 +176,7 @@ def test_a_killed_server_forgets_nothing(released, tmp_path):
     given = {"protocol": PROTOCOL, "path": str(tmp_path / "s.db"), "messages": messages, "voters": voters}
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=60, capture_output=True
+        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
     )
     assert done.returncode == -9, done.stderr
     server = AggregationServer(PROTOCOL, 0, tmp_path / "s.db")
@@ -489,17 +489,21 @@ def test_agreed():
 # --- what it takes
 
 
+@pytest.mark.slow
 def test_loads_numpy_and_the_standard_library_only():
     code = (
         "import sys, sklearn_dprank.servers\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names))"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=600, check=True
+    )
     assert {"numpy", "sklearn_dprank"} <= set(done.stdout.split())
     assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(tmp_path):
     """3,000 reports of 45 numbers: a megabyte of shares, of which a block at a time is in memory."""
     protocol = SecAggBorda(min_reports=3000).protocol(45)

@@ -113,6 +113,7 @@ def fuzz(files, folder, seeds):
     return exact, refused
 
 
+@pytest.mark.slow
 def test_a_damaged_file_releases_the_exact_sum_or_nothing(files, tmp_path):
     exact, refused = fuzz(files, tmp_path, range(60))
     assert exact > 0 and refused > 30
@@ -128,6 +129,16 @@ SILENT = {
     "a share is changed": "UPDATE rows SET value = zeroblob(96) WHERE key = (SELECT min(key) FROM rows)",
     "two shares are exchanged": (
         "UPDATE rows SET value = (SELECT value FROM rows WHERE key = (SELECT max(key) FROM rows))"
+        " WHERE key = (SELECT min(key) FROM rows)"
+    ),
+    "two rows are exchanged": (
+        "CREATE TEMP TABLE two AS SELECT * FROM rows"
+        " WHERE key = (SELECT min(key) FROM rows) OR key = (SELECT max(key) FROM rows);"
+        "UPDATE rows SET (value, checksum) = (SELECT value, checksum FROM two WHERE two.key != rows.key)"
+        " WHERE key IN (SELECT key FROM two)"
+    ),
+    "a byte moves from a share to its name": (
+        "UPDATE rows SET key = CAST(key || substr(value, 1, 1) AS BLOB), value = substr(value, 2)"
         " WHERE key = (SELECT min(key) FROM rows)"
     ),
     "a row is lost": "DELETE FROM rows WHERE key = (SELECT max(key) FROM rows)",
@@ -152,7 +163,7 @@ def test_damage_that_sqlite_does_not_notice(command, opened, files, tmp_path):
     shutil.copy(files[False], path)
     server = AggregationServer(PROTOCOL, 0, path) if opened == "before" else None
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(command)
+        connection.executescript(command)
     with pytest.raises(ServerFileError, match=r"is damaged|has a damaged row|has lost rows|has (no|a damaged) state"):
         server = server or AggregationServer(PROTOCOL, 0, path)
         server.release(NAMES)
@@ -256,6 +267,7 @@ def test_a_forked_server_says_nothing(path, monkeypatch, tmp_path):
     server.close()
 
 
+@pytest.mark.slow
 def test_handles_that_make_one_file_at_once_share_it(tmp_path):
     for trial in range(5):
         path = tmp_path / f"{trial}.db"
@@ -266,6 +278,15 @@ def test_handles_that_make_one_file_at_once_share_it(tmp_path):
         for server in servers:
             server.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{trial}.db" for trial in range(5)]
+
+
+def test_nobody_else_writes_during_a_transaction(tmp_path):
+    file = CheckedFile(tmp_path / "server.db", "a kind", {}, {"n": 0})
+    with file.transaction() as state, closing(sqlite3.connect(tmp_path / "server.db", timeout=0)) as other:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        state["n"] += 1
+    file.close()
 
 
 def test_threads_that_bring_messages_to_one_server(tmp_path):
@@ -311,6 +332,7 @@ def test_long_messages_are_not_parsed(monkeypatch):
     assert server.refused == {"too long": 3}
 
 
+@pytest.mark.slow
 def test_of_a_long_line_in_a_file_little_is_read(tmp_path):
     path = tmp_path / "inbox.jsonl"
     with open(path, "w") as lines:
@@ -370,6 +392,7 @@ def test_messages_that_were_read_before_the_sum_are_not_added(monkeypatch):
     assert server.reports() == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:3,000 items:UserWarning")
 @pytest.mark.parametrize("n_items", [3, 300, 3000])
 def test_blocks_are_bounded_by_number_and_by_bytes(n_items, monkeypatch):

@@ -181,6 +181,7 @@ def changed(said, rng):
     return said if rng.random() < 0.5 else json.dumps(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
 def test_shuffler_and_curator_accept_the_same_submissions(pairs):
     rng = random.Random(pairs)
@@ -299,6 +300,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [False, True])
 def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
     path = tmp_path / "shuffler.db"
@@ -306,7 +308,7 @@ def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
     given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=60, capture_output=True
+        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
     )
     assert done.returncode == -9, done.stderr
     shuffler = Shuffler(PROTOCOL["hidden"], path)
@@ -492,6 +494,7 @@ def test_hidden_pairs_have_no_design():
         Shuffler(PROTOCOL["hidden"], design=DESIGN)
 
 
+@pytest.mark.slow
 @given(n=st.integers(1, 40), m=st.integers(2, 6), data=st.data())
 def test_every_balanced_design_is_accepted(n, m, data):
     k = data.draw(st.integers(1, math.comb(m, 2)))

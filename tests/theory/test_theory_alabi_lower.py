@@ -78,6 +78,7 @@ def test_no_pure_mechanism_is_below_the_packing_floor(estimator, n):
     assert floor > (0.5 if n < 20 else 0.1)
 
 
+@pytest.mark.slow
 def test_voters_grow_like_items_over_epsilon():
     for m in (5, 20, 50):
         n = packing_voters(m, 0.1)
@@ -102,7 +103,7 @@ def test_lower_bounds_are_below_upper_bounds(m):
 # --- Theorem 14
 
 
-@pytest.mark.parametrize(("d", "t"), [(1, 1), (1, 3), (2, 1), (2, 3)])
+@pytest.mark.parametrize(("d", "t"), [(1, 1), (1, 3), (2, 1), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_leanings_say_what_middle_pairs_cost(d, t):
     """Over all rankings and signs: Observation 15 with twice the factor, met by every pi^y but for outer pairs."""
     m = 2 * d + t

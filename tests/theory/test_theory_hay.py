@@ -103,6 +103,7 @@ def p_sort_with_perfect_answers(m, max_queries, rng):
     return sort(list(rng.permutation(m)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "max_queries", "runs"), [(10, 29, 6000), (10, 20, 3000), (6, 4, 3000), (4, 0, 3000)])
 def test_p_sort_floors_match_simulation(m, max_queries, runs):
     rng = np.random.default_rng(m + max_queries)
@@ -146,6 +147,7 @@ def mallows(n, m, phi, rng):
     return out
 
 
+@pytest.mark.slow
 def test_p_sort_recovers_the_reference_with_that_many_voters():
     rng = np.random.default_rng(3)
     m, epsilon, phi, failure, paid = 4, 2.0, 0.5, 0.2, 6

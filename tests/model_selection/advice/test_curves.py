@@ -105,6 +105,7 @@ def test_script_stores_what_is_read(script):
     assert {m: tuple(STORED.families["top"].bests(m)) for m in script.BEST} == script.BEST
 
 
+@pytest.mark.slow
 def test_stored_curves_are_simulated_again(script, capsys):
     """Other electorates, seeds and fewer trials: between the least and the largest that are stored, and a little."""
     rows = script.spot_checks()
@@ -135,6 +136,7 @@ def test_errors_of_rows_are_those_of_the_metrics(votes_of):
     assert votes.missed(ranks, 2).tolist() == [1 - len(best & set(np.flatnonzero(row < 2))) / 2 for row in ranks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n_items", "signal", "estimator"),
     [

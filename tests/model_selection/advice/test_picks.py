@@ -69,7 +69,7 @@ PUBLIC = [
 
 @pytest.mark.parametrize("public", PUBLIC)
 @pytest.mark.parametrize("kind", [ladder, leagues, parties, tied])
-@pytest.mark.parametrize("n_items", [5, 9])
+@pytest.mark.parametrize("n_items", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_pick_is_right_on_other_votes(script, kind, n_items, public):
     """Hardly worse than the best of all that was considered; and its error is in the range that was said."""
     votes = script.Electorate(kind(2000, n_items, np.random.default_rng(n_items)))

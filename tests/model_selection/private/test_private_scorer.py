@@ -44,6 +44,7 @@ def ranks_of(order):
     return np.argsort(order)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(all_ballots(4).tolist()), min_size=1, max_size=8), st.permutations(range(4)))
 def test_net_agreement_is_the_naive_one(ballots, order):
     agreement = NetAgreement(tuple(ranks_of(order)))
@@ -57,6 +58,7 @@ def test_of_strict_ballots_it_is_the_kendall_tau_score():
     assert average_kendall_tau(FITTED.ranks_, X) > 0.1  # no corner case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighboring", "epsilon"), [("add_remove", 1.5), ("replace", 3.0), ("add_remove", 0.3)])
 def test_noise_has_the_exact_law(neighboring, epsilon):
     """Discrete Laplace noise of rate epsilon over the sensitivity, around the exact value."""

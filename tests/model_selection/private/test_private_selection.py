@@ -86,6 +86,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("distribution", "mean"), LAWS)
 def test_number_of_draws_has_its_law(distribution, mean):
     eta = eta_of(distribution)
@@ -121,6 +122,7 @@ def test_gamma_of_named_distributions():
     assert -0.5 * (1 - gamma) / (gamma * (1 - gamma**-0.5)) == pytest.approx(7.0)
 
 
+@pytest.mark.slow
 @given(st.floats(-0.99, 1), st.floats(0, math.log(1e5)))
 def test_gamma_is_found_from_any_mean(eta, log_inverse_gamma):
     mean = mean_draws_of(eta, log_inverse_gamma)
@@ -256,6 +258,7 @@ def test_the_best_draw_wins(monkeypatch):
     assert search.best_score_ == 9
 
 
+@pytest.mark.slow
 def test_a_good_candidate_is_found():
     """Between hardly any noise and almost nothing but noise, the score tells."""
     candidates = [DPBorda(epsilon=1e-3), DPBorda(epsilon=20.0)]
@@ -268,6 +271,7 @@ def test_a_good_candidate_is_found():
     assert sum(estimator is candidates[1] for estimator in chosen) >= 15
 
 
+@pytest.mark.slow
 def test_candidates_are_drawn_uniformly():
     candidates = [DPBorda(epsilon=1.0), DPKwikSort(epsilon=1.0), DPPairwise(epsilon=1.0)]
     profile = Profile.from_rankings(X)
@@ -278,6 +282,7 @@ def test_candidates_are_drawn_uniformly():
     assert stats.chisquare(np.unique(names, return_counts=True)[1]).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_random_state():
     def outcome(random_state):
         fitted = PrivateSelection(TWO, random_state=random_state).fit(X)
@@ -352,6 +357,7 @@ def test_nothing_else_survives():
     np.testing.assert_array_equal(pickle.loads(stored).ranks_, search.ranks_)
 
 
+@pytest.mark.slow
 def test_names_profiles_and_fitting_again():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -157,6 +157,7 @@ def test_bad_number_of_trials(n_trials):
         cross_validate(NOISY, X, n_trials=n_trials)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
 @pytest.mark.parametrize(
     "estimator",

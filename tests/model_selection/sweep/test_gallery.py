@@ -11,6 +11,7 @@ from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 SCRIPT = Path(__file__).parents[3] / "examples" / "plot_sweep.py"
 
 
+@pytest.mark.slow
 def test_example(monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("pandas")

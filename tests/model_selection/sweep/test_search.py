@@ -127,7 +127,7 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-@pytest.mark.parametrize("cv", ["all", 2])
+@pytest.mark.parametrize("cv", ["all", pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_a_plain_loop_of_clone_and_fit(case, cv):
     """What is done once for all trials changes nothing: every fit can be replayed from its seed."""
@@ -172,6 +172,7 @@ def test_keys_and_statistics():
     assert (found["mean_fit_time"] > 0).all()
 
 
+@pytest.mark.slow
 def test_seeds_are_distinct_integers():
     seeds = np.concatenate([cell.ravel() for cell in search(n_trials=500).fit(X).cv_results_["seed"]])
     assert seeds.dtype.kind == "i"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parent
+BENCHMARKS = Path(__file__).with_name("benchmarks")
 TOY = """
 import pytest
 
@@ -48,11 +48,13 @@ def failures(tmp_path):
 LIMIT = "test_too_slow - assert 1.0 > 5"
 
 
+@pytest.mark.slow
 def test_as_good_as_on_record_or_a_little_worse(failures):
     assert failures([(FASTER, 29.0), (TWIN, 3.5)]) == [LIMIT]
     assert failures([(FASTER, 0.1), (TWIN, 1000.0)]) == [LIMIT]  # better is not refused
 
 
+@pytest.mark.slow
 def test_much_worse_than_on_record(failures):
     faster, twin, limit = failures([(FASTER, 31.0), (TWIN, 3.2)])
     assert faster.endswith(f"{FASTER}: 10.0 is 3.1 times worse than the last records [31.0]")
@@ -60,6 +62,7 @@ def test_much_worse_than_on_record(failures):
     assert limit == LIMIT
 
 
+@pytest.mark.slow
 def test_the_worst_of_the_last_three_counts(failures):
     assert failures([(FASTER, ratio) for ratio in (90, 12, 90, 90)] + [(TWIN, ratio) for ratio in (1, 4, 1)]) == [LIMIT]
     found = failures([(FASTER, ratio) for ratio in (12, 90, 90, 90)] + [(TWIN, ratio) for ratio in (4, 1, 1, 1)])
@@ -67,6 +70,7 @@ def test_the_worst_of_the_last_three_counts(failures):
     assert found[2:] == [LIMIT]
 
 
+@pytest.mark.slow
 def test_a_ratio_without_a_record_fails_until_it_is_recorded(failures, tmp_path):
     missing = failures([(TWIN, 10.0)])
     assert missing[0].endswith(f"{FASTER}: no record in ratios.jsonl, `nox -s bench -- --record` makes one")

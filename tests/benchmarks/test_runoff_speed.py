@@ -1,0 +1,34 @@
+"""Instant runoff on a histogram of all orders, against counting the first places anew in each round."""
+
+from functools import partial
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+from benchmark_tools import compare
+
+from sklearn_dprank import Aggregator
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.profile import Profile
+from sklearn_dprank.queries import Histogram
+
+M = 8
+
+
+def recounted(cells, orders):
+    left, behind = np.ones(M, dtype=bool), []
+    while left.any():
+        firsts = orders[np.arange(len(orders)), left[orders].argmax(axis=1)]
+        counts = np.where(left, np.bincount(firsts, cells, M), np.inf)
+        behind.insert(0, int(np.flatnonzero(counts == counts.min())[-1]))
+        left[behind[0]] = False
+    return behind
+
+
+def test_runoff_against_a_recount(benchmark):
+    profile = Profile.from_rankings(make_mallows(2000, M, 0.95, random_state=0))
+    orders, cells = np.array(list(permutations(range(M)))), Histogram(unseen_last=True).answer(profile)
+    assert len(cells) == factorial(M)
+    estimator = Aggregator(rule="instant_runoff")
+    fitted = compare(benchmark, partial(estimator.fit, profile), partial(recounted, cells, orders), at_least=1)
+    assert fitted.consensus_.tolist() == recounted(cells, orders)
