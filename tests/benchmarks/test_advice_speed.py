@@ -17,9 +17,9 @@ def test_a_recommendation_against_a_simulated_poll(benchmark, trust):
         DPBorda(epsilon=0.234).fit(make_mallows(10_000, 45, 0.9))
 
     recommend(45, 1000, 0.1, 1e-6, trust)  # reads the curves, once
-    compare(benchmark, partial(recommend, 45, 1234.0, 0.234, 1e-6, trust, disagreement=0.3), simulated, at_most=5)
+    compare(benchmark, partial(recommend, 45, 1234.0, 0.234, 1e-6, trust, disagreement=0.3), simulated, at_most=1)
 
 
 def test_a_large_shuffle_against_a_small_one(benchmark):
     small, large = (partial(shuffle_amplification, 1.0, n, 1e-6) for n in (10**4, 10**8))
-    compare(benchmark, large, small, at_most=20)
+    compare(benchmark, large, small, at_most=60)
