@@ -5,7 +5,7 @@ Votes -> a channel answers queries under a trust model -> a rule turns answers i
 
 from typing import TYPE_CHECKING
 
-from ._lazy import lazily
+from ._utils.lazy import lazily
 
 if TYPE_CHECKING:
     from .aggregators.central import DPHistogram, DPPairwise

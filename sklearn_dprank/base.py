@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._scikit_learn import BaseEstimator, _fit_context
-from ._types import RandomState
+from ._utils.checks import Check, check_parameters, warn_of_many
+from ._utils.fitted import clear_fitted, draft_of, publish
+from ._utils.scikit_learn import BaseEstimator, _fit_context
+from ._utils.types import RandomState
 from .certainty.certain import Certain
-from .checks import Check, check_parameters, warn_of_many
 from .columns import Columns, as_columns
 from .compact import compact_columns, compact_positions
 from .field import Field
-from .fitted import clear_fitted, draft_of, publish
 from .metrics import average_kendall_tau
 from .names import as_named, column_names, has_names, names_differ, names_of
 from .orders.positions import order_to_positions
@@ -47,7 +47,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
     random_state: RandomState  # of those that draw
     set_fit_request: Callable[..., Self]  # scikit-learn makes it
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.constraints`.
     parameter_checks: dict[str, Check] = {}
 
     def _compose(self) -> tuple[Any, Rule]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
-from ._scikit_learn import available_if
-from ._types import Items, Message, RandomState
-from .checks import check_epsilon, check_whole, shown
+from ._utils.checks import check_epsilon, check_whole, shown
+from ._utils.fitted import draft_of, publish
+from ._utils.scikit_learn import available_if
+from ._utils.types import Items, Message, RandomState
 from .devices import Allowance, Device
-from .fitted import draft_of, publish
 from .names import checked_names
 from .profile import Shape
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .checks import shown
+from ._utils.checks import shown
 
 ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 

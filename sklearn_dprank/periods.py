@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, Self
 from warnings import warn
 
-from ._scikit_learn import available_if
-from ._types import RandomState
+from ._utils.fitted import draft_of, publish
+from ._utils.scikit_learn import available_if
+from ._utils.types import RandomState
 from .field import channel_can
-from .fitted import draft_of, publish
 from .names import names_of
 from .privacy.bits import Bits
 from .privacy.workers import warn_in_worker

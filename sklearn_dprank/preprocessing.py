@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from ._utils.checks import check_flag, check_whole
+from ._utils.scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from .cells import as_doubles, as_floats, missing, unmasked
-from .checks import check_flag, check_whole
 from .names import ItemNames, as_named, checked_names, column_names, has_names, is_frame
 from .privacy.owed import row_wise
 from .rankings import as_array, ballots_unquoted, check_ballots

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .checks import check_choice
+from ._utils.checks import check_choice
 from .counting import merge_placements
 from .names import ItemNames, checked_names, column_names, names_differ
 from .partitions import check_chunks, is_lazy, reduce_partitions

@@ -25,7 +25,7 @@ from sklearn_dprank import (
     PositionalRule,
     ShufflePairwise,
 )
-from sklearn_dprank._types import RuleName
+from sklearn_dprank._utils.types import RuleName
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.profile import Profile

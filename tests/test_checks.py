@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
-from sklearn_dprank.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, shown
+from sklearn_dprank._utils.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, shown
 from sklearn_dprank.profile import Shape
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import sklearn_dprank
-from sklearn_dprank.checks import MOST_MEASURED
+from sklearn_dprank._utils.checks import MOST_MEASURED
 from sklearn_dprank.profile import Shape
 
 pytest.importorskip("matplotlib")

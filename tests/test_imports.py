@@ -32,7 +32,7 @@ def test_the_bare_package_loads_nothing_but_itself():
 
 def test_of_its_own_modules_it_loads_what_is_lazy():
     code = "import sys, sklearn_dprank; print(*(name for name in sys.modules if name.startswith('sklearn_dprank')))"
-    assert set(python(code)) == {"sklearn_dprank", "sklearn_dprank._lazy"}
+    assert set(python(code)) == {"sklearn_dprank", "sklearn_dprank._utils.lazy"}
 
 
 def test_every_public_name_is_there_before_it_is_used():

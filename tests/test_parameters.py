@@ -11,9 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 import sklearn_dprank
 from sklearn_dprank import Borda, DPBorda, DPKwikSort, LDPPairwise, channels, randomizers, rules
-from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.channels import Central
-from sklearn_dprank.checks import (
+from sklearn_dprank._utils.checks import (
     RELATIONS,
     as_double,
     at_least_two,
@@ -28,7 +26,9 @@ from sklearn_dprank.checks import (
     shown,
     votes_changed,
 )
-from sklearn_dprank.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
+from sklearn_dprank._utils.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
+from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.statement import NEIGHBORING
 from sklearn_dprank.rules import KwikSortRule
 

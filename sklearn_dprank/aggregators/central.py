@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
+from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
+from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Central
-from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._types import Amount, Calibration, Neighboring, RandomState
+from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
+from .._utils.types import Amount, Calibration, Neighboring, RandomState
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Central
-from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from ..rules import SortByScore
 
 

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from .._types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
+from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
+from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..base import RankAggregator
 from ..channels import Central
-from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from ..mechanisms import Exponential
 from ..queries import KemenyUtility
 from ..rules import Choose, KwikSortRule

@@ -1,9 +1,9 @@
 """The classic aggregators: exact answers, no privacy."""
 
-from .._types import RandomState, Scores
+from .._utils.constraints import RANDOM_STATE
+from .._utils.types import RandomState, Scores
 from ..base import RankAggregator
 from ..channels import Exact
-from ..constraints import RANDOM_STATE
 from ..orders.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 from ..rules.sort import check_scores

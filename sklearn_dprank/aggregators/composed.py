@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import RandomState, RuleName
+from .._utils.checks import check_made, shown
+from .._utils.constraints import RANDOM_STATE
+from .._utils.types import RandomState, RuleName
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Channel, Exact
 from ..channels.streaming import Stream
-from ..checks import check_made, shown
-from ..constraints import RANDOM_STATE
 from ..rules import RULE, Rule, SortByScore, resolve_rule
 
 

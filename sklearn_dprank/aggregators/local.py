@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._types import Amount, Calibration, RandomState, RuleName
+from .._utils.checks import check_delta
+from .._utils.constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
+from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Local
-from ..checks import check_delta
-from ..constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
 from ..randomizers import HypercubeSampling
 from ..randomizers.choice import flips_by_name
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule

@@ -4,11 +4,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._types import Amount, RandomState
+from .._utils.constraints import EPSILON, RANDOM_STATE
+from .._utils.types import Amount, RandomState
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Local
-from ..constraints import EPSILON, RANDOM_STATE
 from ..randomizers import PrivUnitG
 from ..rules import SortByScore
 

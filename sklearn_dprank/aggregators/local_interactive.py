@@ -1,9 +1,9 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
-from .._types import Amount, RandomState
+from .._utils.constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
+from .._utils.types import Amount, RandomState
 from ..base import RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
-from ..constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
 
 

@@ -1,9 +1,9 @@
 """Aggregators for a trusted curator that overrule no large majority."""
 
-from .._types import Amount, Neighboring, RandomState
+from .._utils.constraints import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
+from .._utils.types import Amount, Neighboring, RandomState
 from ..base import RankAggregator
 from ..channels import Central
-from ..constraints import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
 from ..queries import MaxViolatedMargin
 from ..rules import Choose, ChooseNearAnchor, ChooseTop
 

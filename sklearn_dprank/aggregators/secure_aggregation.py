@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, RandomState
+from .._utils.constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
+from .._utils.types import Amount, RandomState
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import SecureAggregation
-from ..constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from ..rules import SortByScore, SwissRule
 
 

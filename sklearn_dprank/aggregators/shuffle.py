@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._types import Amount, Calibration, RandomState, RuleName
+from .._utils.checks import check_epsilon
+from .._utils.constraints import CALIBRATION, COUNT, DELTA, EPSILON, RANDOM_STATE, VOTERS_OR_NONE, one_of, or_none
+from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Shuffle
-from ..checks import check_epsilon
-from ..constraints import CALIBRATION, COUNT, DELTA, EPSILON, RANDOM_STATE, VOTERS_OR_NONE, one_of, or_none
 from ..randomizers.choice import flips_by_name
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._types import Amount, Neighboring, RandomState
+from .._utils.constraints import RANDOM_STATE, taken_by
+from .._utils.types import Amount, Neighboring, RandomState
 from ..base import RankAggregator
 from ..certainty import PublishedNoise
 from ..channels import Streaming
 from ..channels.streaming import Stream
-from ..constraints import RANDOM_STATE, taken_by
 from ..rules import SortByScore
 
 

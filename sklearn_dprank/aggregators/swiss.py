@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, Neighboring, RandomState
+from .._utils.constraints import DELTA, EPSILON, NEIGHBORING, RANDOM_STATE
+from .._utils.types import Amount, Neighboring, RandomState
 from ..base import RankAggregator
 from ..channels import Central
-from ..constraints import DELTA, EPSILON, NEIGHBORING, RANDOM_STATE
 from ..rules import SwissRule
 
 

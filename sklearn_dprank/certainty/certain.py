@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._scikit_learn import available_if
-from ..checks import check_number
+from .._utils.checks import check_number
+from .._utils.scikit_learn import available_if
 from .noise import PublishedNoise
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount, Calibration, Neighboring, NoiseName
+from .._utils.checks import Check, check_made, check_parameters, shown
+from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount, Calibration, Neighboring, NoiseName
 from ..certainty import PublishedNoise
-from ..checks import Check, check_made, check_parameters, shown
-from ..constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses

@@ -2,7 +2,7 @@
 
 from warnings import warn
 
-from .._scikit_learn import BaseEstimator
+from .._utils.scikit_learn import BaseEstimator
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from .plan import Plan, Session, refuse

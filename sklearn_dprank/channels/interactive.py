@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount
-from ..checks import Check, check_made, check_parameters, shown
-from ..constraints import EPSILON
+from .._utils.checks import Check, check_made, check_parameters, shown
+from .._utils.constraints import EPSILON
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount
 from ..devices import interactive as voters_half
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID

@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Any
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount
-from ..checks import Check, check_epsilon, check_parameters
-from ..constraints import EPSILON
+from .._utils.checks import Check, check_epsilon, check_parameters
+from .._utils.constraints import EPSILON
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount
 from ..devices.halves import HALVES, checked
 from ..devices.protocol import digest
 from ..names import ItemNames

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import check_number, check_whole
 from ..certainty import AnswersLaw, NormalLaw, PublishedNoise
-from ..checks import check_number, check_whole
 from ..privacy.bits import Bits
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee

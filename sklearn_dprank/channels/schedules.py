@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from ..checks import Check, check_parameters, shown
-from ..constraints import COUNT
+from .._utils.checks import Check, check_parameters, shown
+from .._utils.constraints import COUNT
+from .._utils.scikit_learn import BaseEstimator
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..privacy.questions import group_load

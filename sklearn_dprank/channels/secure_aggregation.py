@@ -6,10 +6,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount
-from ..checks import Check, check_parameters, check_whole
-from ..constraints import DELTA, EPSILON, VOTERS_OR_NONE
+from .._utils.checks import Check, check_parameters, check_whole
+from .._utils.constraints import DELTA, EPSILON, VOTERS_OR_NONE
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount
 from ..devices import shares
 from ..devices.protocol import RefusedProtocol
 from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits

@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount
-from ..checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
-from ..constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
+from .._utils.checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
+from .._utils.constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount
 from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..names import ItemNames

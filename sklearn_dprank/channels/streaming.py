@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount, Neighboring
+from .._utils.checks import Check, check_parameters, check_whole
+from .._utils.constraints import DELTA, EPSILON, NEIGHBORING
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount, Neighboring
 from ..certainty import PublishedNoise
-from ..checks import Check, check_parameters, check_whole
-from ..constraints import DELTA, EPSILON, NEIGHBORING
 from ..mechanisms.correlated import CorrelatedNoise
 from ..privacy.bits import Bits
 from ..privacy.composition import Losses

@@ -4,9 +4,9 @@ from functools import partial, reduce
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from ..checks import Check, check_parameters, check_whole
-from ..constraints import COUNT
+from .._utils.checks import Check, check_parameters, check_whole
+from .._utils.constraints import COUNT
+from .._utils.scikit_learn import BaseEstimator
 from ..devices import pairs
 from ..devices.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._utils.checks import shown
 from ..cells import missing
-from ..checks import shown
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _LARGEST = 1e300  # what a cell may hold: ratings of one person are added up

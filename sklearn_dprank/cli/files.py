@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from .._utils.checks import shown
 from ..cells import missing
-from ..checks import shown
 from ..datasets import read_preflib
 from ..names import checked_names
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last

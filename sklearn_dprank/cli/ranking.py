@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from .._utils.checks import check_number
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
-from ..checks import check_number
 from ..privacy import PrivacyBudget
 from . import files
 from .printing import as_json, as_table

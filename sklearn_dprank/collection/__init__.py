@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy import lazily
+from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
     from ..devices import Allowance, Device

@@ -21,7 +21,7 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from ..progress import progress_bar
+from .._utils.progress import progress_bar
 
 _CHUNK = 2**16  # bytes read at a time
 _PASSING = (408, 425, 429)  # of the answers 4xx those that another try may change

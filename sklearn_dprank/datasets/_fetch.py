@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from ..checks import check_choice, check_flag, check_number, check_whole, shown
+from .._utils.checks import check_choice, check_flag, check_number, check_whole, shown
 from ._download import Patience, download, sha256
 from ._preflib import UNRANKED, Bunch, read_preflib
 

@@ -5,8 +5,8 @@ from math import expm1, log
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import RandomState
-from ..checks import check_number, check_whole
+from .._utils.checks import check_number, check_whole
+from .._utils.types import RandomState
 from ._random import as_generator
 
 

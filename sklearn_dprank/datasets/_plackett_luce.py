@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import RandomState
-from ..checks import check_whole
+from .._utils.checks import check_whole
+from .._utils.types import RandomState
 from ._random import as_generator
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import factorial
 
-from .._types import RandomState
-from ..checks import check_whole
+from .._utils.checks import check_whole
+from .._utils.types import RandomState
 from ._random import as_generator
 
 

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from ..checks import check_number
+from .._utils.checks import check_number
 from ..privacy.ledger import BudgetExhausted
 from .protocol import decimal_of, float_above, is_amount, is_digits, total
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..checks import check_number, shown
+from .._utils.checks import check_number, shown
 from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
 from . import shares, shuffled
@@ -24,7 +24,7 @@ from .halves import HALVES, Asking, ReportHalf, checked, voter_half
 from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
-    from .._types import RandomState
+    from .._utils.types import RandomState
 
 _TRUSTED = " (without trust in the servers)"
 _KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # in the text of 0.2.0, which counts as 1

@@ -5,9 +5,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
+from .._utils.checks import shown
+from .._utils.scikit_learn import BaseEstimator
 from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
-from ..checks import shown
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity

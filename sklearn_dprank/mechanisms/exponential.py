@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._types import OrderSampler
+from .._utils.types import OrderSampler
 from ..orders.choice import log_choice_error
 from ..orders.partition import log_rounding_error
 from ..queries import Sensitivity

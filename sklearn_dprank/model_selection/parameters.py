@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from ..checks import shown
+from .._utils.checks import shown
 
 #: What a metric makes of a fitted estimator and ballots; larger is better.
 Metric: TypeAlias = Callable[..., Any]

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
+from .._utils.scikit_learn import BaseEstimator
 from ..privacy.bits import seed_sequence
 from .parameters import is_called, parameters_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..checks import check_number, check_square
+from .._utils.checks import check_number, check_square
 from .components import majority_components
 from .few_items import FEW, best_of_few
 from .linear_ordering import LinearOrdering

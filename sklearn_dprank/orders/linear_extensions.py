@@ -5,7 +5,7 @@ The orders that violate no margin above a threshold are the linear extensions of
 
 import numpy as np
 
-from ..checks import check_square
+from .._utils.checks import check_square
 from .choice import Choice
 from .flips import Flips
 from .levels import Counts

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..checks import check_number
+from .._utils.checks import check_number
 from .choice import Choice, draw_each
 from .sampler import OrderSampler
 from .subset_dp import Sweep, reduced_gain

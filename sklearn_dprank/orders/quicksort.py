@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..checks import check_choice
+from .._utils.checks import check_choice
 
 
 def binary_insertion_bound(n_items):

@@ -13,7 +13,7 @@ subsets of one size are blocks of one matrix and no mask is handled in the sweep
 
 import numpy as np
 
-from ..checks import check_square
+from .._utils.checks import check_square
 from .few_items import FEW, best_of_few
 from .subsets import subsets_of, taken_side_by_side
 

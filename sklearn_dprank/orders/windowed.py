@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..checks import check_whole
+from .._utils.checks import check_whole
 from .choice import Choice
 from .linear_extensions import level_log_weights
 from .sampler import OrderSampler, checked_margins

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._scikit_learn import BaseEstimator
+from .._utils.scikit_learn import BaseEstimator
 from ._legends import legend_below
 from ._ranked import NOT_PRIVATE, mark_of, ranked
 from ._style import BLUE, LABEL, TITLE, VERMILION, axes, fitting, names_of_items, read_positions, shortened

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from ..checks import shown
+from .._utils.checks import shown
 from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
 from ..model_selection.parameters import is_aggregator

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._scikit_learn import BaseEstimator
-from ..checks import check_number
+from .._utils.checks import check_number
+from .._utils.scikit_learn import BaseEstimator
 from ..privacy.owed import last_step
 from ._legends import place_legend
 from ._ranked import mark_of, ranked

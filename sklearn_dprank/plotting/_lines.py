@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import check_number
+from .._utils.checks import check_number
 from ._style import BLACK, look
 
 _FEW = 5  # up to so many lines have bands

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._scikit_learn import BaseEstimator
+from .._utils.scikit_learn import BaseEstimator
 from ..privacy.owed import last_step
 from ..profile import Ballots, as_profile
 from ._optimum import best_known

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import shown
+from .._utils.checks import shown
 from ..names import names_of
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.owed import guarantee_of, last_step

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._scikit_learn import BaseEstimator
-from .._types import RandomState
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import RandomState
 from ..model_selection import GridSearchCV
 from ..profile import Ballots
 from ._errors import Band, ErrorDisplay, Floor

@@ -9,8 +9,8 @@ import warnings
 
 from scipy.optimize import brentq
 
-from .._types import ShuffleMethod
-from ..checks import check_choice, check_number, check_whole, probability
+from .._utils.checks import check_choice, check_number, check_whole, probability
+from .._utils.types import ShuffleMethod
 from ._shuffle_bounds import (
     MAX_EXACT,
     blanket_curve,

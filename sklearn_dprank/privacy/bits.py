@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
-    from .._types import RandomState
+    from .._utils.types import RandomState
 
 
-from ..checks import check_random_state
+from .._utils.checks import check_random_state
 from .draws import BitSource
 
 

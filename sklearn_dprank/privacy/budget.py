@@ -4,7 +4,7 @@ import inspect
 import os
 from typing import Any, Self, TypeVar
 
-from .._types import Amount, Neighboring
+from .._utils.types import Amount, Neighboring
 from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
 from .guarantee import PrivacyGuarantee
 from .owed import guarantee_of, last_step, last_step_params, owed_before

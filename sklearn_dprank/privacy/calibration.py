@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-from .._types import GaussianConstant
-from ..checks import check_choice, check_number, positive
+from .._utils.checks import check_choice, check_number, positive
+from .._utils.types import GaussianConstant
 from ._search import smallest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

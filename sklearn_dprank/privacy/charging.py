@@ -8,7 +8,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
 from typing import NamedTuple
 
-from ..checks import shown
+from .._utils.checks import shown
 from .adaptive import Account
 from .calibration import gaussian_epsilon
 from .composition import Losses

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..checks import check_number
+from .._utils.checks import check_number
 from ._search import smallest
 from .calibration import gaussian_deltas
 from .rounding import rounded_up, sum_up

@@ -8,7 +8,7 @@ import math
 
 from scipy.special import erf, expit, log_ndtr, ndtr, ndtri
 
-from ..checks import check_number, positive
+from .._utils.checks import check_number, positive
 from ._search import smallest
 from .rounding import rounded_up
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ..checks import positive
+from .._utils.checks import positive
 from .draws import BitSource
 
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Self
 
-from ..checks import check_flag, check_neighboring, check_number, shown
+from .._utils.checks import check_flag, check_neighboring, check_number, shown
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 from .statement import statement

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import positive
+from .._utils.checks import positive
 from .draws import BitSource
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
-    from .._types import Amount
+    from .._utils.types import Amount
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1

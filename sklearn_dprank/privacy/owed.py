@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..checks import shown
+from .._utils.checks import shown
 from .guarantee import PrivacyGuarantee
 
 _ROW_WISE: set[type] = set()  # subclasses may do anything, and are not in it

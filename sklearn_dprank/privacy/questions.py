@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from .._types import PairNoise, Variant
-from ..checks import at_least_two, check_choice, is_published, positive
+from .._utils.checks import at_least_two, check_choice, is_published, positive
+from .._utils.types import PairNoise, Variant
 
 # epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from numbers import Integral
 
-from ..checks import as_double
+from .._utils.checks import as_double
 
 
 def exact(x):

@@ -6,8 +6,8 @@ theirs privately, among all. Sizes are public and fixed before anyone randomises
 
 import math
 
-from .._types import ShuffleMethod
-from ..checks import at_least_two, check_whole
+from .._utils.checks import at_least_two, check_whole
+from .._utils.types import ShuffleMethod
 from ._shuffle_bounds import blanket_curve
 from .amplification import check_local, check_shuffle, shuffle_amplification, shuffle_local_epsilon, smallest_epsilon
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import check_number
+from .._utils.checks import check_number
 from ._search import smallest
 from .draws import BitSource
 from .poisson import many_poisson, poisson

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from .._types import GaussianConstant, Neighboring
-from ..checks import RELATIONS
+from .._utils.checks import RELATIONS
+from .._utils.types import GaussianConstant, Neighboring
 
 
 class Sensitivity(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
-from ..checks import check_whole, shown
+from .._utils.checks import check_whole, shown
+from .._utils.types import Neighboring
 from .base import Query, Sensitivity, moves
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import GaussianConstant, Neighboring
-from ..checks import check_flag
+from .._utils.checks import check_flag
+from .._utils.types import GaussianConstant, Neighboring
 from ..orders.permutations import indexed_permutations, permutation_index
 from ..rankings import completed
 from .base import Query, Sensitivity, moves

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._utils.checks import check_whole, shown
+from .._utils.types import Neighboring
 from ..certainty import AnswersLaw
-from ..checks import check_whole, shown
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, halves
 

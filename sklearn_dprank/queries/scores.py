@@ -10,8 +10,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import GaussianConstant, Neighboring
-from ..checks import check_number, shown
+from .._utils.checks import check_number, shown
+from .._utils.types import GaussianConstant, Neighboring
 from .base import Query, Sensitivity, moves
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from .._types import Neighboring
-from ..checks import check_whole, shown
+from .._utils.checks import check_whole, shown
+from .._utils.types import Neighboring
 from ..orders.top import TopFlips, TopSampler, largest_batch, n_ways
 from .base import Sensitivity, moves
 from .utilities import OrderUtility, are_items

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
-from ..checks import check_whole, shown
+from .._utils.checks import check_whole, shown
+from .._utils.types import Neighboring
 from ..orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from ..orders.partition import PartitionTable
 from ..orders.windowed import WindowedSampler

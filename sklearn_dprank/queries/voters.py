@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Neighboring
+from .._utils.types import Neighboring
 from .base import Query, Sensitivity
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._scikit_learn import BaseEstimator
-from .._types import Amount, Items
+from .._utils.scikit_learn import BaseEstimator
+from .._utils.types import Amount, Items
 from ..certainty import AnswersLaw, NormalLaw
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items

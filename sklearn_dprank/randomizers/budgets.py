@@ -4,7 +4,7 @@ import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from ..checks import check_epsilon, shown
+from .._utils.checks import check_epsilon, shown
 from ..devices.protocol import FLIP_GRID, flips_cost, log_ratio
 from ..privacy.rounding import rounded_up
 

@@ -1,6 +1,6 @@
 """What a channel's ``randomizer`` stands for, and which of them serve where a channel itself asks about pairs."""
 
-from ..checks import check_made, check_parameters, shown
+from .._utils.checks import check_made, check_parameters, shown
 from .response import RandomizedResponse
 from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from .._types import Amount, Items
+from .._utils.checks import Check, check_parameters
+from .._utils.constraints import one_of
+from .._utils.types import Amount, Items
 from ..certainty import AnswersLaw
-from ..checks import Check, check_parameters
-from ..constraints import one_of
 from ..devices import hypercube as voters_half
 from ..devices.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, Items
-from ..checks import check_epsilon
+from .._utils.checks import check_epsilon
+from .._utils.types import Amount, Items
 from ..devices import mallows as voters_half
 from ..devices.protocol import FLIP_GRID
 from ..queries import NetWins, n_pairs

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from .._types import Amount, Items
+from .._utils.types import Amount, Items
 from ..certainty import NormalLaw
 from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Amount, Items, PairNoise
+from .._utils.checks import Check, check_parameters, check_whole
+from .._utils.constraints import COUNT_OR_NONE
+from .._utils.types import Amount, Items, PairNoise
 from ..certainty import AnswersLaw
-from ..checks import Check, check_parameters, check_whole
-from ..constraints import COUNT_OR_NONE
 from ..devices import hidden
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost

@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 
-from .._types import Amount, Calibration
-from ..checks import check_delta, check_parameters
-from ..constraints import CALIBRATION, or_none
+from .._utils.checks import check_delta, check_parameters
+from .._utils.constraints import CALIBRATION, or_none
+from .._utils.types import Amount, Calibration
 from ..devices.protocol import FLIP_GRID
 from ..privacy.calibration import classical_gaussian_sigma
 from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip

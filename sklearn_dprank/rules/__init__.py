@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from .._types import RuleName
-from ..checks import Check, check_made, shown
+from .._utils.checks import Check, check_made, shown
+from .._utils.types import RuleName
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_parameters, check_whole
-from ..constraints import taken_by
+from .._utils.checks import Check, check_parameters, check_whole
+from .._utils.constraints import taken_by
 from ..queries import Ask, PairTallies, Tallies
 from .base import Consensus, Rule, descending
 from .bradley_terry import BradleyTerryRule, bradley_terry_strengths

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._scikit_learn import BaseEstimator
-from ..checks import Check, shown
+from .._utils.checks import Check, shown
+from .._utils.scikit_learn import BaseEstimator
 from ..queries import Ask
 
 
@@ -28,7 +28,7 @@ class Consensus(NamedTuple):
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank.constraints`.
+    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.constraints`.
     parameter_checks: dict[str, Check] = {}
 
     def asks(self, n_items: int) -> list[Ask]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_number, check_parameters
+from .._utils.checks import Check, check_number, check_parameters
 from ..queries import Ask, PairTallies, estimated_margins
 from .base import Consensus, Rule, descending
 from .bradley_terry_loss import loss_of

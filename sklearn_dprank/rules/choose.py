@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from ..checks import Check, check_made, check_parameters, shown
+from .._utils.checks import Check, check_made, check_parameters, shown
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, NetWins, Query
 from ..queries.utilities import check_window
 from .base import Consensus, Rule, descending

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_number, check_parameters, check_whole
+from .._utils.checks import Check, check_number, check_parameters, check_whole
 from ..orders.few_items import FEW, best_of_few_many
 from ..orders.kemeny import majority_order, minimum_order, warn_of_gap
 from ..orders.work import WORK_LIMIT

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Scores
-from ..checks import Check, check_parameters, shown
-from ..constraints import or_none
+from .._utils.checks import Check, check_parameters, shown
+from .._utils.constraints import or_none
+from .._utils.types import Scores
 from ..queries import Ask, NetWins, PositionalScores
 from .base import Consensus, Rule, descending
 

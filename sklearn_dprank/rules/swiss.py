@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_number, check_parameters
+from .._utils.checks import Check, check_number, check_parameters
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, GroupNetWins, NumberOfVoters
 from .base import Consensus, Rule, descending

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Check, check_parameters
-from ..constraints import COUNT, COUNT_OR_NONE
+from .._utils.checks import Check, check_parameters
+from .._utils.constraints import COUNT, COUNT_OR_NONE
 from ..orders.top import largest_batch
 from ..queries import Ask, MaxViolatedPrefixMargin
 from .base import Consensus, Rule

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import shown
+from .._utils.checks import shown
+from .._utils.lines import blocks, lines, several
 from ..devices import rounds
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
 from ..devices.shares import summed
-from ..lines import blocks, lines, several
 from ..privacy.ledger import BudgetExhausted
 from .checked_file import CheckedFile
 from .messages import checked_voters, longest, read

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ..checks import shown
+from .._utils.checks import shown
 from ..privacy.new_file import make_whole
 
 _FORMAT = 1

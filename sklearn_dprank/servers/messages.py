@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from .._utils.lines import parse
 from ..devices import rounds
 from ..devices.protocol import is_digits, is_whole
 from ..devices.shares import commitment, report_number, summed
-from ..lines import parse
 
 _NAMES = 1024  # characters of the names of all fields, the digests and some white space
 _EACH = 80  # characters of one commitment, its quotation marks and a separator

@@ -13,10 +13,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..checks import shown
+from .._utils.checks import shown
+from .._utils.lines import blocks, lines, several
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
-from ..lines import blocks, lines, several
 from ..privacy.bits import SecureBits
 from .checked_file import CheckedFile
 from .submissions import checked_design, longest, pairs_of, read

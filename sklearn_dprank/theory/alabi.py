@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .._types import Variant
-from ..checks import at_least_two, is_published, positive
+from .._utils.checks import at_least_two, is_published, positive
+from .._utils.types import Variant
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.questions import group_load, group_overflow_bound
 

@@ -12,8 +12,8 @@ the clipped answers holds for its rankings. The exact Kemeny order has ratio 1 f
 import math
 from typing import NamedTuple
 
-from .._types import Neighboring, Variant
-from ..checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
+from .._utils.checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
+from .._utils.types import Neighboring, Variant
 from ..privacy.calibration import gaussian_sigma
 from .alabi import central_budget, group_overflow_bound, local_budget, reduction_error
 

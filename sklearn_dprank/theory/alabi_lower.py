@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, gammaln
 
-from ..checks import at_least_two, check_number, check_whole, positive
+from .._utils.checks import at_least_two, check_number, check_whole, positive
 
 _LARGEST = 400  # items: beyond, the integers of `_nearby` take more than a few seconds
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import Variant
-from ..checks import is_published
+from .._utils.checks import is_published
+from .._utils.types import Variant
 
 
 def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> NDArray[np.int64]:

@@ -2,8 +2,8 @@
 
 import math
 
-from .._types import Neighboring, Variant
-from ..checks import at_least_two, is_published, positive, probability, votes_changed
+from .._utils.checks import at_least_two, is_published, positive, probability, votes_changed
+from .._utils.types import Neighboring, Variant
 
 __all__ = ["epsilon_lower_bound", "p_sample_expected_error", "p_sample_voters"]
 

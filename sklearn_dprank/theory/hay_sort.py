@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .._types import Neighboring, Variant
-from ..checks import at_least_two, is_published, positive, probability, votes_changed
+from .._utils.checks import at_least_two, is_published, positive, probability, votes_changed
+from .._utils.types import Neighboring, Variant
 from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
 
 __all__ = ["p_sort_error_floor", "p_sort_failure_floor", "p_sort_max_queries", "p_sort_voters"]

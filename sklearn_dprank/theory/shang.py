@@ -10,7 +10,7 @@ import math
 
 from scipy.special import ndtr
 
-from ..checks import positive
+from .._utils.checks import positive
 from .shang_geometry import webb_density_bound
 from .shang_noise import published_sigma, score_noise_std
 

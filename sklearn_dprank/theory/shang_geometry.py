@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from ..checks import at_least_two
+from .._utils.checks import at_least_two
 
 
 def webb_density_bound(n_items: int) -> float:

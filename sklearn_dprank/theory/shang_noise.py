@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import GaussianConstant
-from ..checks import at_least_two, check_choice, check_number
+from .._utils.checks import at_least_two, check_choice, check_number
+from .._utils.types import GaussianConstant
 from ..privacy.calibration import classical_gaussian_sigma
 
 _CONSTANTS: dict[str, GaussianConstant] = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}

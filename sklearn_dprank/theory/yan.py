@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from .._types import PairNoise, Variant
-from ..checks import at_least_two, is_published, positive
+from .._utils.checks import at_least_two, is_published, positive
+from .._utils.types import PairNoise, Variant
 from ..privacy.questions import best_query_count, check_randomizer, optimal_queries, truth_gap
 
 __all__ = [

@@ -13,7 +13,8 @@ import pytest
 from sklearn.base import clone
 from state_tools import at_once
 
-from sklearn_dprank import Aggregator, DPBorda, DPStreamingBorda, fitted
+from sklearn_dprank import Aggregator, DPBorda, DPStreamingBorda
+from sklearn_dprank._utils import fitted
 from sklearn_dprank.channels import Streaming
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.rules import SortByScore

@@ -12,7 +12,7 @@ from urllib.request import Request
 import numpy as np
 import pytest
 
-from sklearn_dprank import progress as bars
+from sklearn_dprank._utils import progress as bars
 from sklearn_dprank.datasets import _download, _fetch, fetch_preflib, read_preflib
 
 NAME = "00024-00000001.soc"

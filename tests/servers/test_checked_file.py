@@ -15,7 +15,7 @@ from share_tools import message_to
 from state_tools import at_once
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
-from sklearn_dprank import lines as lines_module
+from sklearn_dprank._utils import lines as lines_module
 from sklearn_dprank.collection import AggregationServer, ServerFileError
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest

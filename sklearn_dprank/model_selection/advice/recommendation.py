@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from ..._types import Neighboring
-from ...checks import check_choice, check_delta, check_epsilon, check_neighboring, check_number, check_whole, shown
+from ..._utils.checks import (
+    check_choice,
+    check_delta,
+    check_epsilon,
+    check_neighboring,
+    check_number,
+    check_whole,
+    shown,
+)
+from ..._utils.types import Neighboring
 from ...profile import Shape
 from ..parameters import in_words
 from .outlook import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook

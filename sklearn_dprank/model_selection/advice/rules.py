@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..._types import Neighboring
+from ..._utils.types import Neighboring
 from ...aggregators import (
     DPBorda,
     DPPrudentOrder,

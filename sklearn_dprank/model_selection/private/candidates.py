@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
-from ...checks import shown
+from ..._utils.checks import shown
 from ...privacy.owed import last_step, mixing_step
 from ...profile import Profile, Shape
 from ...rankings import shape_of

@@ -6,7 +6,7 @@ from numbers import Real
 
 from scipy.optimize import brentq
 
-from ...checks import check_number, shown
+from ..._utils.checks import check_number, shown
 
 _ETA = {"geometric": 1.0, "logarithmic": 0.0}
 _LONGEST = 10**5  # 1 / gamma: P(K > k) decays like (1 - gamma)^k

@@ -3,9 +3,9 @@
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..._scikit_learn import BaseEstimator
-from ..._types import Amount, Neighboring, RandomState
-from ...checks import check_epsilon, check_neighboring
+from ..._utils.checks import check_epsilon, check_neighboring
+from ..._utils.scikit_learn import BaseEstimator
+from ..._utils.types import Amount, Neighboring, RandomState
 from ...mechanisms import Laplace
 from ...privacy.bits import Bits
 from ...privacy.guarantee import PrivacyGuarantee

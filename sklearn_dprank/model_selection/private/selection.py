@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
-from ..._types import Amount, RandomState
-from ...checks import check_epsilon
-from ...fitted import clear_fitted
+from ..._utils.checks import check_epsilon
+from ..._utils.fitted import clear_fitted
+from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
+from ..._utils.types import Amount, RandomState
 from ...privacy import PrivacyGuarantee
 from ...privacy.bits import SecureBits, SeededBits, seed_sequence
 from ...privacy.owed import record_pipeline

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from ...checks import check_whole
+from ..._utils.checks import check_whole
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.owed import last_step, mixing_step, owed_before, owed_by
 from ..parameters import configured, grid_of

@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..._scikit_learn import available_if
+from ..._utils.scikit_learn import available_if
 from ...profile import Ballots
 from ..parameters import Metric
 from .refit import deciding

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._scikit_learn import BaseEstimator
-from ...checks import check_number, shown
+from ..._utils.checks import check_number, shown
+from ..._utils.scikit_learn import BaseEstimator
 from ..parameters import is_called
 
 

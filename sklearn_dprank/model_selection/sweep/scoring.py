@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...checks import shown
+from ..._utils.checks import shown
 from ...privacy.guarantee import PrivacyGuarantee
 from ..private.scorer import PrivateKendallTau, refuse_mixing
 

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from ..._scikit_learn import BaseEstimator, MetaEstimatorMixin
-from ..._types import RandomState
-from ...checks import check_flag, check_jobs, check_whole
-from ...fitted import clear_fitted
+from ..._utils.checks import check_flag, check_jobs, check_whole
+from ..._utils.fitted import clear_fitted
+from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
+from ..._utils.types import RandomState
 from ...privacy import PrivacyGuarantee
 from ...privacy.owed import record_pipeline
 from ...profile import Ballots

@@ -12,9 +12,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
 from sklearn.base import clone
 
+from ..._utils.progress import progress_bar
 from ...privacy.guarantee import PrivacyGuarantee
 from ...profile import Profile
-from ...progress import progress_bar
 from ..parameters import parameters_of
 from ..seeds import is_seed
 from .packs import Packs

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._scikit_learn import BaseEstimator
-from ..._types import RandomState
-from ...checks import check_jobs, check_whole
+from ..._utils.checks import check_jobs, check_whole
+from ..._utils.scikit_learn import BaseEstimator
+from ..._utils.types import RandomState
 from ...profile import Ballots
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from sklearn_dprank import DPBorda, progress
+from sklearn_dprank import DPBorda
+from sklearn_dprank._utils import progress
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 

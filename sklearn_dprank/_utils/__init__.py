@@ -1,0 +1,1 @@
+"""Helpers that every module of the package may import."""
