@@ -13,9 +13,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.metrics import kemeny_positions
-from sklearn_dprank.profile import Profile
 
 N_VOTERS = 5000
 N_OF_EACH = 4  # electorates of each kind

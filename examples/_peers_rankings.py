@@ -11,9 +11,9 @@ import numpy as np
 from _peers import Duel, close, converted, equal, expected, same_law
 
 from sklearn_dprank import Borda, BradleyTerry, Kemeny
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Tallies
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 

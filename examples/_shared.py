@@ -15,11 +15,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 
 # Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
 # and JESTER's ratings as a table), or where `--download` on the command line says that they may be fetched; Mallows

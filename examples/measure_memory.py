@@ -27,11 +27,11 @@ import measure_scale as scale
 import numpy as np
 
 from sklearn_dprank import LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from sklearn_dprank.profile import Profile
 
 TABLE = scale.DOCS / "user_guide" / "memory.csv"
 SIZES = ((10_000_000, 10), (1000, 1000), (10_000, 1000))  # voters, items

@@ -33,7 +33,7 @@ from _shared import _LOOKS
 
 import sklearn_dprank
 from sklearn_dprank import DPPrudentOrder, DPTopK
-from sklearn_dprank.profile import Shape
+from sklearn_dprank.ballots.profile import Shape
 
 DOCS = Path(__file__).parents[1] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)

@@ -37,8 +37,8 @@ from _shared import (
 )
 
 from sklearn_dprank import DPKemenySampler, DPKwikSort, DPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import kemeny_positions
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.theory.alabi import GUARANTEES, central_budget
 from sklearn_dprank.theory.alabi_bounds import corollary_bound
 from sklearn_dprank.theory.alabi_lower import packing_voters

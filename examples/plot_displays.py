@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_dprank import DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import (
     ConsensusDisplay,
@@ -22,7 +23,6 @@ from sklearn_dprank.plotting import (
     QueryCountDisplay,
     RankIntervalDisplay,
 )
-from sklearn_dprank.profile import Profile
 
 drinks = ["tea", "coffee", "water", "orange juice", "milk", "hot chocolate", "mate", "lemonade", "ginger beer"]
 votes = pd.DataFrame(make_mallows(n_voters=500, n_items=9, phi=0.85, random_state=1), columns=drinks)

@@ -39,13 +39,13 @@ from _shared import (
 )
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, kemeny_positions
 from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.preprocessing import orders_to_positions
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose
 from sklearn_dprank.theory.hay import epsilon_lower_bound, p_sample_voters

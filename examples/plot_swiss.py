@@ -22,8 +22,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import expit
 
 from sklearn_dprank import DPBorda, DPSwissBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import kemeny_positions
-from sklearn_dprank.profile import Profile
 
 DELTA = 1e-6
 EPSILONS = (0.02, 0.03, 0.045, 0.07, 0.1)

@@ -41,8 +41,8 @@ from _shared import (
 )
 
 from sklearn_dprank import Aggregator, DPKwikSort, KwikSort, LDPKwikSort
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Truthful
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.theory.yan import best_query_count, optimal_queries, spent_epsilon
 
 TRIALS = 6  # 30 with --full, as in the paper, and wherever there are only four items

@@ -25,9 +25,9 @@ import numpy as np
 from dask.distributed import Client, LocalCluster
 
 from sklearn_dprank import DPBorda, LDPBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.profile import Profile
 
 ITEMS = 10
 CHUNK = 250_000  # ballots drawn and counted at a time: 20 MB

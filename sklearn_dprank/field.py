@@ -8,9 +8,9 @@ from ._utils.checks import check_epsilon, check_whole, shown
 from ._utils.fitted import draft_of, publish
 from ._utils.scikit_learn import available_if
 from ._utils.types import Items, Message, RandomState
+from .ballots.names import checked_names
+from .ballots.profile import Shape
 from .devices import Allowance, Device
-from .names import checked_names
-from .profile import Shape
 
 #: What else to call, by what a channel can do.
 _INSTEAD = {

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .ballots.profile import Ballots, as_profile
+from .ballots.rankings import check_ballot, compact_positions
 from .orders.inversions import FEW, opposite_pairs
 from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.positions import as_positions, disagreements, order_to_positions
-from .profile import Ballots, as_profile
 from .queries import n_pairs
-from .rankings import check_ballot, compact_positions
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:

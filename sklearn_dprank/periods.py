@@ -7,11 +7,11 @@ from warnings import warn
 from ._utils.fitted import draft_of, publish
 from ._utils.scikit_learn import available_if
 from ._utils.types import RandomState
+from .ballots.names import names_of
+from .ballots.profile import Ballots, Profile
 from .field import channel_can
-from .names import names_of
 from .privacy.bits import Bits
 from .privacy.workers import warn_in_worker
-from .profile import Ballots, Profile
 
 
 class Periods:

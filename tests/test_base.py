@@ -26,9 +26,9 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank._utils.types import RuleName
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Histogram
 from sklearn_dprank.rules import KwikSortRule, SortByScore
 

@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
 from sklearn_dprank._utils.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, shown
-from sklearn_dprank.profile import Shape
+from sklearn_dprank.ballots.profile import Shape
 
 
 @pytest.mark.parametrize("epsilon", [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)], ids=repr)

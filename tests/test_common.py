@@ -21,6 +21,7 @@ from sklearn_checks import own_checks
 
 import sklearn_dprank
 from sklearn_dprank import metrics
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
@@ -28,7 +29,6 @@ from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.bits import seed_sequence
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import KemenyRule, SwissRule
 

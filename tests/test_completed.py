@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from oracles import all_ballots, profiles
 from scipy import stats
 
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import Positions, check_ballots, compact_positions, completed
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import Positions, check_ballots, compact_positions, completed
 
 
 def seeded(seed):

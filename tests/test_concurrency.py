@@ -12,12 +12,12 @@ from sklearn.base import clone
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, DPBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 
 X = make_mallows(300, 5, 0.8, random_state=0)
 THREADS = 4

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import naive_counts, profiles
 
-from sklearn_dprank import counting
-from sklearn_dprank.counting import all_strict, count_pairs, odd_ballots, strict_net_wins
+from sklearn_dprank.ballots import counting
+from sklearn_dprank.ballots.counting import all_strict, count_pairs, odd_ballots, strict_net_wins
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import compact_positions
 
 
 @pytest.mark.slow

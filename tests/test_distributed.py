@@ -20,11 +20,11 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
+from sklearn_dprank.ballots.partitions import partitions
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
-from sklearn_dprank.partitions import partitions
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
-from sklearn_dprank.profile import Profile
 
 dask = pytest.importorskip("dask", reason="needs the extra distributed")
 da = pytest.importorskip("dask.array", reason="needs the extra distributed")

@@ -16,10 +16,10 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
-from sklearn_dprank.profile import Profile
 
 PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 ESTIMATORS = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, RankAggregator)]

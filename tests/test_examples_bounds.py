@@ -10,7 +10,7 @@ import pytest
 
 import sklearn_dprank
 from sklearn_dprank import DPPairwise
-from sklearn_dprank.profile import Shape
+from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.theory.alabi_lower import packing_floor
 
 

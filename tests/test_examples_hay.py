@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import kemeny_positions
-from sklearn_dprank.profile import Profile
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")

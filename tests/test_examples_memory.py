@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_dprank.profile import Shape
+from sklearn_dprank.ballots.profile import Shape
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource")  # not on Windows

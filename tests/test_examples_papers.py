@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import KwikSort, LDPQuickSort, PositionalRule
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import read_preflib
-from sklearn_dprank.profile import Profile
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")

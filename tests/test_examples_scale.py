@@ -7,7 +7,7 @@ import pytest
 
 import sklearn_dprank
 from sklearn_dprank._utils.checks import MOST_MEASURED
-from sklearn_dprank.profile import Shape
+from sklearn_dprank.ballots.profile import Shape
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource")  # not on Windows

@@ -11,6 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise, PositionalRule
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import (
     average_kendall_tau,
@@ -23,8 +25,6 @@ from sklearn_dprank.metrics import (
     ranking_changed,
 )
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import check_ballots, compact_positions
 
 BAD_POSITIONS = [
     (["tea", "milk", "water"], "positions must hold numbers (ranks_, not consensus_): where each item stands"),

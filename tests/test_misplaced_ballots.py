@@ -13,12 +13,12 @@ from sklearn_dprank import (
     PositionalRule,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend
 from sklearn_dprank.plotting import ConsensusDisplay, PrivacyUtilityDisplay, RankIntervalDisplay, results_frame
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.profile import Profile
 
 SECRET = 917364
 VOTES = np.where(np.random.default_rng(0).random((6, 4)) < 0.5, SECRET, -1.0)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank.names import checked_names, column_names, names_differ
+from sklearn_dprank.ballots.names import checked_names, column_names, names_differ
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, pd.Index, pd.Series, iter, dict.fromkeys])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import profiles
 
-from sklearn_dprank.partitions import is_lazy
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.partitions import is_lazy
+from sklearn_dprank.ballots.profile import Profile
 
 STREAM = """
 import resource
@@ -20,7 +20,7 @@ import sys
 import numpy as np
 
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.profile import Profile
 
 n_voters, n_items, size = 20_000_000, 10, 250_000
 children = np.random.SeedSequence(0).spawn(n_voters // size)
@@ -176,7 +176,7 @@ def test_dask_is_not_needed():
     code = """
 import sys
 sys.modules["dask"] = sys.modules["distributed"] = None  # importing them raises
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.profile import Profile
 assert Profile.from_chunks(iter([[[0, 1]], [[1, 0]]])).n_voters == 2
 assert Profile.from_chunks([[[0, 1]], [[1, 0]]]).n_voters == 2
 """

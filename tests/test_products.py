@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, LDPPairwise, channels, metrics, queries, rules
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import (
     Central,
     Exact,
@@ -24,7 +25,6 @@ from sklearn_dprank.channels import (
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins, PairMargin
 from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import all_ballots, naive_counts, naive_placements, odd_profiles, profiles
 
-from sklearn_dprank import counting
+from sklearn_dprank.ballots import counting
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import Positions
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import Positions
 
 
 def placements(profile):

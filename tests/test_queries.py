@@ -17,8 +17,8 @@ from oracles import (
 )
 from scipy.stats import binom
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import (
     SCORE_GRID,
     AllMargins,

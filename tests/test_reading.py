@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from oracles import objects
 
-from sklearn_dprank import Borda, DPBorda, compact, tables
+from sklearn_dprank import Borda, DPBorda
+from sklearn_dprank.ballots import compact, tables
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
 from sklearn_dprank.devices.ballots import read_ballot
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import check_ballots, compact_positions
 
 polars = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
@@ -364,7 +365,7 @@ def test_masked_orders_list_what_is_not_masked(make, named):
 def test_a_client_loads_no_library_of_tables():
     """Importing the module that reads ballots loads NumPy and the standard library."""
     others = {"pandas", "polars", "pyarrow", "sklearn", "scipy"}
-    code = f"import sys, sklearn_dprank.rankings; print(*{others} & set(sys.modules))"
+    code = f"import sys, sklearn_dprank.ballots.rankings; print(*{others} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert run.stdout.split() == []
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from oracles import objects
 
-from sklearn_dprank.cells import missing
+from sklearn_dprank.ballots.cells import missing
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import check_ballots
 from sklearn_dprank.preprocessing import orders_to_positions
-from sklearn_dprank.profile import Profile
-from sklearn_dprank.rankings import check_ballots
 
 SECRET = "271828"
 NUMBERS = [0, 1, 2, -3, 0.5, 2**40, np.int8(4), np.float32(1.5), True]

@@ -22,12 +22,12 @@ from sklearn_dprank import (
     rules,
 )
 from sklearn_dprank._utils.checks import shown
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask
 from sklearn_dprank.rules import Consensus, Rule
 from sklearn_dprank.servers import AggregationServer, ServerFileError, Shuffler

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.certainty import PublishedNoise
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.datasets import (
@@ -55,7 +56,6 @@ from sklearn_dprank.privacy import (
     shuffle_local_epsilon,
 )
 from sklearn_dprank.privacy.draws import BitSource
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
 from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore

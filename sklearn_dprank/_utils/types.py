@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..names import ItemNames
+from ..ballots.names import ItemNames
 
 #: An epsilon or a delta; fractions are taken as they are, without rounding.
 Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]

@@ -11,13 +11,13 @@ from .._utils.checks import Check, check_made, check_parameters, shown
 from .._utils.constraints import EPSILON
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
+from ..ballots.names import ItemNames
+from ..ballots.profile import Profile
 from ..devices import interactive as voters_half
 from ..devices.interactive import flips_spent
 from ..devices.protocol import FLIP_GRID
-from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
-from ..profile import Profile
 from ..queries import Ask, Tallies
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways, stated_epsilon

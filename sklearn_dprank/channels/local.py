@@ -7,11 +7,11 @@ from .._utils.checks import Check, check_epsilon, check_parameters
 from .._utils.constraints import EPSILON
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
+from ..ballots.names import ItemNames
+from ..ballots.profile import Profile
 from ..devices.halves import HALVES, checked
 from ..devices.protocol import digest
-from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
-from ..profile import Profile
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer
 from ..randomizers.base import Heard

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole
+from ..ballots.profile import Profile
+from ..ballots.rankings import Positions
 from ..certainty import AnswersLaw, NormalLaw, PublishedNoise
 from ..privacy.bits import Bits
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
-from ..profile import Profile
 from ..queries import AllMargins, Ask, NetWins, Publication, Query
-from ..rankings import Positions
 
 #: What devices that run here need of a Profile.
 POSITIONS = frozenset({"positions"})

@@ -10,12 +10,12 @@ from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import DELTA, EPSILON, VOTERS_OR_NONE
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
+from ..ballots.names import ItemNames
 from ..devices import shares
 from ..devices.protocol import RefusedProtocol
 from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
 from ..devices.summands import summand
 from ..mechanisms import NoNoise, SkellamNoise
-from ..names import ItemNames
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.poisson import LARGEST_RATE
 from ..privacy.rounding import exact, rounded_up

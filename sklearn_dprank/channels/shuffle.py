@@ -11,15 +11,15 @@ from .._utils.checks import LEAST_EPSILON, Check, check_epsilon, check_parameter
 from .._utils.constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
+from ..ballots.names import ItemNames
+from ..ballots.profile import Profile
 from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
-from ..names import ItemNames
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..privacy.trust import SHUFFLER
-from ..profile import Profile
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted
 from ..randomizers.budgets import as_text, both_ways, cost_as_text

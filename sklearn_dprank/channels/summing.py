@@ -6,13 +6,13 @@ from warnings import warn
 
 import numpy as np
 
+from ..ballots.profile import Profile, Shape
 from ..certainty import PublishedNoise
 from ..devices import rounds
 from ..devices.protocol import digest
 from ..devices.shares import summed
 from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
-from ..profile import Profile, Shape
 from ..queries import Publication
 from ..randomizers.inbox import Inbox, as_reports
 from .central import CuratorPoll

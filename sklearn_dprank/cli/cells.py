@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import shown
-from ..cells import missing
+from ..ballots.cells import missing
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _LARGEST = 1e300  # what a cell may hold: ratings of one person are added up

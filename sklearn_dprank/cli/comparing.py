@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from ..aggregators import DPBorda, DPKwikSort, DPPrudentOrder, DPSwissBorda, LDPPairwise, ShufflePairwise
+from ..ballots.profile import Profile
 from ..datasets import make_mallows
 from ..plotting import PrivacyUtilityDisplay
-from ..profile import Profile
 from . import files
 from .printing import A_POINT, as_table
 

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from .._utils.checks import shown
-from ..cells import missing
+from ..ballots.cells import missing
+from ..ballots.names import checked_names
+from ..ballots.profile import Profile
 from ..datasets import read_preflib
-from ..names import checked_names
 from ..preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from ..profile import Profile
 from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_parquet
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_choice
 from .._utils.scikit_learn import MYPY
-from ..profile import Profile
+from ..ballots.profile import Profile
 from ._preflib_header import BALLOT, check_totals, item_names, kind_of_orders, number_of_items, numbered_lines, opened
 
 if MYPY:

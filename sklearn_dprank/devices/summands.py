@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rankings import completed
-from ..sorting import placed
+from ..ballots.rankings import completed
+from ..ballots.sorting import placed
 from .ballots import net_wins, places
 from .protocol import is_pair, is_whole, refuse_unless
 

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import clone
 
 from .._utils.checks import shown
+from ..ballots.profile import as_profile
 from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
 from ..model_selection.parameters import is_aggregator
 from ..model_selection.seeds import child_seeds
-from ..profile import as_profile
 from ._legends import place_legend
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._optimum import best_known

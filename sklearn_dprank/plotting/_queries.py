@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import RandomState
+from ..ballots.profile import Ballots
 from ..model_selection import GridSearchCV
-from ..profile import Ballots
 from ._errors import Band, ErrorDisplay, Floor
 from ._scales import number_ticks
 from ._style import shortened

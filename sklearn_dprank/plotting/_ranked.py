@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import shown
-from ..names import names_of
+from ..ballots.names import names_of
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.owed import guarantee_of, last_step
 from ._style import read_positions

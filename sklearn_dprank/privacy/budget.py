@@ -280,7 +280,7 @@ class PrivacyBudget:
         --------
         >>> from sklearn_dprank import LDPPairwise
         >>> from sklearn_dprank.privacy import PrivacyBudget
-        >>> from sklearn_dprank.profile import Shape
+        >>> from sklearn_dprank.ballots.profile import Shape
         >>> budget = PrivacyBudget(epsilon=2.0, neighboring="replace")
         >>> _, plan = LDPPairwise(epsilon=1.0).plan_for(Shape(n_items=4))
         >>> budget.charge(plan.guarantee, "survey of May")

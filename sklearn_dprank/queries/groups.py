@@ -35,7 +35,7 @@ class GroupNetWins(Query):
 
     Examples
     --------
-    >>> from sklearn_dprank.profile import Profile
+    >>> from sklearn_dprank.ballots.profile import Profile
     >>> from sklearn_dprank.queries import GroupNetWins
     >>> profile = Profile.from_rankings([[0, 1, 2, 3]] * 2)
     >>> GroupNetWins().vector(profile, None)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_flag
 from .._utils.types import GaussianConstant, Neighboring
+from ..ballots.rankings import completed
 from ..orders.permutations import indexed_permutations, permutation_index
-from ..rankings import completed
 from .base import Query, Sensitivity, moves
 
 
@@ -21,7 +21,7 @@ class Histogram(Query):
     """How many voters gave each of the n_items! complete strict rankings (Shang et al. 2014).
 
     Tied and partial ballots are first completed by fair coins, voter by voter; see
-    `sklearn_dprank.rankings.completed`. Cells are numbered by
+    `sklearn_dprank.ballots.rankings.completed`. Cells are numbered by
     `sklearn_dprank.orders.permutations.permutation_index`.
 
     Parameters

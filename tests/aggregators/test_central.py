@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder, Kemeny
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query_bound
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.noise import round_down
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule, SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")

@@ -11,11 +11,11 @@ from oracles import naive_counts, naive_disagreements, naive_kemeny, naive_score
 from scipy.stats import chisquare
 
 from sklearn_dprank import Aggregator, Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import SortByScore
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")

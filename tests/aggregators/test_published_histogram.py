@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.special import erfcx
 
 from sklearn_dprank import DPHistogram
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise
 from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.theory import shang
 

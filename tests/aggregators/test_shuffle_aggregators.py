@@ -12,6 +12,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
@@ -20,7 +21,6 @@ from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon
-from sklearn_dprank.profile import Profile, Shape
 
 NAN = np.nan
 ESTIMATORS = [

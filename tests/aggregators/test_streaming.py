@@ -10,12 +10,12 @@ from sklearn.base import clone
 from stream_tools import nobody
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPStreamingBorda, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Streaming
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate
 from sklearn_dprank.privacy import guarantee_of
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import SortByScore
 
 M, T = 5, 4

@@ -14,8 +14,8 @@ from state_tools import Crash, at_once, walk
 from stream_tools import nobody
 
 from sklearn_dprank import DPStreamingBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy import BudgetExhausted, guarantee_of
-from sklearn_dprank.profile import Profile
 
 M, T = 4, 5
 PERIODS = [np.array(ballots) for ballots in ([[0, 1, 2, 3]] * 3, [[3, 2, 0, 1]], [[1, 1, 0, 5], [2, 0, 2, 2]])]

@@ -9,12 +9,12 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from sklearn_dprank import Aggregator, DPBorda, DPPrudentOrder, DPTopK
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.plotting import PairwiseMarginDisplay
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import ChooseTop
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")

@@ -14,11 +14,11 @@ from oracles import rankings
 from scipy.stats import chi2_contingency
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.devices import Device, hidden, pairs, shuffled
 from sklearn_dprank.devices.protocol import FLIP_GRID
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.randomizers.response import counted_wins

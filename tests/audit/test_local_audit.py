@@ -12,13 +12,13 @@ from local_tools import Field, apart, law_of, reports_of, worst_ratio
 from oracles import distinct_ballots, rankings
 
 from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPPairwise, LDPQuickSort, ShufflePairwise
+from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Shape
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.randomizers import (
     HypercubeSampling,

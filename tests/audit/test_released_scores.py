@@ -9,7 +9,7 @@ from audit_tools import noise_pmf, reach
 from oracles import distinct_ballots
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.profile import Profile
 
 RELEASES = {
     "laplace": DPBorda(epsilon=5.0),

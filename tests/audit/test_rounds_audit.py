@@ -12,10 +12,10 @@ from audited import ROUNDS
 from oracles import distinct_ballots
 from sklearn.base import clone
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, NoNoise
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import GroupNetWins
 
 RELATIONS = ["add_remove", "replace"]

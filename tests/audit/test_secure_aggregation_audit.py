@@ -13,13 +13,13 @@ from audited import SUMS
 from oracles import distinct_ballots, naive_counts
 from scipy import stats
 
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.devices import Device, rounds, shares
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin
-from sklearn_dprank.rankings import compact_positions
 
 BALLOTS = distinct_ballots(3)
 GRID = 1e-3  # of losses that are convolved

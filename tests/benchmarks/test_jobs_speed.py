@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import DPBorda, LDPBorda, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV
-from sklearn_dprank.profile import Profile
 
 GRID = {"epsilon": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]}
 two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="two workers on one core")

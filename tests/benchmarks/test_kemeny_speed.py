@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders import linear_ordering
 from sklearn_dprank.orders.alternating import alternating_prices
@@ -23,7 +24,6 @@ from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import WORK_LIMIT, Work
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import discrete_laplace, round_down
-from sklearn_dprank.profile import Profile
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 

@@ -8,7 +8,7 @@ import pytest
 from benchmark_tools import compare
 
 from sklearn_dprank import DPBorda
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.profile import Profile
 
 N_VOTERS, N_ITEMS = 100_000, 10
 ODD = {"outlier": 1e6, "negative": -1, "fraction": 0.5, "gap": np.nan, "tie": 3}

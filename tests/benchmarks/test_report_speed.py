@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, ShufflePairwise
+from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.devices import Device
-from sklearn_dprank.profile import Shape
 from sklearn_dprank.randomizers import MallowsRandomizer
 
 COLLECTIONS = {

@@ -8,9 +8,9 @@ import numpy as np
 from benchmark_tools import compare
 
 from sklearn_dprank import Aggregator
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
-from sklearn_dprank.profile import Profile
 
 M = 8
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.top import TopFlips
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 
 
 def seeded(seed):

@@ -5,8 +5,8 @@ from time import perf_counter
 import numpy as np
 
 from sklearn_dprank import DPBorda, DPStreamingBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
 
 DAYS = 365
 

@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import DPBorda, DPKemenySampler, DPKwikSort, DPPairwise, DPPrudentOrder
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
-from sklearn_dprank.profile import Profile
 
 EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 SIX = [DPBorda(), DPBorda(noise="knorm"), DPKwikSort(), DPPairwise(), DPKemenySampler(), DPPrudentOrder()]

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import least_squares
 
 from sklearn_dprank import DPSwissBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules.strengths import Round, group_strengths
 
 

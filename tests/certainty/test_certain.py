@@ -19,12 +19,12 @@ from sklearn_dprank import (
     SecAggBorda,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
 from sklearn_dprank.certainty.noise import _holm
 from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
 
 BALLOTS = make_mallows(1500, 6, 0.8, random_state=0)

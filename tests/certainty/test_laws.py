@@ -21,11 +21,11 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 from sklearn_dprank.channels import Central, Local, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import gaussian_sigma
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.randomizers import MallowsRandomizer
 

@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from sklearn_dprank import DPBorda, DPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
 from sklearn_dprank.certainty.laplace_posterior import chance_before, given
 from sklearn_dprank.certainty.margin_posterior import _Model
 from sklearn_dprank.certainty.spread import LOG_PRIOR, SPREADS, likely
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.profile import Profile
 
 
 def integrated(x, y, scale, width):

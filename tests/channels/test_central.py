@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import DPBorda
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,

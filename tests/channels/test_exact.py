@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact
 from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, NumberOfVoters
 from sklearn_dprank.rules import SwissRule
 

@@ -8,9 +8,9 @@ import pytest
 from local_tools import apart, reports_of
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots, Truthful
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, MaxViolatedMargin
 from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (

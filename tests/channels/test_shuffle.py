@@ -13,6 +13,7 @@ from local_tools import apart, same_law
 from scipy.stats import chisquare
 
 from sklearn_dprank import ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.answers import is_random_number
@@ -22,7 +23,6 @@ from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule

@@ -8,10 +8,10 @@ import pytest
 from oracles import rankings
 
 from sklearn_dprank import Aggregator
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Streaming
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, Histogram, NetWins, PairMargin, PositionalScores
 from sklearn_dprank.rules import KemenyRule, SortByScore
 
@@ -129,6 +129,6 @@ def test_a_stream_keeps_sums_and_no_ballots():
         shapes = {array.shape for array in arrays(vars(kept)) if array.dtype != np.uint64}  # but words of the source
         assert shapes == {(periods, M), (M,)}  # and the published total
         stored = pickle.dumps(kept)
-        assert ballots.astype(np.uint8).tobytes() not in stored and b"sklearn_dprank.profile" not in stored
+        assert ballots.astype(np.uint8).tobytes() not in stored and b"sklearn_dprank.ballots.profile" not in stored
     assert (stream.period, again.period) == (1, 2)
     assert repr(again) == "Stream(period=2)"  # and no number of it

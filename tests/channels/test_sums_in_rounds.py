@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins, GroupNetWins, Histogram, NetWins, NumberOfVoters, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.servers import AggregationServer, agreed

@@ -9,10 +9,10 @@ from oracles import naive_counts
 from scipy.stats import chisquare
 
 from sklearn_dprank import Aggregator
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact, Local, Truthful
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairTallies, PositionalScores
 from sklearn_dprank.randomizers import RandomizedResponse
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import distinct_ballots, naive_counts, profiles
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.devices.ballots import net_wins, opinions
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 
 
 def read(function, X, *rest):

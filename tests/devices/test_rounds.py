@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import SecAggSwissBorda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.devices import Device, RefusedProtocol, rounds
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin
 
 SWISS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(20)

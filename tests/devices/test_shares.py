@@ -13,15 +13,15 @@ from oracles import all_ballots
 from scipy import stats
 
 from sklearn_dprank import SecAggBorda
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.devices import Device, RefusedProtocol, shares
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.devices.summands import summand
 from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.draws import BitSource
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
-from sklearn_dprank.rankings import compact_positions
 
 QUERIES = {
     "net_wins": NetWins(),

@@ -10,12 +10,12 @@ from oracles import all_ballots
 from scipy import stats
 
 from sklearn_dprank import queries
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices import RefusedProtocol
 from sklearn_dprank.devices.summands import SUMMANDS, summand
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query
-from sklearn_dprank.rankings import compact_positions
 
 EVERY = [getattr(queries, name) for name in queries.__all__]
 EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]

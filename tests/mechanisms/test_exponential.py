@@ -10,6 +10,7 @@ from oracles import released
 from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.insertion import InsertionSampler
@@ -17,7 +18,6 @@ from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import round_down
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
 
 SAMPLERS = ["auto", "table"]

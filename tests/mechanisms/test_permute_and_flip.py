@@ -10,6 +10,7 @@ from oracles import released
 from scipy import stats
 
 from sklearn_dprank import DPPrudentOrder
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
@@ -17,7 +18,6 @@ from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.orders.flips import log_flip_error
 from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.noise import round_down
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.rules import Choose
 

@@ -6,6 +6,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPBorda, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions, kendall_tau_scorer, pairwise_error_rate
@@ -13,7 +14,6 @@ from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, QueryCountDisplay
 from sklearn_dprank.plotting._words import text_of
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule
 
 NAN = float("nan")

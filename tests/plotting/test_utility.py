@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
@@ -15,7 +16,6 @@ from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.model_selection.seeds import child_seeds
 from sklearn_dprank.plotting import PrivacyUtilityDisplay, _errors, _optimum
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 
 EPSILONS = [0.01, 0.1, 1.0]
 CYCLE = [np.roll(range(5), k) for k in range(5)]

@@ -19,6 +19,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPPairwise, LDPBorda, LDPPairwise, ShufflePairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
@@ -28,7 +29,6 @@ from sklearn_dprank.privacy.charging import InMemory
 from sklearn_dprank.privacy.owed import owed_before
 from sklearn_dprank.privacy.releases import Terms
 from sklearn_dprank.privacy.trust import TRUST
-from sklearn_dprank.profile import Profile
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident
 X = np.random.default_rng(0).permuted(np.tile(np.arange(3), (N_VOTERS, 1)), axis=1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import naive_counts, profiles
 
-from sklearn_dprank.profile import Profile
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.queries import GroupNetWins, NetWins, NumberOfVoters
 
 

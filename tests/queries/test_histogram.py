@@ -12,12 +12,12 @@ from oracles import all_ballots, derived, profiles, rankings, released
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.bits import Bits, SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
 from sklearn_dprank.queries.histogram import halves, items_of
 from sklearn_dprank.rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore

@@ -10,8 +10,8 @@ from oracles import all_ballots, derived, rankings
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Histogram, NetWins, PositionalScores, ScoresByHistogram
 from sklearn_dprank.rules import SortByScore
 

@@ -11,8 +11,8 @@ import pytest
 from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_gauge, rankings
 
 import sklearn_dprank
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
 
 EXTENSIONS = Path(__file__).parents[1] / "extensions"

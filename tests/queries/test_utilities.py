@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from oracles import distinct_ballots, naive_counts, naive_disagreements
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
 from sklearn_dprank.rules import Choose, ChooseNearAnchor
 

@@ -15,10 +15,10 @@ from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.devices.hypercube import _subsets
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy.bits import Bits, SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import HypercubeSampling, RefusedReport
 
 VARIANTS = ["best_cap", "half_tie"]

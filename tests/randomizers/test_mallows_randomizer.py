@@ -13,8 +13,8 @@ from local_tools import answer_from, report_of, simulated_answer
 from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import MallowsRandomizer, RefusedReport
 from sklearn_dprank.randomizers.mallows import _scores
 

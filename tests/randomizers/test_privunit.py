@@ -10,11 +10,11 @@ from oracles import distinct_ballots, naive_counts
 from scipy import stats
 from scipy.integrate import quad
 
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices.privunit import _directions, draw
 from sklearn_dprank.privacy.bits import Bits, SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
-from sklearn_dprank.rankings import compact_positions
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
 

@@ -6,11 +6,11 @@ from oracles import derived
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import Ask, PairTallies, Tallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule
 from sklearn_dprank.rules.adaptive import _added

@@ -7,10 +7,10 @@ from oracles import ScriptedSession, naive_kemeny, random_margins
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
+from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.work import WORK_LIMIT
 from sklearn_dprank.privacy.bits import Bits
-from sklearn_dprank.profile import Profile, Shape
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import (
     BradleyTerryRule,

@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.noise import round_down
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.queries import MaxViolatedPrefixMargin
 from sklearn_dprank.rules import ChooseTop
 

@@ -7,8 +7,8 @@ from scipy.integrate import quad
 from scipy.special import beta
 
 from sklearn_dprank import DPBorda, DPKemenySampler, DPKwikSort, DPPairwise
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.theory.alabi_bounds import corollary_bound
 from sklearn_dprank.theory.alabi_lower import fingerprint_floor, packing_floor, packing_voters
 from sklearn_dprank.theory.alabi_marginals import marginal_leanings, marginal_ranking

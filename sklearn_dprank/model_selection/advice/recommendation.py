@@ -15,7 +15,7 @@ from ..._utils.checks import (
     shown,
 )
 from ..._utils.types import Neighboring
-from ...profile import Shape
+from ...ballots.profile import Shape
 from ..parameters import in_words
 from .outlook import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook
 from .rules import central_choice, local_choice, secure_choice, shuffle_choice

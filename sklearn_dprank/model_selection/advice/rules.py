@@ -16,9 +16,9 @@ from ...aggregators import (
     SecAggSwissBorda,
     ShufflePairwise,
 )
+from ...ballots.profile import Shape
 from ...privacy.calibration import gaussian_sigma
 from ...privacy.shuffle_groups import composed_local_epsilon
-from ...profile import Shape
 from ...queries import NetWins, n_pairs
 from ...randomizers import PrivUnitG
 from .outlook import Alternative, Considered, Outlook, preferred

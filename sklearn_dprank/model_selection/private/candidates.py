@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 
 from ..._utils.checks import shown
+from ...ballots.profile import Profile, Shape
+from ...ballots.rankings import shape_of
 from ...privacy.owed import last_step, mixing_step
-from ...profile import Profile, Shape
-from ...rankings import shape_of
 from ..parameters import configured, grid_of, in_words, is_aggregator
 
 

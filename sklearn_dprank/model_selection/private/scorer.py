@@ -6,12 +6,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..._utils.checks import check_epsilon, check_neighboring
 from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Neighboring, RandomState
+from ...ballots.profile import Ballots
 from ...mechanisms import Laplace
 from ...privacy.bits import Bits
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.noise import round_down
 from ...privacy.owed import mixing_step
-from ...profile import Ballots
 from ..parameters import is_aggregator
 from .agreement import NetAgreement
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._utils.scikit_learn import available_if
-from ...profile import Ballots
+from ...ballots.profile import Ballots
 from ..parameters import Metric
 from .refit import deciding
 

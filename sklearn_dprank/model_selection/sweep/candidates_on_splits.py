@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.owed import fitted_by
-from ...profile import Profile
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
 from .accounting import promise_of

@@ -8,9 +8,9 @@ from ..._utils.checks import check_flag, check_jobs, check_whole
 from ..._utils.fitted import clear_fitted
 from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import RandomState
+from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.owed import record_pipeline
-from ...profile import Ballots
 from ..parameters import Grid, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import costs_of, declared_public, forecast, promise_of, warn_reader
@@ -45,7 +45,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
-        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.profile.Profile` of the voters,
+        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.ballots.profile.Profile` of the voters,
         already counted, which every metric takes; for a pipeline it is the ballots as they were passed.
     n_jobs : int or None, default=None
         Joblib workers. Results do not depend on it, nor on the backend.

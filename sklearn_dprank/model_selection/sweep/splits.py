@@ -6,8 +6,8 @@ import joblib
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from ...profile import Profile, as_profile
-from ...rankings import check_ballots
+from ...ballots.profile import Profile, as_profile
+from ...ballots.rankings import check_ballots
 
 
 class Splits:

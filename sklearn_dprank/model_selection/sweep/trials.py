@@ -13,8 +13,8 @@ from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objec
 from sklearn.base import clone
 
 from ..._utils.progress import progress_bar
+from ...ballots.profile import Profile
 from ...privacy.guarantee import PrivacyGuarantee
-from ...profile import Profile
 from ..parameters import parameters_of
 from ..seeds import is_seed
 from .packs import Packs

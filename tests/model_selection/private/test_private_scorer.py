@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Laplace
 from sklearn_dprank.metrics import average_kendall_tau
@@ -24,7 +25,6 @@ from sklearn_dprank.model_selection import PrivateKendallTau, cross_validate
 from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.noise import round_down
-from sklearn_dprank.profile import Profile
 
 X = make_mallows(50, 4, 0.8, random_state=0)
 FITTED = Borda().fit(X)

@@ -27,6 +27,7 @@ from sklearn_dprank import (
     LDPPairwise,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
@@ -37,7 +38,6 @@ from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import draw_count, eta_of, gamma_of, happens, mean_draws_of
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.bits import SecureBits, SeededBits
-from sklearn_dprank.profile import Profile
 
 X = make_mallows(200, 4, 0.6, random_state=0)
 TWO = [DPBorda(epsilon=0.5), DPKemenySampler(epsilon=0.5)]
@@ -317,7 +317,7 @@ def test_seeds_of_candidates_are_replaced():
 
 
 def test_pairs_are_counted_once(monkeypatch):
-    from sklearn_dprank import statistics as module
+    from sklearn_dprank.ballots import statistics as module
 
     calls = []
     count = module.count_pairs

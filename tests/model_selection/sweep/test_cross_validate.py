@@ -9,12 +9,12 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPPairwise, Kemeny, KwikSort, LDPPairwise, LDPQuickSort
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate
 from sklearn_dprank.model_selection import PrivateSelection, cross_validate, with_seed
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.profile import Profile
 
 X = make_mallows(60, 5, 0.8, random_state=0)
 NOISY = DPBorda(epsilon=0.5)
@@ -98,7 +98,7 @@ def test_profiles(keep):
 
 
 def test_ballots_are_counted_once(monkeypatch):
-    from sklearn_dprank import statistics as module
+    from sklearn_dprank.ballots import statistics as module
 
     calls = []
     count = module.count_pairs

@@ -26,6 +26,7 @@ from sklearn_dprank import (
     SecAggBorda,
     ShufflePairwise,
 )
+from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
@@ -41,7 +42,6 @@ from sklearn_dprank.model_selection import (
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.profile import Profile
 from sklearn_dprank.rules import KemenyRule
 
 X = make_mallows(80, 5, 0.7, random_state=0)

@@ -32,8 +32,8 @@ def count_pairs(positions, strict=False):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.counting import count_pairs
-    >>> from sklearn_dprank.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.counting import count_pairs
+    >>> from sklearn_dprank.ballots.rankings import compact_positions
     >>> count_pairs(compact_positions(np.array([[0, 1, 2], [0, 2, 1], [1, 0, 1]])))
     array([[0, 2, 2],
            [1, 0, 2],
@@ -118,8 +118,8 @@ def net_wins(positions):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.counting import net_wins
-    >>> from sklearn_dprank.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.counting import net_wins
+    >>> from sklearn_dprank.ballots.rankings import compact_positions
     >>> net_wins(compact_positions(np.array([[0, 1, 2], [0, 2, 1]])))
     array([ 4, -2, -2])
     """
@@ -173,8 +173,8 @@ def count_placements(positions):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.counting import count_placements
-    >>> from sklearn_dprank.rankings import compact_positions
+    >>> from sklearn_dprank.ballots.counting import count_placements
+    >>> from sklearn_dprank.ballots.rankings import compact_positions
     >>> count_placements(compact_positions(np.array([[0, 1], [0, 1], [0, 0]])))
     array([[0, 0, 0, 2],
            [0, 0, 1, 1],

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ._utils.checks import shown
+from .._utils.checks import shown
 
 ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 
@@ -36,7 +36,7 @@ def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.names import checked_names
+    >>> from sklearn_dprank.ballots.names import checked_names
     >>> checked_names(np.array([30, 10, 20]), "item_names")
     [30, 10, 20]
     """

@@ -58,7 +58,7 @@ class Statistics:
 
     @cached_property
     def strict(self) -> bool:
-        """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.counting.all_strict`."""
+        """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.ballots.counting.all_strict`."""
         return self.positions is not None and all_strict(self.positions.table)
 
     @cached_property

@@ -28,7 +28,7 @@ def is_lazy(chunks: Any) -> bool:
 
     Examples
     --------
-    >>> from sklearn_dprank.partitions import is_lazy
+    >>> from sklearn_dprank.ballots.partitions import is_lazy
     >>> is_lazy([[0, 1], [1, 0]])
     False
     """

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._utils.checks import check_choice
+from .._utils.checks import check_choice
 from .counting import merge_placements
 from .names import ItemNames, checked_names, column_names, names_differ
 from .partitions import check_chunks, is_lazy, reduce_partitions
@@ -59,7 +59,7 @@ class Profile(Statistics):
 
     Examples
     --------
-    >>> from sklearn_dprank.profile import Profile
+    >>> from sklearn_dprank.ballots.profile import Profile
     >>> profile = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, 0, 1]])
     >>> profile.pairwise_counts
     array([[0, 2, 2],
@@ -168,7 +168,7 @@ class Profile(Statistics):
         Examples
         --------
         >>> from sklearn_dprank.datasets import make_mallows
-        >>> from sklearn_dprank.profile import Profile
+        >>> from sklearn_dprank.ballots.profile import Profile
         >>> days = (make_mallows(1000, 5, 0.5, center=range(5), random_state=day) for day in range(7))
         >>> Profile.from_chunks(days)
         Profile(n_voters=7000, n_items=5)

@@ -1,0 +1,1 @@
+"""Ballots: reading tables, and profiles with their counts."""
