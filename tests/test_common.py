@@ -23,7 +23,6 @@ import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.base import RankAggregator
-from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
@@ -31,6 +30,7 @@ from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.bits import seed_sequence
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import KemenyRule, SwissRule
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 CLASSES = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, RankAggregator)]

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.certainty import PublishedNoise
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.datasets import (
     fetch_preflib,
@@ -59,6 +58,7 @@ from sklearn_dprank.privacy.draws import BitSource
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
 from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
+from sklearn_dprank.uncertainty import PublishedNoise
 
 BALLOTS = [[0, 1, 2], [0, 2, 1], [2, 0, 1]] * 100
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import Central
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
+from ..uncertainty import PublishedNoise
 
 _PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), **RULE, **NEIGHBORING}
 

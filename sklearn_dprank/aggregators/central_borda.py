@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, Neighboring, RandomState
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import Central
 from ..rules import SortByScore
+from ..uncertainty import PublishedNoise
 
 
 class DPBorda(RankAggregator):

@@ -9,10 +9,10 @@ from .._utils.checks import check_made, shown
 from .._utils.constraints import RANDOM_STATE
 from .._utils.types import RandomState, RuleName
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import Channel, Exact
 from ..channels.streaming import Stream
 from ..rules import RULE, Rule, SortByScore, resolve_rule
+from ..uncertainty import PublishedNoise
 
 
 def _check_channel(channel, name):

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from .._utils.constraints import EPSILON, RANDOM_STATE
 from .._utils.types import Amount, RandomState
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import Local
 from ..randomizers import PrivUnitG
 from ..rules import SortByScore
+from ..uncertainty import PublishedNoise
 
 
 class LDPBorda(RankAggregator):

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from .._utils.constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import SecureAggregation
 from ..rules import SortByScore, SwissRule
+from ..uncertainty import PublishedNoise
 
 
 class _Summed(RankAggregator):

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from .._utils.constraints import RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
 from ..base import RankAggregator
-from ..certainty import PublishedNoise
 from ..channels import Streaming
 from ..channels.streaming import Stream
 from ..rules import SortByScore
+from ..uncertainty import PublishedNoise
 
 
 class DPStreamingBorda(RankAggregator):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import check_number
 from .._utils.scikit_learn import available_if
-from .noise import PublishedNoise
+from ..uncertainty.published_noise import PublishedNoise
 
 
 def _noise_is_known(estimator):

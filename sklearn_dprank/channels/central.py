@@ -11,7 +11,6 @@ from .._utils.checks import Check, check_made, check_parameters, shown
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Calibration, Neighboring, NoiseName
-from ..certainty import PublishedNoise
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
@@ -20,6 +19,7 @@ from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.noise import round_down
 from ..privacy.rounding import exact, rounded_up
 from ..queries import Ask, Publication, Query, Sensitivity
+from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from .._utils.checks import check_number, check_whole
 from ..ballots.profile import Profile
 from ..ballots.rankings import Positions
-from ..certainty import AnswersLaw, NormalLaw, PublishedNoise
 from ..privacy.bits import Bits
 from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, Publication, Query
+from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
 #: What devices that run here need of a Profile.
 POSITIONS = frozenset({"positions"})

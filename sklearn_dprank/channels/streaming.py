@@ -11,7 +11,6 @@ from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import DELTA, EPSILON, NEIGHBORING
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Neighboring
-from ..certainty import PublishedNoise
 from ..mechanisms.correlated import CorrelatedNoise
 from ..privacy.bits import Bits
 from ..privacy.composition import Losses
@@ -20,6 +19,7 @@ from ..privacy.ledger import BudgetExhausted
 from ..privacy.noise import round_down
 from ..privacy.rounding import rounded_up
 from ..queries import Ask, Query
+from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 
 _MOST = 100_000  # periods: what is kept grows with them

@@ -7,7 +7,6 @@ from warnings import warn
 import numpy as np
 
 from ..ballots.profile import Profile, Shape
-from ..certainty import PublishedNoise
 from ..devices import rounds
 from ..devices.protocol import digest
 from ..devices.shares import summed
@@ -15,6 +14,7 @@ from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..queries import Publication
 from ..randomizers.inbox import Inbox, as_reports
+from ..uncertainty import PublishedNoise
 from .central import CuratorPoll
 from .plan import PublishedSession, Session
 from .sums import ONE_EACH, combined

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
 from ..orders.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.composition import Losses
@@ -20,6 +19,7 @@ from ..privacy.noise import discrete_laplace, round_down
 from ..privacy.rounding import rounded_up
 from ..privacy.skellam import many_skellam
 from ..queries import Query, Sensitivity
+from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 from .base import OfBudget, Published, Sampler, Times, Unprinted
 
 _LIMIT = 2**48  # terms of a rate of Laplace noise stay below it

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from .._utils.checks import shown
 from .._utils.scikit_learn import BaseEstimator
-from ..certainty import LaplaceLaw, NormalLaw, SkellamLaw
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
+from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 
 #: How many answers would use up a budget; a fraction where others have a share of it.
 Times: TypeAlias = int | Fraction

@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certainty import NormalLaw
 from ..privacy.composition import Losses
 from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
+from ..uncertainty import NormalLaw
 from .additive import Gaussian, GaussianNoise
 
 _UNIT = 2**16  # weights are whole numbers of 1 / _UNIT: mixtures of integers are integers, and their noise is exact

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_whole, shown
 from .._utils.types import Neighboring
-from ..certainty import AnswersLaw
+from ..uncertainty import AnswersLaw
 from .base import Query, Sensitivity, moves, n_pairs
 from .histogram import Histogram, halves
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Items
 from ..ballots.rankings import Positions
-from ..certainty import AnswersLaw, NormalLaw
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
 from ..privacy.bits import Bits
 from ..queries import Query
+from ..uncertainty import AnswersLaw, NormalLaw
 from .budgets import as_text
 
 #: What devices draw, voters on the first axis.

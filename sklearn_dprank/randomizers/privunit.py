@@ -9,10 +9,10 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from .._utils.types import Amount, Items
-from ..certainty import NormalLaw
 from ..devices import privunit as voters_half
 from ..devices.privunit import PER_UNIT, shortened
 from ..queries import NetWins
+from ..uncertainty import NormalLaw
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, levels_within
 from .reports import columns, end_to_end, whole_numbers

@@ -10,13 +10,13 @@ from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import COUNT_OR_NONE
 from .._utils.types import Amount, Items, PairNoise
 from ..ballots.rankings import Positions
-from ..certainty import AnswersLaw
 from ..devices import hidden
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
 from ..privacy.bits import Bits
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
+from ..uncertainty import AnswersLaw
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within
 from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of

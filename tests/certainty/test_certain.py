@@ -20,12 +20,12 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.certainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
-from sklearn_dprank.certainty.noise import _holm
 from sklearn_dprank.channels import Central, SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.queries import AllMargins
+from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise
+from sklearn_dprank.uncertainty.published_noise import _holm
 
 BALLOTS = make_mallows(1500, 6, 0.8, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)

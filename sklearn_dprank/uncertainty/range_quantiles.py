@@ -36,7 +36,7 @@ def range_quantile(law: Any, n_items: int, level: float) -> float:
 
     Examples
     --------
-    >>> from sklearn_dprank.certainty import NormalLaw
+    >>> from sklearn_dprank.uncertainty import NormalLaw
     >>> round(range_quantile(NormalLaw(1.0, grid=0.0), 10, 0.95), 2)  # of the studentized range: 4.47
     4.48
     """

@@ -12,7 +12,7 @@ from scipy.special import bdtrc, ive, ndtr
 
 from .laplace_posterior import chance_before
 from .margin_posterior import chance_above
-from .ranges import range_quantile
+from .range_quantiles import range_quantile
 from .spread import LOG_PRIOR, SPREADS, likely
 
 _LEAST = 1e-20  # less noise than this is none
