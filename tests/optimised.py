@@ -25,7 +25,7 @@ from sklearn_dprank import (
     SecAggSwissBorda,
     ShufflePairwise,
 )
-from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.cli import main
 from sklearn_dprank.devices import Device

@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, DPBorda
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget

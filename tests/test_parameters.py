@@ -27,7 +27,7 @@ from sklearn_dprank._utils.checks import (
     votes_changed,
 )
 from sklearn_dprank._utils.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
-from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.privacy.statement import NEIGHBORING
 from sklearn_dprank.rules import KwikSortRule

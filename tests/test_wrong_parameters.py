@@ -22,8 +22,8 @@ from sklearn_dprank import (
     rules,
 )
 from sklearn_dprank._utils.checks import shown
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
-from ..base import RankAggregator
 from ..channels import Central
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 _PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), **RULE, **NEIGHBORING}
 

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, Neighboring, RandomState
-from ..base import RankAggregator
 from ..channels import Central
 from ..rules import SortByScore
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 
 class DPBorda(RankAggregator):

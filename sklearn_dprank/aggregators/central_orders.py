@@ -4,11 +4,11 @@ from typing import Literal
 
 from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
-from ..base import RankAggregator
 from ..channels import Central
 from ..mechanisms import Exponential
 from ..queries import KemenyUtility
 from ..rules import Choose, KwikSortRule
+from .base import RankAggregator
 
 
 class DPKwikSort(RankAggregator):

@@ -2,11 +2,11 @@
 
 from .._utils.constraints import RANDOM_STATE
 from .._utils.types import RandomState, Scores
-from ..base import RankAggregator
 from ..channels import Exact
 from ..orders.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 from ..rules.sort import check_scores
+from .base import RankAggregator
 
 
 class Borda(RankAggregator):

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from .._utils.checks import check_made, shown
 from .._utils.constraints import RANDOM_STATE
 from .._utils.types import RandomState, RuleName
-from ..base import RankAggregator
 from ..channels import Channel, Exact
 from ..channels.streaming import Stream
 from ..rules import RULE, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 
 def _check_channel(channel, name):

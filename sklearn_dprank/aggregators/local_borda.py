@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import EPSILON, RANDOM_STATE
 from .._utils.types import Amount, RandomState
-from ..base import RankAggregator
 from ..channels import Local
 from ..randomizers import PrivUnitG
 from ..rules import SortByScore
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 
 class LDPBorda(RankAggregator):

@@ -2,9 +2,9 @@
 
 from .._utils.constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
-from ..base import RankAggregator
 from ..channels import Groups, Interactive, Rounds, Slots
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
+from .base import RankAggregator
 
 
 class LDPQuickSort(RankAggregator):

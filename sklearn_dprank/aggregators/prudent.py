@@ -2,10 +2,10 @@
 
 from .._utils.constraints import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
-from ..base import RankAggregator
 from ..channels import Central
 from ..queries import MaxViolatedMargin
 from ..rules import Choose, ChooseNearAnchor, ChooseTop
+from .base import RankAggregator
 
 
 class DPPrudentOrder(RankAggregator):

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
-from ..base import RankAggregator
 from ..channels import SecureAggregation
 from ..rules import SortByScore, SwissRule
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 
 class _Summed(RankAggregator):

@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
-from ..base import RankAggregator
 from ..channels import Streaming
 from ..channels.streaming import Stream
 from ..rules import SortByScore
 from ..uncertainty import PublishedNoise
+from .base import RankAggregator
 
 
 class DPStreamingBorda(RankAggregator):

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from .._utils.constraints import DELTA, EPSILON, NEIGHBORING, RANDOM_STATE
 from .._utils.types import Amount, Neighboring, RandomState
-from ..base import RankAggregator
 from ..channels import Central
 from ..rules import SwissRule
+from .base import RankAggregator
 
 
 class DPSwissBorda(RankAggregator):

@@ -194,7 +194,7 @@ def test_an_interrupt_while_a_period_is_published_leaves_the_one_before(day, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("sklearn_dprank.base.order_to_positions", interrupted)
+        patch.setattr("sklearn_dprank.aggregators.base.order_to_positions", interrupted)
         stream.partial_fit(PERIODS[day])
     assert {name: id(value) for name, value in vars(stream).items() if name != "n_features_in_"} == before
     assert orders(stream, PERIODS[day:]) == orders(twin)[day:]

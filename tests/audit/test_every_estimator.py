@@ -19,7 +19,7 @@ from scipy import stats
 import sklearn_dprank
 from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
 from sklearn_dprank._utils.constraints import one_of
-from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy.amplification import shuffle_amplification
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, LDPPairwise, LDPQuickSort, ShufflePairwise
-from sklearn_dprank.base import RankAggregator
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.privacy.bits import Bits

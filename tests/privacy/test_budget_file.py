@@ -559,7 +559,7 @@ def test_a_process_killed_while_it_makes_a_file_leaves_none(path, after):
 def test_a_process_killed_while_it_reads_ballots_has_paid(path):
     killed = """
         from sklearn_dprank import DPBorda
-        from sklearn_dprank.base import RankAggregator
+        from sklearn_dprank.aggregators.base import RankAggregator
         from sklearn_dprank.privacy import PrivacyBudget
         RankAggregator.read_ballots = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGKILL)
         PrivacyBudget.open(path, 1.0).fit(DPBorda(epsilon=0.75), [[0, 1, 2]] * 9)

@@ -26,8 +26,8 @@ from sklearn_dprank import (
     SecAggBorda,
     ShufflePairwise,
 )
+from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_scorer, pairwise_error_rate

@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._utils.checks import Check, check_parameters, warn_of_many
-from ._utils.fitted import clear_fitted, draft_of, publish
-from ._utils.scikit_learn import BaseEstimator, _fit_context
-from ._utils.types import RandomState
-from .ballots.columns import Columns, as_columns
-from .ballots.compact import compact_columns, compact_positions
-from .ballots.names import as_named, column_names, has_names, names_differ, names_of
-from .ballots.profile import Ballots, Profile, Shape
-from .ballots.rankings import BALLOT_CHECKS, as_array, ballots_unquoted, mixed_columns, shape_of
-from .ballots.tables import passes
-from .certainty.certain import Certain
-from .field import Field
-from .metrics import average_kendall_tau
-from .orders.positions import order_to_positions
-from .periods import Periods
-from .privacy import PrivacyGuarantee
-from .privacy.bits import Bits
-from .privacy.owed import record_pipeline
-from .privacy.workers import warn_in_worker
-from .rules import Rule
-from .rules.base import asks_of, checked_order
+from .._utils.checks import Check, check_parameters, warn_of_many
+from .._utils.fitted import clear_fitted, draft_of, publish
+from .._utils.scikit_learn import BaseEstimator, _fit_context
+from .._utils.types import RandomState
+from ..ballots.columns import Columns, as_columns
+from ..ballots.compact import compact_columns, compact_positions
+from ..ballots.names import as_named, column_names, has_names, names_differ, names_of
+from ..ballots.profile import Ballots, Profile, Shape
+from ..ballots.rankings import BALLOT_CHECKS, as_array, ballots_unquoted, mixed_columns, shape_of
+from ..ballots.tables import passes
+from ..metrics import average_kendall_tau
+from ..orders.positions import order_to_positions
+from ..privacy import PrivacyGuarantee
+from ..privacy.bits import Bits
+from ..privacy.owed import record_pipeline
+from ..privacy.workers import warn_in_worker
+from ..rules import Rule
+from ..rules.base import asks_of, checked_order
+from .collection import Field
+from .partial_fit import Periods
+from .rank_intervals import Certain
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
 

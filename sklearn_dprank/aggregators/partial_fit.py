@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any, Self
 from warnings import warn
 
-from ._utils.fitted import draft_of, publish
-from ._utils.scikit_learn import available_if
-from ._utils.types import RandomState
-from .ballots.names import names_of
-from .ballots.profile import Ballots, Profile
-from .field import channel_can
-from .privacy.bits import Bits
-from .privacy.workers import warn_in_worker
+from .._utils.fitted import draft_of, publish
+from .._utils.scikit_learn import available_if
+from .._utils.types import RandomState
+from ..ballots.names import names_of
+from ..ballots.profile import Ballots, Profile
+from ..privacy.bits import Bits
+from ..privacy.workers import warn_in_worker
+from .collection import channel_can
 
 
 class Periods:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
-from ._utils.checks import check_epsilon, check_whole, shown
-from ._utils.fitted import draft_of, publish
-from ._utils.scikit_learn import available_if
-from ._utils.types import Items, Message, RandomState
-from .ballots.names import checked_names
-from .ballots.profile import Shape
-from .devices import Allowance, Device
+from .._utils.checks import check_epsilon, check_whole, shown
+from .._utils.fitted import draft_of, publish
+from .._utils.scikit_learn import available_if
+from .._utils.types import Items, Message, RandomState
+from ..ballots.names import checked_names
+from ..ballots.profile import Shape
+from ..devices import Allowance, Device
 
 #: What else to call, by what a channel can do.
 _INSTEAD = {
