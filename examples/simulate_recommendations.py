@@ -25,11 +25,11 @@ from sklearn_dprank.orders.flips import Flips
 from sklearn_dprank.orders.levels import Counts
 from sklearn_dprank.orders.permutohedron import sample_ball
 from sklearn_dprank.orders.top import MOST_WAYS, costs_of_ways
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_sigma
 from sklearn_dprank.queries import NetWins, Tallies
 from sklearn_dprank.rules import BradleyTerryRule
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
+from sklearn_dprank.sampling.streams import SeededBits
 
 DELTA = 1e-6
 

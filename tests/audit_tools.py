@@ -18,7 +18,7 @@ from sklearn_dprank import DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import Positions
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, PermuteAndFlipNoise
-from sklearn_dprank.privacy.bits import Bits, BitSource
+from sklearn_dprank.sampling.streams import Bits, BitSource
 
 DEPTH = 40  # noise is cut where exp(-DEPTH) of its mass is left, 4e-18
 

@@ -12,8 +12,8 @@ from scipy.stats import chi2_contingency
 from sklearn_dprank.devices import Device, hypercube, weighted
 from sklearn_dprank.devices.halves import voter_half
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.randomizers.base import joined, simulated
+from sklearn_dprank.sampling.streams import Bits
 
 # --- exact laws
 

@@ -9,9 +9,9 @@ from hypothesis.extra import numpy as hnp
 
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.mechanisms import MECHANISMS
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, NetWins, PairMargin, Publication
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def objects(rows):

@@ -27,9 +27,9 @@ from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.bits import seed_sequence
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import KemenyRule, SwissRule
+from sklearn_dprank.sampling.streams import seed_sequence
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 PUBLIC = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]

@@ -13,7 +13,7 @@ from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import Positions, check_ballots, compact_positions, completed
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def seeded(seed):

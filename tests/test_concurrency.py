@@ -17,7 +17,7 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
-from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.sampling.streams import Bits
 
 X = make_mallows(300, 5, 0.8, random_state=0)
 THREADS = 4

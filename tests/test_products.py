@@ -24,7 +24,6 @@ from sklearn_dprank.channels import (
 )
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins, PairMargin
 from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (
@@ -41,6 +40,7 @@ from sklearn_dprank.rules import (
     SortByScore,
     SwissRule,
 )
+from sklearn_dprank.sampling.streams import Bits
 
 CHANNELS = {
     "exact": Exact(),

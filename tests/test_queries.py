@@ -18,7 +18,6 @@ from oracles import (
 from scipy.stats import binom
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.queries import (
     SCORE_GRID,
     AllMargins,
@@ -31,6 +30,7 @@ from sklearn_dprank.queries import (
     Tallies,
     estimated_margins,
 )
+from sklearn_dprank.sampling.streams import SeededBits
 
 COINS = SeededBits(np.random.SeedSequence(0))
 NEIGHBORING = ["add_remove", "replace"]

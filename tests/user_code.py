@@ -54,10 +54,10 @@ from sklearn_dprank.privacy import (
     shuffle_amplification,
     shuffle_local_epsilon,
 )
-from sklearn_dprank.privacy.draws import BitSource
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
 from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
+from sklearn_dprank.sampling.bit_source import BitSource
 from sklearn_dprank.uncertainty import PublishedNoise
 
 BALLOTS = [[0, 1, 2], [0, 2, 1], [2, 0, 1]] * 100

@@ -16,7 +16,6 @@ from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import Bits, BitSource
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -38,6 +37,7 @@ from sklearn_dprank.randomizers import (
 from sklearn_dprank.randomizers.inbox import parsed
 from sklearn_dprank.randomizers.reports import protocol_of
 from sklearn_dprank.rules import KwikSortRule
+from sklearn_dprank.sampling.streams import Bits, BitSource
 from sklearn_dprank.servers import AggregationServer
 from sklearn_dprank.servers.messages import longest
 

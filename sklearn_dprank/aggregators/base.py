@@ -24,11 +24,11 @@ from ..ballots.tables import passes
 from ..metrics import average_kendall_tau
 from ..orders.positions import order_to_positions
 from ..privacy import PrivacyGuarantee
-from ..privacy.bits import Bits
 from ..privacy.owed import record_pipeline
 from ..privacy.workers import warn_in_worker
 from ..rules import Rule
 from ..rules.base import asks_of, checked_order
+from ..sampling.streams import Bits
 from .collection import Field
 from .partial_fit import Periods
 from .rank_intervals import Certain

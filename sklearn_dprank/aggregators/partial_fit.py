@@ -9,8 +9,8 @@ from .._utils.scikit_learn import available_if
 from .._utils.types import RandomState
 from ..ballots.names import names_of
 from ..ballots.profile import Ballots, Profile
-from ..privacy.bits import Bits
 from ..privacy.workers import warn_in_worker
+from ..sampling.streams import Bits
 from .collection import channel_can
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from .._utils.checks import check_number, check_whole
 from ..ballots.profile import Profile
 from ..ballots.rankings import Positions
-from ..privacy.bits import Bits
-from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, Publication, Query
+from ..sampling.bit_source import BitSource
+from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
 #: What devices that run here need of a Profile.

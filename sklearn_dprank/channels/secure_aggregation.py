@@ -17,12 +17,12 @@ from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, m
 from ..devices.summands import summand
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.poisson import LARGEST_RATE
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, Query
 from ..randomizers.base import drafted
 from ..randomizers.budgets import cost_as_text
+from ..sampling.poisson import LARGEST_RATE
 from .central import Price, check_release, covering, paid
 from .plan import Plan, check_asks, least_voters, refuse
 from .summing import SecureAggregationPoll

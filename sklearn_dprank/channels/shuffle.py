@@ -15,7 +15,6 @@ from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
 from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
-from ..privacy.draws import BitSource
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
@@ -27,6 +26,7 @@ from ..randomizers.choice import check_randomizer, resolve_flips
 from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
 from ..randomizers.reports import RefusedReport, bits_of, columns, end_to_end, new_numbers, pairs_of, whole_numbers
 from ..randomizers.response import PairFlips, counted_wins
+from ..sampling.bit_source import BitSource
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived
 
 # Functions of public numbers that repeated trials ask for again and again.
@@ -198,7 +198,7 @@ def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource
 
     Examples
     --------
-    >>> from sklearn_dprank.privacy.bits import Bits
+    >>> from sklearn_dprank.sampling.streams import Bits
     >>> balanced_design(4, 3, 1, Bits.from_random_state(0).assignment).shape
     (4, 1, 2)
     """

@@ -12,13 +12,13 @@ from .._utils.constraints import DELTA, EPSILON, NEIGHBORING
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Neighboring
 from ..mechanisms.correlated import CorrelatedNoise
-from ..privacy.bits import Bits
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
-from ..privacy.noise import round_down
 from ..privacy.rounding import rounded_up
 from ..queries import Ask, Query
+from ..sampling.discrete_laplace import round_down
+from ..sampling.streams import Bits
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 

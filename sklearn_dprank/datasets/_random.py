@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..privacy.bits import seed_sequence
+from ..sampling.streams import seed_sequence
 
 
 def as_generator(random_state):

@@ -11,7 +11,7 @@ from ..ballots.counting import odd_ballots
 from ..ballots.rankings import ballot_key
 from ..ballots.sorting import placed, sorted_rows
 from ..ballots.tables import as_numbers
-from ..privacy.draws import BitSource
+from ..sampling.bit_source import BitSource
 
 
 def read_ballot(ballot, n_items):

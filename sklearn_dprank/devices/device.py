@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import ArrayLike
 
 from .._utils.checks import check_number, shown
-from ..privacy.bits import Bits
 from ..privacy.ledger import BudgetExhausted
+from ..sampling.streams import Bits
 from . import shares, shuffled
 from .allowance import Allowance
 from .ballots import read_ballot

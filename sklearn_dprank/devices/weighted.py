@@ -23,7 +23,7 @@ class WeightedLaw:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> law = WeightedLaw([1, 10**400, 1])
     >>> law.sample(3, SeededBits(np.random.SeedSequence(0))).tolist()
     [1, 1, 1]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from .._utils.checks import shown
 from .._utils.scikit_learn import BaseEstimator
 from ..privacy.composition import Losses
-from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
+from ..sampling.bit_source import BitSource
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 
 #: How many answers would use up a budget; a fraction where others have a share of it.

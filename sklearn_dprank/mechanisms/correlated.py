@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.composition import Losses
-from ..privacy.draws import BitSource
 from ..queries import Query, Sensitivity
+from ..sampling.bit_source import BitSource
 from ..uncertainty import NormalLaw
 from .additive import Gaussian, GaussianNoise
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 
 from .._utils.scikit_learn import BaseEstimator
-from ..privacy.bits import seed_sequence
+from ..sampling.streams import seed_sequence
 from .parameters import is_called, parameters_of
 
 #: Fits of one candidate, at most: each has a seed of its own, and those are 32 bits long.

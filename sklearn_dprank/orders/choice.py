@@ -54,7 +54,7 @@ class CountedChoice:
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.orders.choice import CountedChoice
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> CountedChoice(np.array([0.0, 3.0, 0.0])).draw(SeededBits(0))
     1
     """

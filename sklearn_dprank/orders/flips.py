@@ -27,7 +27,7 @@ class Flips:
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.orders.flips import Flips
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> flips = Flips(np.array([-90, 40]), np.array([1.0, 23.0]), rate=0.1)
     >>> flips.draw(SeededBits(0))
     0
@@ -64,7 +64,7 @@ def largest_exponentials(log_counts, bits):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.orders.flips import largest_exponentials
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> drawn = largest_exponentials(np.log(np.full(1000, 1e6)), SeededBits(0))
     >>> bool(abs(drawn.mean() - (np.log(1e6) + 0.5772)) < 0.2)  # the mean is the harmonic number
     True

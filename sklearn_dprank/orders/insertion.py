@@ -133,7 +133,7 @@ class InsertionSampler(RejectionSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> sampler = InsertionSampler(50 * np.subtract.outer(np.arange(30), np.arange(30)), scale=0.1)
     >>> bool(np.all(sampler.draw(SeededBits(np.random.SeedSequence(0))) == np.arange(29, -1, -1)))
     True

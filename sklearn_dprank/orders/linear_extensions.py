@@ -55,7 +55,7 @@ class LinearExtensions(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> LinearExtensions([[0, 1, 0], [0, 0, 0], [0, 0, 0]]).count
     3
     >>> LinearExtensions([[0, 1, 0], [0, 0, 1], [1, 0, 0]]).count
@@ -126,7 +126,7 @@ class MinimaxMarginSampler(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
     >>> sampler = MinimaxMarginSampler(margins, scale=0.5)
     >>> sampler.sample(2, SeededBits(np.random.SeedSequence(0))).tolist()
@@ -170,7 +170,7 @@ class MinimaxMarginFlips(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
     >>> MinimaxMarginFlips(margins, scale=0.5).sample(2, SeededBits(np.random.SeedSequence(0))).tolist()
     [[0, 1, 2], [0, 1, 2]]

@@ -55,7 +55,7 @@ class PartitionTable(OrderSampler):
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.orders.partition import PartitionTable
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> table = PartitionTable(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]]), scale=np.log(2))
     >>> round(float(np.exp(table.log_partition)), 4)  # 1 + 1/2 + 1/2 + 1/8 + 1/8 + 1/16
     2.3125

@@ -79,7 +79,7 @@ def sample_ball(n_items, bits, size=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> points = sample_ball(5, SeededBits(np.random.SeedSequence(0)), size=100)
     >>> points.shape, bool(np.all(gauge(points) <= 1 + 1e-12))
     ((100, 5), True)
@@ -149,7 +149,7 @@ def knorm_noise(n_items, scale, bits):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> noise = knorm_noise(4, 1.0, SeededBits(np.random.SeedSequence(0)))
     >>> noise.shape, bool(abs(noise.sum()) < 1e-12)
     ((4,), True)

@@ -155,7 +155,7 @@ class TopSampler(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> margins = np.array([[0, 90, 80], [-90, 0, 70], [-80, -70, 0]])
     >>> TopSampler(margins, 1, 0.5).draw(SeededBits(0)), TopSampler(margins, 1, 0.5, placed=[0]).draw(SeededBits(0))
     (array([0]), array([1]))

@@ -103,7 +103,7 @@ class WindowedSampler(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> margins = 40 * np.subtract.outer(np.arange(30), np.arange(30)).T  # item 0 is the best
     >>> anchor = np.array([1, 0, 4, 3, 2] + list(range(5, 30)))
     >>> sampler = WindowedSampler(margins, anchor, scale=0.5)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number
+from ..sampling.bit_source import BitSource
+from ..sampling.poisson import many_poisson, poisson
 from ._search import smallest
-from .draws import BitSource
-from .poisson import many_poisson, poisson
 
 _ORDERS = np.unique(np.rint(np.geomspace(2, 1e9, 3000)))  # whole numbers; any of them is a bound
 _SLACK = 1e-12  # relative; far above the rounding errors of the formulas

@@ -12,8 +12,8 @@ from .._utils.types import Amount, Items
 from ..ballots.rankings import Positions
 from ..devices.halves import ReportHalf, checked
 from ..devices.protocol import VERSION, are_items
-from ..privacy.bits import Bits
 from ..queries import Query
+from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw
 from .budgets import as_text
 

@@ -13,9 +13,9 @@ from ..ballots.rankings import Positions
 from ..devices import hidden
 from ..devices import pairs as voters_half
 from ..devices.protocol import FLIP_GRID, flips_cost
-from ..privacy.bits import Bits
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
+from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw
 from .base import Drawn, Heard, Randomizer, listed
 from .budgets import as_text, cost_as_text, flip_within

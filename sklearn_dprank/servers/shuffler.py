@@ -17,7 +17,7 @@ from .._utils.checks import shown
 from .._utils.lines import blocks, lines, several
 from ..devices.halves import checked
 from ..devices.protocol import digest, is_whole, refuse_unless
-from ..privacy.bits import SecureBits
+from ..sampling.streams import SecureBits
 from .checked_file import CheckedFile
 from .submissions import checked_design, longest, pairs_of, read
 

@@ -16,9 +16,9 @@ from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import NetWins, PairTallies
+from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan
 ESTIMATORS = [

@@ -18,10 +18,10 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.devices import Device, hidden, pairs, shuffled
 from sklearn_dprank.devices.protocol import FLIP_GRID
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.randomizers.response import counted_wins
+from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan
 KINDS = [[0, 1, 2], [2, 1, 0], [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN], [5, NAN, NAN], [0, 7, 7]]

@@ -17,7 +17,6 @@ from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.amplification import shuffle_amplification
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.randomizers import (
@@ -27,6 +26,7 @@ from sklearn_dprank.randomizers import (
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
+from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan
 FEW = [[0, 1, 2], [2, 1, 0], [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN]]  # every way not to have an opinion

@@ -30,9 +30,9 @@ from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNois
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.windowed import WindowedSampler
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.queries import Histogram, KemenyUtility, MaxViolatedMargin
+from sklearn_dprank.sampling.discrete_laplace import round_down
+from sklearn_dprank.sampling.streams import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]
 MECHANISMS = [DPKemenySampler, DPPrudentOrder]

@@ -13,7 +13,7 @@ from sklearn_dprank import Aggregator, LDPPairwise, LDPQuickSort, ShufflePairwis
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
-from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.sampling.streams import Bits
 
 M = 8
 # Tied nowhere, so that all depends on noise; few voters and tiny budgets, so that noise decides.

@@ -22,8 +22,8 @@ from sklearn_dprank.orders.memetic import descended, memetic_search
 from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import WORK_LIMIT, Work
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.noise import discrete_laplace, round_down
+from sklearn_dprank.sampling.discrete_laplace import discrete_laplace, round_down
+from sklearn_dprank.sampling.streams import SeededBits
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 

@@ -11,10 +11,10 @@ from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device, pairs, privunit
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.randomizers.response import counted_wins
+from sklearn_dprank.sampling.streams import Bits
 
 
 def fastest(run, times=3):

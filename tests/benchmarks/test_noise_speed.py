@@ -12,10 +12,10 @@ from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import indexed_permutations
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.laplace_table import many_laplace
-from sklearn_dprank.privacy.noise import discrete_laplace
 from sklearn_dprank.queries import Histogram
+from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
+from sklearn_dprank.sampling.many_laplace import many_laplace
+from sklearn_dprank.sampling.streams import SeededBits
 
 DRAWS = 1000
 

@@ -19,8 +19,8 @@ from sklearn_dprank.ballots.rankings import Positions, compact_positions
 from sklearn_dprank.channels import Exact
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.rules import KemenyRule, KwikSortRule
+from sklearn_dprank.sampling.streams import Bits
 
 PIECE = 1 << 17  # bytes: 128 KB of each row at a time
 

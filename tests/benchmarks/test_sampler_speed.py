@@ -14,7 +14,7 @@ from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.orders.top import TopFlips
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def seeded(seed):

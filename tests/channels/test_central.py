@@ -11,7 +11,6 @@ from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.queries import (
     AllMargins,
@@ -24,6 +23,7 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
 )
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 M = 5
 PROFILE = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(M), (40, 1)), axis=1))

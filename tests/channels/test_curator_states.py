@@ -12,9 +12,9 @@ from state_tools import walk
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Interactive, Slots
 from sklearn_dprank.devices import Device
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, NetWins, PairMargin
+from sklearn_dprank.sampling.streams import Bits
 
 N, M, LEAST, QUESTIONS, SLOTS = 8, 4, 4, 4, 2
 PLAN = Interactive(2.0, Slots(SLOTS)).plan([Ask(PairMargin(), times=QUESTIONS)], M, N)

@@ -7,7 +7,6 @@ import pytest
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -18,6 +17,7 @@ from sklearn_dprank.queries import (
     PairTallies,
     PositionalScores,
 )
+from sklearn_dprank.sampling.streams import Bits
 
 PROFILE = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, np.nan, 1]])
 

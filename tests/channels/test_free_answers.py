@@ -11,9 +11,9 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact
 from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, NumberOfVoters
 from sklearn_dprank.rules import SwissRule
+from sklearn_dprank.sampling.streams import Bits
 
 M = 6
 PROFILE = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(M), (57, 1)), axis=1))

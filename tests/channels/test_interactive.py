@@ -14,11 +14,11 @@ from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
+from sklearn_dprank.sampling.streams import Bits
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 

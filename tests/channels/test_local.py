@@ -12,9 +12,9 @@ from sklearn_dprank.channels import Local
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, PositionalScores
 from sklearn_dprank.randomizers import RandomizedResponse
+from sklearn_dprank.sampling.streams import Bits
 
 M = 4
 NAN = np.nan

@@ -15,11 +15,11 @@ from sklearn_dprank import LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.devices.protocol import FLIP_GRID
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
+from sklearn_dprank.sampling.streams import SeededBits
 from sklearn_dprank.theory.alabi import local_budget
 
 

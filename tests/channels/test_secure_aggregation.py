@@ -16,10 +16,10 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import SkellamNoise
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, gaussian_sigma
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, NumberOfVoters, PairMargin, PairTallies
 from sklearn_dprank.rules import BradleyTerryRule, Choose, Consensus, InstantRunoffRule, KwikSortRule, SwissRule
+from sklearn_dprank.sampling.streams import Bits
 from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan

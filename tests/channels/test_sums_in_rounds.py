@@ -13,10 +13,10 @@ from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, GroupNetWins, Histogram, NetWins, NumberOfVoters, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, InstantRunoffRule, KwikSortRule, SwissRule
+from sklearn_dprank.sampling.streams import Bits
 from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan

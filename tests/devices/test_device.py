@@ -18,8 +18,8 @@ from sklearn_dprank import LDPPairwise, LDPQuickSort
 from sklearn_dprank.devices import Device, RefusedProtocol, hypercube
 from sklearn_dprank.devices.halves import HALVES
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import SecureBits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.sampling.streams import SecureBits
 
 VECTORS = wire_vectors.load()
 FIRST = {v["protocol"]["randomizer"]: v["protocol"] for v in reversed(VECTORS["reports"] + VECTORS["answers"])}

@@ -10,7 +10,7 @@ from oracles import distinct_ballots, naive_counts, profiles
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.devices.ballots import net_wins, opinions
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def read(function, X, *rest):

@@ -10,8 +10,8 @@ from wire_vectors import DealtBits, chance
 
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices.privunit import PER_UNIT, _above, _leans, _normals, draw
-from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.randomizers import PrivUnitG
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 GRID = 2**52
 GAMMAS = [-3, -1, 0, 0.5, 2, 8]

@@ -13,10 +13,10 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.devices import Device, RefusedProtocol, rounds
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin
+from sklearn_dprank.sampling.streams import Bits
 
 SWISS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(20)
 SIZES = [[20], [8, 8, 4], [4, 8, 8], [8, 8, 4]]

@@ -19,9 +19,9 @@ from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.devices import Device, RefusedProtocol, shares
 from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.devices.summands import summand
-from sklearn_dprank.privacy.bits import Bits, SeededBits
-from sklearn_dprank.privacy.draws import BitSource
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
+from sklearn_dprank.sampling.bit_source import BitSource
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 QUERIES = {
     "net_wins": NetWins(),

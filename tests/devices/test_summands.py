@@ -14,8 +14,8 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices import RefusedProtocol
 from sklearn_dprank.devices.summands import SUMMANDS, summand
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query
+from sklearn_dprank.sampling.streams import Bits
 
 EVERY = [getattr(queries, name) for name in queries.__all__]
 EVERY = [kind for kind in EVERY if isinstance(kind, type) and issubclass(kind, Query)]

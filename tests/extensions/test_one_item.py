@@ -19,8 +19,8 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.devices import pairs as pairs_half
 from sklearn_dprank.privacy import BudgetExhausted
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.rules import KwikSortRule
+from sklearn_dprank.sampling.streams import Bits
 
 NAMES = ["tea", "milk", "water"]
 

@@ -12,7 +12,6 @@ from scipy import stats
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, KNormNoise, LaplaceNoise, NoNoise
 from sklearn_dprank.mechanisms.additive import _BLOCK
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.queries import (
@@ -24,6 +23,7 @@ from sklearn_dprank.queries import (
     PositionalScores,
     Sensitivity,
 )
+from sklearn_dprank.sampling.streams import SeededBits
 
 QUERIES = {
     "net wins": NetWins(),

@@ -9,9 +9,9 @@ from stream_tools import scripted
 
 from sklearn_dprank.mechanisms.additive import GaussianNoise
 from sklearn_dprank.mechanisms.correlated import CorrelatedNoise, root_weights
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.calibration import gaussian_sigma
 from sklearn_dprank.queries import NetWins, Sensitivity
+from sklearn_dprank.sampling.streams import SeededBits
 
 UNIT = 2**16
 

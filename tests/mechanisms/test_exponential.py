@@ -16,9 +16,9 @@ from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.insertion import InsertionSampler
 from sklearn_dprank.orders.partition import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
+from sklearn_dprank.sampling.discrete_laplace import round_down
+from sklearn_dprank.sampling.streams import SeededBits
 
 SAMPLERS = ["auto", "table"]
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
@@ -245,7 +245,7 @@ def test_planning_reads_no_ballot():
 
 
 def _streams():
-    from sklearn_dprank.privacy.bits import Bits
+    from sklearn_dprank.sampling.streams import Bits
 
     return Bits.from_random_state(0)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank.orders.choice import Choice, CountedChoice, draw_each, log_choice_error
-from sklearn_dprank.privacy.bits import BitSource, SeededBits
+from sklearn_dprank.sampling.streams import BitSource, SeededBits
 
 WEIGHTS = {
     "even": np.zeros(7),

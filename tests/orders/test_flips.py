@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sklearn_dprank.orders.flips import Flips, largest_exponentials, log_flip_error
-from sklearn_dprank.privacy.bits import BitSource, SeededBits
+from sklearn_dprank.sampling.streams import BitSource, SeededBits
 
 
 def naive_flip(costs, rate, rng):

@@ -13,7 +13,7 @@ from sklearn_dprank.orders.insertion import (
     insertion_order,
     least_gap_costs,
 )
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 TRANSITIVE = np.array([[0, 2, 5, 3], [-2, 0, 2, 4], [-5, -2, 0, 2], [-3, -4, -2, 0]])

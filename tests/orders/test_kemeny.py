@@ -19,7 +19,7 @@ from sklearn_dprank.orders.memetic import memetic_search
 from sklearn_dprank.orders.relaxation import Relaxation, WarmRelaxation
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import COLD, WORK_LIMIT, Work
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])

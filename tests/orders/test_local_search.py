@@ -4,7 +4,7 @@ import pytest
 from sklearn_dprank.orders.local_search import _Descent, insertion_search, perturbed_search, total_cost
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.orders.work import Work
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def best_insertion(cost, order):

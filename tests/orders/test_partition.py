@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from sklearn_dprank.orders.partition import PartitionTable, log_rounding_error
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def test_mallows_partition_function():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from sklearn_dprank.orders.permutohedron import _recursive_tree, gauge, knorm_noise, sample_ball
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def seeded(seed):

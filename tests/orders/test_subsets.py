@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_dprank.orders.choice import CountedChoice
 from sklearn_dprank.orders.subsets import OneByOne, over_subsets, subsets_of, taken_side_by_side
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 @pytest.mark.parametrize("n", range(8))

@@ -22,7 +22,7 @@ from sklearn_dprank.orders.top import (
     largest_batch,
     n_ways,
 )
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
 from sklearn_dprank.orders.windowed import WindowedSampler
-from sklearn_dprank.privacy.bits import SeededBits
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def seeded(seed):

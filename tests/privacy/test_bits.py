@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.privacy.bits import Bits, BitSource, SecureBits, SeededBits, seed_sequence
+from sklearn_dprank.sampling.streams import Bits, BitSource, SecureBits, SeededBits, seed_sequence
 
 P_VALUE = 1e-3
 

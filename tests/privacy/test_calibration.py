@@ -17,7 +17,7 @@ from sklearn_dprank.privacy.calibration import (
     gaussian_epsilon,
     gaussian_sigma,
 )
-from sklearn_dprank.privacy.gaussian import two_sided_tail
+from sklearn_dprank.sampling.rounded_gaussian import two_sided_tail
 
 
 def integrated_delta(epsilon, sigma, sensitivity=1.0):

@@ -8,10 +8,10 @@ import pytest
 from audit_tools import Biased, Dealt
 from scipy import stats
 
-from sklearn_dprank.privacy import laplace_table as module
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.laplace_table import LEAST_RATE, many_laplace
-from sklearn_dprank.privacy.noise import discrete_laplace
+from sklearn_dprank.sampling import many_laplace as module
+from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
+from sklearn_dprank.sampling.many_laplace import LEAST_RATE, many_laplace
+from sklearn_dprank.sampling.streams import SeededBits
 
 RATES = [Fraction(50), Fraction(5), Fraction(1), Fraction(355, 113), Fraction(1, 7), LEAST_RATE]
 each_rate = pytest.mark.parametrize("rate", RATES, ids=str)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.privacy import multinomial as module
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.multinomial import multinomial
+from sklearn_dprank.sampling import multinomial as module
+from sklearn_dprank.sampling.multinomial import multinomial
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def bits(seed=0):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.privacy import poisson as module
-from sklearn_dprank.privacy.bits import SeededBits
-from sklearn_dprank.privacy.draws import BitSource
-from sklearn_dprank.privacy.poisson import many_poisson, poisson
+from sklearn_dprank.sampling import poisson as module
+from sklearn_dprank.sampling.bit_source import BitSource
+from sklearn_dprank.sampling.poisson import many_poisson, poisson
+from sklearn_dprank.sampling.streams import SeededBits
 
 RATES = [Fraction(1, 50), Fraction(2, 3), Fraction(1), Fraction(29, 10), Fraction(17), Fraction(1000, 7)]
 law_of = module._law

@@ -8,7 +8,6 @@ import pytest
 from scipy import special, stats
 
 from sklearn_dprank.privacy import gaussian_sigma
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.privacy.skellam import (
     SkellamRelease,
     skellam_epsilon,
@@ -16,6 +15,7 @@ from sklearn_dprank.privacy.skellam import (
     skellam_renyi,
     skellam_unit,
 )
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 def law(variance, points):

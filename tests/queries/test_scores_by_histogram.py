@@ -11,9 +11,9 @@ from scipy import stats
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.queries import Histogram, NetWins, PositionalScores, ScoresByHistogram
 from sklearn_dprank.rules import SortByScore
+from sklearn_dprank.sampling.streams import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]
 RULES = {

@@ -12,8 +12,8 @@ from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_g
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
+from sklearn_dprank.sampling.streams import SeededBits
 
 EXTENSIONS = Path(__file__).parents[1] / "extensions"
 NEIGHBORING = ["add_remove", "replace"]

@@ -18,8 +18,8 @@ from scipy.stats import chisquare
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.devices.hypercube import _subsets
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.randomizers import HypercubeSampling, RefusedReport
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 VARIANTS = ["best_cap", "half_tie"]
 

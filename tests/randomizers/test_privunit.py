@@ -13,8 +13,8 @@ from scipy.integrate import quad
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices.privunit import _directions, draw
-from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]
 

@@ -18,9 +18,9 @@ from sklearn_dprank.ballots.rankings import Positions, compact_positions
 from sklearn_dprank.devices import pairs as module
 from sklearn_dprank.devices.answers import distinct
 from sklearn_dprank.devices.protocol import FLIP_GRID
-from sklearn_dprank.privacy.bits import Bits, SeededBits
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.randomizers import RandomizedResponse
+from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]
 CASES += [(4, 3, 1.0), pytest.param(4, 6, 1.0, marks=pytest.mark.slow)]

@@ -11,9 +11,9 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.devices.halves import HALVES
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.randomizers import Randomizer, RefusedReport
 from sklearn_dprank.randomizers.base import Heard, joined, simulated
+from sklearn_dprank.sampling.streams import Bits
 
 X = np.random.default_rng(0).permuted(np.tile(np.arange(5.0), (40, 1)), axis=1)
 X[::3, 2], X[1, :] = np.nan, np.nan

@@ -13,9 +13,9 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.permutations import permutation_index
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.queries import Histogram
 from sklearn_dprank.rules import InstantRunoffRule, SortByScore, resolve_rule
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 class Counted(Session):

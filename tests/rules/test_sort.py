@@ -7,10 +7,10 @@ from oracles import ScriptedSession, margins_of_order, profiles, random_margins
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Exact
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.queries import NetWins, PositionalScores
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.rules.sort import score_vector
+from sklearn_dprank.sampling.streams import Bits
 
 
 def session(X):

@@ -10,9 +10,9 @@ from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Central, Exact
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
-from sklearn_dprank.privacy.bits import SeededBits
 from sklearn_dprank.queries import NumberOfVoters
 from sklearn_dprank.rules import SwissRule
+from sklearn_dprank.sampling.streams import SeededBits
 
 
 class Recording(Session):

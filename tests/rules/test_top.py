@@ -7,11 +7,11 @@ import pytest
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
-from sklearn_dprank.privacy.bits import Bits
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.privacy.noise import round_down
 from sklearn_dprank.queries import MaxViolatedPrefixMargin
 from sklearn_dprank.rules import ChooseTop
+from sklearn_dprank.sampling.discrete_laplace import round_down
+from sklearn_dprank.sampling.streams import Bits
 
 
 def asked(k, n_items, batch=None):

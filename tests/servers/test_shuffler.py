@@ -25,7 +25,7 @@ from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import ServerFileError, Shuffler
 from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.privacy.bits import Bits
+from sklearn_dprank.sampling.streams import Bits
 from sklearn_dprank.servers.submissions import longest
 
 ROOT = Path(__file__).parents[2]

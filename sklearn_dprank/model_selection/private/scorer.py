@@ -8,10 +8,10 @@ from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Neighboring, RandomState
 from ...ballots.profile import Ballots
 from ...mechanisms import Laplace
-from ...privacy.bits import Bits
 from ...privacy.guarantee import PrivacyGuarantee
-from ...privacy.noise import round_down
 from ...privacy.owed import mixing_step
+from ...sampling.discrete_laplace import round_down
+from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 from .agreement import NetAgreement
 

@@ -15,8 +15,8 @@ from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import Amount, RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
-from ...privacy.bits import SecureBits, SeededBits, seed_sequence
 from ...privacy.owed import record_pipeline
+from ...sampling.streams import SecureBits, SeededBits, seed_sequence
 from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee

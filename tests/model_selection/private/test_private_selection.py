@@ -37,7 +37,7 @@ from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import draw_count, eta_of, gamma_of, happens, mean_draws_of
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.privacy.bits import SecureBits, SeededBits
+from sklearn_dprank.sampling.streams import SecureBits, SeededBits
 
 X = make_mallows(200, 4, 0.6, random_state=0)
 TWO = [DPBorda(epsilon=0.5), DPKemenySampler(epsilon=0.5)]

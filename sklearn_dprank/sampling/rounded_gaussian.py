@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from .._utils.checks import positive
-from .draws import BitSource
+from .bit_source import BitSource
 
 _INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
 _FINE = 30  # bits of a standard deviation in units of the grid, at most
@@ -59,7 +59,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> rounded_gaussian(np.array([100, 200]), 1.5, SeededBits(np.random.SeedSequence(0))).shape
     (2,)
     """

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import BitSource
+from .bit_source import BitSource
 
 LEAST_RATE = Fraction(1, 1000)  # below it the table would have more than some 44,000 steps on either side
 _DIGITS = 60  # of the steps at first
@@ -52,7 +52,7 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> noise = many_laplace(Fraction(1, 2), 10**6, SeededBits(np.random.SeedSequence(0)))
     >>> bool(abs(noise.mean()) < 0.02)
     True

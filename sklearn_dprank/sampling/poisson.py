@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import BitSource
-from .noise import discrete_laplace
+from .bit_source import BitSource
+from .discrete_laplace import discrete_laplace
 
 LARGEST_RATE = 2**60  # draws are then 64-bit integers
 _TRUST = 1e-9  # absolute error of logarithms in doubles, with some digits to spare
@@ -52,7 +52,7 @@ def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> poisson(Fraction(1000), 3, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # it would load numpy.random, which a device does without
 
 
 from .._utils.checks import check_random_state
-from .draws import BitSource
+from .bit_source import BitSource
 
 
 class SecureBits(BitSource):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import positive
-from .draws import BitSource
+from .bit_source import BitSource
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
     from .._utils.types import Amount
@@ -134,7 +134,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> discrete_laplace(round_down(0.1), 5, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """

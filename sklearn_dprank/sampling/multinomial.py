@@ -9,7 +9,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import BitSource
+from .bit_source import BitSource
 from .poisson import many_poisson
 
 _THROWS = 64  # balls that are thrown in the time of one Poisson number, and more
@@ -42,7 +42,7 @@ def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.privacy.bits import SeededBits
+    >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> int(multinomial(10**9, 6, SeededBits(np.random.SeedSequence(0))).sum())
     1000000000
     """
