@@ -43,7 +43,7 @@ from _shared import (
 from sklearn_dprank import LDPPairwise, LDPQuickSort, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
-from sklearn_dprank.privacy.shuffle_groups import balanced_group_size
+from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
 
 DELTA, N_VOTERS = 1e-4, 100
 CROWDS, TRIALS = 10, 6  # random groups of 100 voters, and fits on each; 20 and 15 with --full, as in the paper

@@ -17,7 +17,7 @@ from ..devices import hidden, shuffled
 from ..devices.protocol import FLIP_GRID, digest, flips_cost
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
-from ..privacy.shuffle_groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
+from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..privacy.trust import SHUFFLER
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import drafted

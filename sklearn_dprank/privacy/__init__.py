@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
-    from .amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
-    from .budget import PrivacyBudget
+    from .budget.budget import PrivacyBudget
     from .calibration import gaussian_sigma
     from .guarantee import PrivacyGuarantee
     from .ledger import BudgetExhausted, Ledger
     from .owed import guarantee_of
+    from .shuffle.amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 
 __all__ = [
     "BudgetExhausted",
@@ -31,12 +31,12 @@ if not TYPE_CHECKING:  # a checker would take every name for one of the package'
         {
             "BudgetExhausted": "ledger",
             "Ledger": "ledger",
-            "PrivacyBudget": "budget",
+            "PrivacyBudget": "budget.budget",
             "PrivacyGuarantee": "guarantee",
-            "UnsoundAmplificationWarning": "amplification",
+            "UnsoundAmplificationWarning": "shuffle.amplification",
             "gaussian_sigma": "calibration",
             "guarantee_of": "owed",
-            "shuffle_amplification": "amplification",
-            "shuffle_local_epsilon": "amplification",
+            "shuffle_amplification": "shuffle.amplification",
+            "shuffle_local_epsilon": "shuffle.amplification",
         },
     )

@@ -19,7 +19,7 @@ from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
-from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon
+from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
 from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan

@@ -21,7 +21,7 @@ from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
 from sklearn_dprank._utils.constraints import one_of
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.devices import Device
-from sklearn_dprank.privacy.amplification import shuffle_amplification
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
 
 NAN = np.nan
 X = [[0, 1, 2], [2, 1, 0], [0, 2, 1]] * 3

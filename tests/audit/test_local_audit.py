@@ -16,8 +16,8 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.amplification import shuffle_amplification
 from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.randomizers import (
     HypercubeSampling,

@@ -11,10 +11,10 @@ from sklearn_dprank.channels import Groups, Interactive, Local, Rounds, Shuffle,
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.amplification import shuffle_amplification
 from sklearn_dprank.privacy.calibration import classical_gaussian_sigma
 from sklearn_dprank.privacy.flips import flip_epsilon, thresholded_gaussian_flip, thresholded_laplace_flip
-from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
+from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.randomizers import (
     HypercubeSampling,

@@ -18,10 +18,10 @@ from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.devices import Device
 from sklearn_dprank.devices.answers import is_random_number
 from sklearn_dprank.devices.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.amplification import shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.privacy.shuffle_groups import composed_shuffle_epsilon, random_group_epsilon
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon
+from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon, random_group_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule

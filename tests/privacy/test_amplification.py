@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_dprank.privacy._shuffle_bounds import blanket_curve, clones_curve, exact_curve
-from sklearn_dprank.privacy.amplification import (
+from sklearn_dprank.privacy.calibration import classical_gaussian_sigma, gaussian_delta
+from sklearn_dprank.privacy.flips import thresholded_gaussian_epsilon
+from sklearn_dprank.privacy.shuffle.amplification import (
     UnsoundAmplificationWarning,
     shuffle_amplification,
     shuffle_local_epsilon,
 )
-from sklearn_dprank.privacy.calibration import classical_gaussian_sigma, gaussian_delta
-from sklearn_dprank.privacy.flips import thresholded_gaussian_epsilon
-from sklearn_dprank.privacy.shuffle_groups import (
+from sklearn_dprank.privacy.shuffle.bounds import blanket_curve, clones_curve, exact_curve
+from sklearn_dprank.privacy.shuffle.groups import (
     balanced_group_size,
     composed_local_epsilon,
     composed_shuffle_epsilon,

@@ -17,6 +17,8 @@ from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn_dprank.privacy.budget.budget.charging import InMemory
+from sklearn_dprank.privacy.budget.budget.releases import Terms
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPPairwise, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.aggregators.base import RankAggregator
@@ -25,9 +27,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.charging import InMemory
 from sklearn_dprank.privacy.owed import owed_before
-from sklearn_dprank.privacy.releases import Terms
 from sklearn_dprank.privacy.trust import TRUST
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident

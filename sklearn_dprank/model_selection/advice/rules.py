@@ -18,7 +18,7 @@ from ...aggregators import (
 )
 from ...ballots.profile import Shape
 from ...privacy.calibration import gaussian_sigma
-from ...privacy.shuffle_groups import composed_local_epsilon
+from ...privacy.shuffle.groups import composed_local_epsilon
 from ...queries import NetWins, n_pairs
 from ...randomizers import PrivUnitG
 from .outlook import Alternative, Considered, Outlook, preferred

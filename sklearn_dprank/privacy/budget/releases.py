@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .._utils.checks import check_delta, check_epsilon, check_flag, check_neighboring, check_number
-from .composition import Losses
-from .guarantee import PrivacyGuarantee
-from .rounding import rounded_down
+from ..._utils.checks import check_delta, check_epsilon, check_flag, check_neighboring, check_number
+from ..composition import Losses
+from ..guarantee import PrivacyGuarantee
+from ..rounding import rounded_down
 
 
 class Terms(NamedTuple):

@@ -26,11 +26,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import expit, ndtri
 
-from ._search import smallest
-from .calibration import gaussian_deltas
-from .composition import Losses
-from .guarantee import PrivacyGuarantee
-from .rounding import rounded_down, sum_up
+from .._search import smallest
+from ..calibration import gaussian_deltas
+from ..composition import Losses
+from ..guarantee import PrivacyGuarantee
+from ..rounding import rounded_down, sum_up
 
 _SLACK = 5e-11  # relative, of delta; half of what `gaussian_sigma` leaves, and far above rounding errors
 _ALIKE = 1e-12  # relative: how far sums of floats may exceed what they may be
@@ -40,7 +40,7 @@ _TENTH, _HALF = 0.1, 0.5
 
 
 class Left(NamedTuple):
-    """How much one more release may reveal, by its kind; see `sklearn_dprank.privacy.charging.Remaining`."""
+    """How much one more release may reveal, by its kind; see `sklearn_dprank.privacy.budget.charging.Remaining`."""
 
     pure: float
     mu: float

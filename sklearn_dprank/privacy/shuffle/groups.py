@@ -6,10 +6,10 @@ theirs privately, among all. Sizes are public and fixed before anyone randomises
 
 import math
 
-from .._utils.checks import at_least_two, check_whole
-from .._utils.types import ShuffleMethod
-from ._shuffle_bounds import blanket_curve
+from ..._utils.checks import at_least_two, check_whole
+from ..._utils.types import ShuffleMethod
 from .amplification import check_local, check_shuffle, shuffle_amplification, shuffle_local_epsilon, smallest_epsilon
+from .bounds import blanket_curve
 
 
 def composed_shuffle_epsilon(

@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ..guarantee import PrivacyGuarantee
+from ..new_file import make_whole
 from .charging import spent_by
-from .guarantee import PrivacyGuarantee
-from .new_file import make_whole
 from .releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
 _OURS = 0x44505242  # "DPRB", where SQLite keeps what kind of file this is

@@ -9,16 +9,9 @@ import warnings
 
 from scipy.optimize import brentq
 
-from .._utils.checks import check_choice, check_number, check_whole, probability
-from .._utils.types import ShuffleMethod
-from ._shuffle_bounds import (
-    MAX_EXACT,
-    blanket_curve,
-    clones_curve,
-    closed_form_epsilon,
-    closed_form_limit,
-    exact_curve,
-)
+from ..._utils.checks import check_choice, check_number, check_whole, probability
+from ..._utils.types import ShuffleMethod
+from .bounds import MAX_EXACT, blanket_curve, clones_curve, closed_form_epsilon, closed_form_limit, exact_curve
 
 _CURVES = {"exact": exact_curve, "blanket": blanket_curve, "clones": clones_curve}
 _METHODS = (*_CURVES, "closed_form", "song2022")

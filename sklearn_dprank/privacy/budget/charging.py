@@ -8,12 +8,12 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
 from typing import NamedTuple
 
-from .._utils.checks import shown
+from ..._utils.checks import shown
+from ..calibration import gaussian_epsilon
+from ..composition import Losses
+from ..guarantee import PrivacyGuarantee
+from ..ledger import BudgetExhausted
 from .adaptive import Account
-from .calibration import gaussian_epsilon
-from .composition import Losses
-from .guarantee import PrivacyGuarantee
-from .ledger import BudgetExhausted
 from .releases import Release, Terms
 
 _ONLY_IF_FIXED = (

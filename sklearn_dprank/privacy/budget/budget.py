@@ -4,10 +4,10 @@ import inspect
 import os
 from typing import Any, Self, TypeVar
 
-from .._utils.types import Amount, Neighboring
+from ..._utils.types import Amount, Neighboring
+from ..guarantee import PrivacyGuarantee
+from ..owed import guarantee_of, last_step, last_step_params, owed_before
 from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
-from .guarantee import PrivacyGuarantee
-from .owed import guarantee_of, last_step, last_step_params, owed_before
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
@@ -172,7 +172,7 @@ class PrivacyBudget:
         ...     PrivacyBudget.open(path).remaining.epsilon
         0.75
         """
-        from .budget_file import KeptInFile
+        from .file import KeptInFile
 
         asked: dict[str, Any] = {
             "delta": delta,

@@ -1,0 +1,1 @@
+"""Budget accounting for several releases."""
