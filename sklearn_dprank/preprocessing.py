@@ -15,7 +15,7 @@ from .ballots.names import ItemNames, as_named, checked_names, column_names, has
 from .ballots.rankings import as_array, ballots_unquoted, check_ballots
 from .ballots.sorting import smaller_values
 from .ballots.tables import refuse_no_table
-from .privacy.owed import row_wise
+from .privacy.estimator_guarantees import row_wise
 
 _BLOCK = 1 << 16  # entries ranked at a time: temporaries stay in cache
 

@@ -24,7 +24,7 @@ from ..ballots.tables import passes
 from ..metrics import average_kendall_tau
 from ..orders.positions import order_to_positions
 from ..privacy import PrivacyGuarantee
-from ..privacy.owed import record_pipeline
+from ..privacy.estimator_guarantees import record_pipeline
 from ..privacy.workers import warn_in_worker
 from ..rules import Rule
 from ..rules.base import asks_of, checked_order

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._utils.checks import shown
 from ..ballots.names import names_of
+from ..privacy.estimator_guarantees import guarantee_of, last_step
 from ..privacy.guarantee import PrivacyGuarantee
-from ..privacy.owed import guarantee_of, last_step
 from ._style import read_positions
 from ._words import text_of
 

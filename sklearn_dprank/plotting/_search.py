@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..metrics import kendall_tau_scorer
 from ..model_selection.parameters import configured, is_called
-from ..privacy.owed import mixing_step
+from ..privacy.estimator_guarantees import mixing_step
 from ._words import distinct, text_of, texts_of
 
 _TRIALS = "trial_test_"

@@ -7,9 +7,9 @@ from .._utils.lazy import lazily
 if TYPE_CHECKING:
     from .budget.budget import PrivacyBudget
     from .calibration import gaussian_sigma
+    from .estimator_guarantees import guarantee_of
     from .guarantee import PrivacyGuarantee
     from .ledger import BudgetExhausted, Ledger
-    from .owed import guarantee_of
     from .shuffle.amplification import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 
 __all__ = [
@@ -35,7 +35,7 @@ if not TYPE_CHECKING:  # a checker would take every name for one of the package'
             "PrivacyGuarantee": "guarantee",
             "UnsoundAmplificationWarning": "shuffle.amplification",
             "gaussian_sigma": "calibration",
-            "guarantee_of": "owed",
+            "guarantee_of": "estimator_guarantees",
             "shuffle_amplification": "shuffle.amplification",
             "shuffle_local_epsilon": "shuffle.amplification",
         },

@@ -27,7 +27,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.owed import owed_before
+from sklearn_dprank.privacy.estimator_guarantees import owed_before
 from sklearn_dprank.privacy.trust import TRUST
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident

@@ -24,7 +24,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.owed import last_step, owed_before
+from sklearn_dprank.privacy.estimator_guarantees import last_step, owed_before
 
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 #: 999 voters who rate four items alike; most have not rated the worst one.

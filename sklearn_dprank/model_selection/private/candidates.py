@@ -8,7 +8,7 @@ from sklearn.base import clone
 from ..._utils.checks import shown
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
-from ...privacy.owed import last_step, mixing_step
+from ...privacy.estimator_guarantees import last_step, mixing_step
 from ..parameters import configured, grid_of, in_words, is_aggregator
 
 

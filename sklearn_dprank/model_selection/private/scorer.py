@@ -8,8 +8,8 @@ from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Neighboring, RandomState
 from ...ballots.profile import Ballots
 from ...mechanisms import Laplace
+from ...privacy.estimator_guarantees import mixing_step
 from ...privacy.guarantee import PrivacyGuarantee
-from ...privacy.owed import mixing_step
 from ...sampling.discrete_laplace import round_down
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator

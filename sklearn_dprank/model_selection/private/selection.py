@@ -15,7 +15,7 @@ from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import Amount, RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
-from ...privacy.owed import record_pipeline
+from ...privacy.estimator_guarantees import record_pipeline
 from ...sampling.streams import SecureBits, SeededBits, seed_sequence
 from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed

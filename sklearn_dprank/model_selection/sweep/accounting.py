@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 
 from ..._utils.checks import check_whole
+from ...privacy.estimator_guarantees import last_step, mixing_step, owed_before, owed_by
 from ...privacy.guarantee import PrivacyGuarantee
-from ...privacy.owed import last_step, mixing_step, owed_before, owed_by
 from ..parameters import configured, grid_of
 from ..seeds import MOST_TRIALS
 from .scoring import metrics_of, scoring_of

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau
+from ...privacy.estimator_guarantees import fitted_by
 from ...privacy.guarantee import PrivacyGuarantee
-from ...privacy.owed import fitted_by
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
 from .accounting import promise_of

@@ -10,7 +10,7 @@ from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
-from ...privacy.owed import record_pipeline
+from ...privacy.estimator_guarantees import record_pipeline
 from ..parameters import Grid, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import costs_of, declared_public, forecast, promise_of, warn_reader

@@ -5,8 +5,8 @@ import os
 from typing import Any, Self, TypeVar
 
 from ..._utils.types import Amount, Neighboring
+from ..estimator_guarantees import guarantee_of, last_step, last_step_params, owed_before
 from ..guarantee import PrivacyGuarantee
-from ..owed import guarantee_of, last_step, last_step_params, owed_before
 from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
 from .releases import Release, Terms
 
