@@ -3,7 +3,7 @@
 from .._utils.constraints import RANDOM_STATE
 from .._utils.types import RandomState, Scores
 from ..channels import Exact
-from ..orders.work import WORK_LIMIT
+from ..orders.kemeny.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
 from ..rules.sort import check_scores
 from .base import RankAggregator

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..orders.kemeny import minimum_order, warn_of_gap
+from ..orders.kemeny.kemeny import minimum_order, warn_of_gap
 from ..orders.positions import order_to_positions
 
 

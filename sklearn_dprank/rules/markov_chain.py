@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..orders.components import majority_components
+from ..orders.kemeny.components import majority_components
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 

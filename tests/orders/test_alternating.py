@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from sklearn_dprank.orders.kemeny.kemeny.alternating import alternating_prices, alternating_steps
+from sklearn_dprank.orders.kemeny.kemeny.linear_ordering import dual_bound
+from sklearn_dprank.orders.kemeny.kemeny.relaxation import Relaxation
+from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
-from sklearn_dprank.orders import alternating
-from sklearn_dprank.orders.alternating import alternating_prices, alternating_steps
-from sklearn_dprank.orders.linear_ordering import dual_bound
-from sklearn_dprank.orders.relaxation import Relaxation
+from sklearn_dprank.orders.kemeny.kemeny import alternating
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.orders.work import Work
 
 
 def noise(m, spread, seed=0):

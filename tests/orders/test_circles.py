@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from sklearn_dprank.orders.kemeny.kemeny.directed_3cycles import packed_circles, packing_steps, violated_circles
+from sklearn_dprank.orders.kemeny.kemeny.local_search import total_cost
+from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
-from sklearn_dprank.orders.circles import packed_circles, packing_steps, violated_circles
-from sklearn_dprank.orders.local_search import total_cost
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.orders.work import Work
 
 
 def test_violated_circles_are_the_violated_ones():

@@ -2,11 +2,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn_dprank.orders.kemeny.kemeny.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.kemeny.kemeny.ties import first_optimum, met_optimum
+from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
-from sklearn_dprank.orders.local_search import insertion_search, total_cost
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.orders.ties import first_optimum, met_optimum
-from sklearn_dprank.orders.work import Work
 
 
 @pytest.mark.parametrize("m", [1, 2, 4, 6])

@@ -30,8 +30,8 @@ def met_optimum(cost, order, least, work):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.ties import met_optimum
-    >>> from sklearn_dprank.orders.work import Work
+    >>> from sklearn_dprank.orders.kemeny.ties import met_optimum
+    >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> met_optimum(np.triu(np.ones((4, 4), dtype=int)), np.arange(4), 0, Work())
     array([3, 2, 1, 0])
     """
@@ -60,7 +60,7 @@ def first_optimum(cost, order, cut):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.ties import first_optimum
+    >>> from sklearn_dprank.orders.kemeny.ties import first_optimum
     >>> cost = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]])  # 1 comes before or after both
     >>> def cut(before):
     ...     return None if (before & before.T).any() else (before, before + 0.0)

@@ -28,7 +28,7 @@ class Work:
 
     Examples
     --------
-    >>> from sklearn_dprank.orders.work import Work
+    >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> work = Work(limit=1)
     >>> work.spend(999_999)
     >>> work.over
@@ -95,7 +95,7 @@ class Pace(NamedTuple):
 
     Examples
     --------
-    >>> from sklearn_dprank.orders.work import Pace
+    >>> from sklearn_dprank.orders.kemeny.work import Pace
     >>> pace = Pace(start=100, line=10, iteration=1, filled=8, half=0.5)
     >>> pace.steps(size=20, iterations=10)  # 100 + 20 * (10 + 10 * (1 + 8 / 2))
     1300.0

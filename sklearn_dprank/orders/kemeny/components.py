@@ -37,7 +37,7 @@ def majority_components(margins):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.components import majority_components
+    >>> from sklearn_dprank.orders.kemeny.components import majority_components
     >>> margins = np.zeros((4, 4), dtype=int)
     >>> for winner, loser in [(3, 0), (3, 1), (3, 2), (0, 1), (1, 2), (2, 0)]:
     ...     margins[winner, loser], margins[loser, winner] = 1, -1

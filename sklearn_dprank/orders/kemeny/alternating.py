@@ -57,8 +57,8 @@ def alternating_prices(excess, work):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.alternating import alternating_prices
-    >>> from sklearn_dprank.orders.work import Work
+    >>> from sklearn_dprank.orders.kemeny.alternating import alternating_prices
+    >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> excess = np.array([[0, -5, 3], [5, 0, -4], [-3, 4, 0]])  # 0 before 1 before 2 before 0
     >>> circles, prices, least, before = alternating_prices(excess, Work())
     >>> circles, prices.round(), before.argsort().tolist()  # whatever the order, 3 are overruled

@@ -43,7 +43,7 @@ def memetic_search(cost, order, bits=None, work=None, enough=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.memetic import memetic_search
+    >>> from sklearn_dprank.orders.kemeny.memetic import memetic_search
     >>> memetic_search(np.triu(np.ones((4, 4), dtype=int)), [0, 1, 2, 3])
     array([3, 2, 1, 0])
     """
@@ -91,8 +91,8 @@ def descended(excess, orders, work):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.memetic import descended
-    >>> from sklearn_dprank.orders.work import Work
+    >>> from sklearn_dprank.orders.kemeny.memetic import descended
+    >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> cost = np.triu(np.ones((3, 3), dtype=int), 1)  # each item is better than all before it
     >>> descended(cost - cost.T, np.array([[0, 1, 2], [2, 1, 0]]), Work())
     (array([[2, 1, 0],

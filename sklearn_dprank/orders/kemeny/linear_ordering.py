@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from .alternating import alternating_prices
-from .circles import packed_circles, packing_steps, violated_circles
+from .directed_3cycles import packed_circles, packing_steps, violated_circles
 from .local_search import insertion_search, total_cost
 from .memetic import memetic_search
 from .relaxation import Relaxation, relaxation

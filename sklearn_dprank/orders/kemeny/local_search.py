@@ -30,7 +30,7 @@ def total_cost(cost, order):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.local_search import total_cost
+    >>> from sklearn_dprank.orders.kemeny.local_search import total_cost
     >>> total_cost(np.array([[0, 1, 2], [5, 0, 3], [7, 9, 0]]), [1, 0, 2])
     10
     """
@@ -58,7 +58,7 @@ def insertion_search(cost, order, work=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.local_search import insertion_search
+    >>> from sklearn_dprank.orders.kemeny.local_search import insertion_search
     >>> cost = np.triu(np.ones((4, 4), dtype=int))  # each item is better than all before it
     >>> insertion_search(cost, [0, 1, 2, 3])
     array([3, 2, 1, 0])
@@ -174,7 +174,7 @@ def perturbed_search(cost, order, kicks=30, bits=None, work=None, enough=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.local_search import perturbed_search
+    >>> from sklearn_dprank.orders.kemeny.local_search import perturbed_search
     >>> perturbed_search(np.triu(np.ones((4, 4), dtype=int)), [0, 1, 2, 3], kicks=2)
     array([3, 2, 1, 0])
     """

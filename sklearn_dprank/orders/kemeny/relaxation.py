@@ -59,8 +59,8 @@ class Relaxation:
     Three items, each before the next one and the last before the first: no order has more than two of these.
 
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.relaxation import Relaxation
-    >>> from sklearn_dprank.orders.work import Work
+    >>> from sklearn_dprank.orders.kemeny.relaxation import Relaxation
+    >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> program = Relaxation(np.array([-5, 4, -3]))  # pairs 01, 02, 12
     >>> program.add(np.array([[0, 2, 1]]), np.array([[1, 1, -1]]))
     >>> solved = program.solve(np.zeros(3), np.ones(3), Work())

@@ -1,0 +1,1 @@
+"""Kemeny optima with certificates."""
