@@ -21,10 +21,10 @@ from scipy.optimize import brentq
 
 from sklearn_dprank import DPPrudentOrder, DPSwissBorda, DPTopK
 from sklearn_dprank.model_selection.advice import curves as stored
-from sklearn_dprank.orders.flips import Flips
-from sklearn_dprank.orders.levels import Counts
-from sklearn_dprank.orders.permutohedron import sample_ball
-from sklearn_dprank.orders.top import MOST_WAYS, costs_of_ways
+from sklearn_dprank.orders.samplers.permute_and_flip import Flips
+from sklearn_dprank.orders.samplers.permutohedron import sample_ball
+from sklearn_dprank.orders.samplers.threshold_counts import Counts
+from sklearn_dprank.orders.samplers.top_k import MOST_WAYS, costs_of_ways
 from sklearn_dprank.privacy.calibration import gaussian_sigma
 from sklearn_dprank.queries import NetWins, Tallies
 from sklearn_dprank.rules import BradleyTerryRule

@@ -221,7 +221,7 @@ def test_gauge_of_every_ranking(m):
 
 
 def test_gauge_of_the_sampler_speaks_half_net_wins():
-    from sklearn_dprank.orders.permutohedron import gauge
+    from sklearn_dprank.orders.samplers.permutohedron import gauge
 
     contributions = vectors(NetWins(), distinct_ballots(4)).astype(float)
     np.testing.assert_allclose(gauge(contributions / 2), [permutohedron_gauge(w) for w in contributions], atol=1e-12)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..orders.permutohedron import knorm_noise
+from ..orders.samplers.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.composition import Losses
 from ..privacy.rounding import rounded_up

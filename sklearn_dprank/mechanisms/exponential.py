@@ -8,8 +8,8 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from .._utils.types import OrderSampler
-from ..orders.choice import log_choice_error
-from ..orders.partition import log_rounding_error
+from ..orders.samplers.choice import log_choice_error
+from ..orders.samplers.partition import log_rounding_error
 from ..queries import Sensitivity
 from .base import OfBudget, Sampler, Times, Unprinted
 

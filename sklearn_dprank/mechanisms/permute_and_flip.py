@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from ..orders.flips import log_flip_error
+from ..orders.samplers.permute_and_flip import log_flip_error
 from ..queries import Sensitivity
 from .base import OfBudget, Sampler, Times, Unprinted
 from .exponential import MOST_VOTERS, matrix_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_whole, shown
 from .._utils.types import Neighboring
-from ..orders.top import TopFlips, TopSampler, largest_batch, n_ways
+from ..orders.samplers.top_k import TopFlips, TopSampler, largest_batch, n_ways
 from .base import Sensitivity, moves
 from .utilities import OrderUtility, are_items
 

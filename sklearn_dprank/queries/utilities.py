@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_whole, shown
 from .._utils.types import Neighboring
-from ..orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from ..orders.partition import PartitionTable
-from ..orders.windowed import WindowedSampler
+from ..orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
+from ..orders.samplers.partition import PartitionTable
+from ..orders.samplers.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots

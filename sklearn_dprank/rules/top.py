@@ -7,7 +7,7 @@ import numpy as np
 
 from .._utils.checks import Check, check_parameters
 from .._utils.constraints import COUNT, COUNT_OR_NONE
-from ..orders.top import largest_batch
+from ..orders.samplers.top_k import largest_batch
 from ..queries import Ask, MaxViolatedPrefixMargin
 from .base import Consensus, Rule
 

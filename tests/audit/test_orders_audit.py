@@ -27,9 +27,9 @@ from scipy import stats
 
 from sklearn_dprank import DPHistogram, DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNoise, PermuteAndFlip, PermuteAndFlipNoise
-from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from sklearn_dprank.orders.partition import PartitionTable
-from sklearn_dprank.orders.windowed import WindowedSampler
+from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
+from sklearn_dprank.orders.samplers.partition import PartitionTable
+from sklearn_dprank.orders.samplers.windowed import WindowedSampler
 from sklearn_dprank.queries import Histogram, KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.sampling.discrete_laplace import round_down
 from sklearn_dprank.sampling.streams import SeededBits

@@ -10,10 +10,10 @@ import pytest
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.insertion import InsertionSampler
-from sklearn_dprank.orders.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
-from sklearn_dprank.orders.partition import PartitionTable
-from sklearn_dprank.orders.top import TopFlips
+from sklearn_dprank.orders.samplers.insertion import InsertionSampler
+from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
+from sklearn_dprank.orders.samplers.partition import PartitionTable
+from sklearn_dprank.orders.samplers.top_k import TopFlips
 from sklearn_dprank.sampling.streams import SeededBits
 
 

@@ -13,8 +13,8 @@ from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
-from sklearn_dprank.orders.insertion import InsertionSampler
-from sklearn_dprank.orders.partition import PartitionTable
+from sklearn_dprank.orders.samplers.insertion import InsertionSampler
+from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
 from sklearn_dprank.sampling.discrete_laplace import round_down

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.orders.choice import Choice, CountedChoice, draw_each, log_choice_error
+from sklearn_dprank.orders.samplers.choice import Choice, CountedChoice, draw_each, log_choice_error
 from sklearn_dprank.sampling.streams import BitSource, SeededBits
 
 WEIGHTS = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.orders.flips import Flips, largest_exponentials, log_flip_error
+from sklearn_dprank.orders.samplers.permute_and_flip import Flips, largest_exponentials, log_flip_error
 from sklearn_dprank.sampling.streams import BitSource, SeededBits
 
 

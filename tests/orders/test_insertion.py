@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.orders.insertion import (
+from sklearn_dprank.orders.samplers.insertion import (
     InsertionSampler,
     gap_costs,
     insert_at,

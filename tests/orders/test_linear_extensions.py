@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from sklearn_dprank.orders.linear_extensions import (
+from sklearn_dprank.orders.samplers.linear_extensions import (
     LinearExtensions,
     MinimaxMarginFlips,
     MinimaxMarginSampler,

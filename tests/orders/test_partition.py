@@ -6,7 +6,7 @@ import pytest
 from oracles import every_total, random_counts
 from scipy.stats import chi2
 
-from sklearn_dprank.orders.partition import PartitionTable, log_rounding_error
+from sklearn_dprank.orders.samplers.partition import PartitionTable, log_rounding_error
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.sampling.streams import SeededBits
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dprank.orders.permutohedron import _recursive_tree, gauge, knorm_noise, sample_ball
+from sklearn_dprank.orders.samplers.permutohedron import _recursive_tree, gauge, knorm_noise, sample_ball
 from sklearn_dprank.sampling.streams import SeededBits
 
 

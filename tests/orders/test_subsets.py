@@ -3,7 +3,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.choice import CountedChoice
+from sklearn_dprank.orders.samplers.choice import CountedChoice
 from sklearn_dprank.orders.subsets import OneByOne, over_subsets, subsets_of, taken_side_by_side
 from sklearn_dprank.sampling.streams import SeededBits
 

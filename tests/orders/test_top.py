@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.orders import top
-from sklearn_dprank.orders.top import (
+from sklearn_dprank.orders.samplers import top_k as top
+from sklearn_dprank.orders.samplers.top_k import (
     MOST_WAYS,
     Counted,
     Listed,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_dprank.orders.linear_extensions import MinimaxMarginSampler
-from sklearn_dprank.orders.windowed import WindowedSampler
+from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginSampler
+from sklearn_dprank.orders.samplers.windowed import WindowedSampler
 from sklearn_dprank.sampling.streams import SeededBits
 
 

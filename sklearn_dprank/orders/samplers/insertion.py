@@ -12,8 +12,8 @@ with probability (weight of the order) / (product of the U): an accepted try has
 
 import numpy as np
 
+from .base import RejectionSampler, checked_margins
 from .choice import draw_each
-from .sampler import RejectionSampler, checked_margins
 
 
 def insertion_order(margins, scale, order="borda"):

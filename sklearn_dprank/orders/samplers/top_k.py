@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
+from .base import OrderSampler, checked_margins
 from .choice import Choice
-from .flips import Flips
-from .levels import Counts
 from .linear_extensions import MAX_ITEMS
-from .sampler import OrderSampler, checked_margins
+from .permute_and_flip import Flips
+from .threshold_counts import Counts
 
 MOST_WAYS = 10**6  # .1 s and 60 MB
 

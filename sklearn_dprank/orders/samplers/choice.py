@@ -23,7 +23,7 @@ class Choice:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.choice import Choice
+    >>> from sklearn_dprank.orders.samplers.choice import Choice
     >>> choice = Choice(np.log([1.0, 3.0]))
     >>> [choice.at(np.log(u)) for u in (0.2, 0.3)]
     [0, 1]
@@ -53,7 +53,7 @@ class CountedChoice:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.choice import CountedChoice
+    >>> from sklearn_dprank.orders.samplers.choice import CountedChoice
     >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> CountedChoice(np.array([0.0, 3.0, 0.0])).draw(SeededBits(0))
     1

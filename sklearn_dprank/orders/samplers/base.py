@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._utils.checks import check_number, check_square
+from ..._utils.checks import check_number, check_square
 
 
 class OrderSampler:

@@ -16,8 +16,8 @@ from math import comb
 import numpy as np
 from scipy.sparse import csr_array
 
+from ..subsets import over_subsets, subsets_of
 from .choice import CountedChoice
-from .subsets import over_subsets, subsets_of
 
 
 @lru_cache(maxsize=4)

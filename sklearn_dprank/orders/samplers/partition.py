@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from .._utils.checks import check_number
+from ..._utils.checks import check_number
+from ..subset_dp import Sweep, reduced_gain
+from ..subsets import OneByOne, taken_side_by_side
+from .base import OrderSampler
 from .choice import Choice, draw_each
-from .sampler import OrderSampler
-from .subset_dp import Sweep, reduced_gain
-from .subsets import OneByOne, taken_side_by_side
 
 
 def _logsumexp(values):
@@ -54,7 +54,7 @@ class PartitionTable(OrderSampler):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.partition import PartitionTable
+    >>> from sklearn_dprank.orders.samplers.partition import PartitionTable
     >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> table = PartitionTable(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]]), scale=np.log(2))
     >>> round(float(np.exp(table.log_partition)), 4)  # 1 + 1/2 + 1/2 + 1/8 + 1/8 + 1/16
@@ -134,7 +134,7 @@ def log_rounding_error(n_items, exponent):
 
     Examples
     --------
-    >>> from sklearn_dprank.orders.partition import log_rounding_error
+    >>> from sklearn_dprank.orders.samplers.partition import log_rounding_error
     >>> log_rounding_error(20, exponent=5000.0) < 1e-10
     True
     """

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._utils.checks import check_whole, positive
+from ..._utils.checks import check_whole, positive
 
 
 @lru_cache(maxsize=32)

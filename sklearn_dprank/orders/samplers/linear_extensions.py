@@ -5,11 +5,11 @@ The orders that violate no margin above a threshold are the linear extensions of
 
 import numpy as np
 
-from .._utils.checks import check_square
+from ..._utils.checks import check_square
+from .base import OrderSampler, checked_margins
 from .choice import Choice
-from .flips import Flips
-from .levels import Counts
-from .sampler import OrderSampler, checked_margins
+from .permute_and_flip import Flips
+from .threshold_counts import Counts
 
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
 

@@ -26,7 +26,7 @@ class Flips:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.flips import Flips
+    >>> from sklearn_dprank.orders.samplers.permute_and_flip import Flips
     >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> flips = Flips(np.array([-90, 40]), np.array([1.0, 23.0]), rate=0.1)
     >>> flips.draw(SeededBits(0))
@@ -63,7 +63,7 @@ def largest_exponentials(log_counts, bits):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.flips import largest_exponentials
+    >>> from sklearn_dprank.orders.samplers.permute_and_flip import largest_exponentials
     >>> from sklearn_dprank.sampling.streams import SeededBits
     >>> drawn = largest_exponentials(np.log(np.full(1000, 1e6)), SeededBits(0))
     >>> bool(abs(drawn.mean() - (np.log(1e6) + 0.5772)) < 0.2)  # the mean is the harmonic number
@@ -112,7 +112,7 @@ def log_flip_error(exponent, log_options):
 
     Examples
     --------
-    >>> from sklearn_dprank.orders.flips import log_flip_error
+    >>> from sklearn_dprank.orders.samplers.permute_and_flip import log_flip_error
     >>> log_flip_error(5000.0, 30.0) < 1e-11
     True
     """

@@ -10,10 +10,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._utils.checks import check_whole
+from ..._utils.checks import check_whole
+from .base import OrderSampler, checked_margins
 from .choice import Choice
 from .linear_extensions import level_log_weights
-from .sampler import OrderSampler, checked_margins
 
 MAX_WINDOW = 12  # 2**11 masks
 
