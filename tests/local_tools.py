@@ -9,9 +9,9 @@ import numpy as np
 from audit_tools import ScriptedCoins, outcomes
 from scipy.stats import chi2_contingency
 
-from sklearn_dprank.devices import Device, hypercube, weighted
-from sklearn_dprank.devices.halves import voter_half
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.client import Device, hypercube, weighted
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.client.randomizers import voter_half
 from sklearn_dprank.randomizers.base import joined, simulated
 from sklearn_dprank.sampling.streams import Bits
 

@@ -1,7 +1,7 @@
 """Messages for servers, with shares that can be checked by hand."""
 
-from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.devices.shares import commitment, report_number
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.shares import commitment, report_number
 
 
 def message_to(server, protocol, shares, salt, question=None):

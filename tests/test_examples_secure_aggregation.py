@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.servers import AggregationServer, agreed
 
 ROOT = Path(__file__).parents[1]

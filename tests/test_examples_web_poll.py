@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
+from sklearn_dprank.collection.client.pairs import spent
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices.pairs import spent
-from sklearn_dprank.devices.protocol import digest
 
 ROOT = Path(__file__).parents[1]
 POLL = ROOT / "examples" / "web_poll"

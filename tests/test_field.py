@@ -3,7 +3,7 @@
 import pytest
 
 from sklearn_dprank import DPBorda, DPStreamingBorda, LDPAdaptivePairs, LDPPairwise, SecAggBorda
-from sklearn_dprank.devices import Device
+from sklearn_dprank.collection.client import Device
 
 ITEMS = ["tea", "milk", "water"]
 

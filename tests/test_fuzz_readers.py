@@ -16,9 +16,9 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.cli import files
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import read_preflib
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse

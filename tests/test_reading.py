@@ -14,7 +14,7 @@ from sklearn_dprank import Borda, DPBorda
 from sklearn_dprank.ballots import compact, tables
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import check_ballots, compact_positions
-from sklearn_dprank.devices.ballots import read_ballot
+from sklearn_dprank.collection.client.ballot import read_ballot
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 

@@ -24,7 +24,7 @@ from sklearn_dprank import (
 from sklearn_dprank._utils.checks import shown
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
+from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
@@ -200,7 +200,15 @@ MADE = {
 
 
 def test_no_class_with_parameters_is_forgotten():
-    for module in (channels, queries, rules, randomizers, privacy, sklearn_dprank.devices, sklearn_dprank.servers):
+    for module in (
+        channels,
+        queries,
+        rules,
+        randomizers,
+        privacy,
+        sklearn_dprank.collection.client,
+        sklearn_dprank.servers,
+    ):
         found = [getattr(module, name) for name in module.__all__]
         found = {cls for cls in found if inspect.isclass(cls) and cls.__name__ not in MADE and parameters(cls)}
         assert found <= set(PARTS), found - set(PARTS)

@@ -18,6 +18,7 @@ import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
+from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.datasets import (
     fetch_preflib,
     load_hay_figure1,
@@ -26,7 +27,6 @@ from sklearn_dprank.datasets import (
     make_uniform_profile,
     read_preflib,
 )
-from sklearn_dprank.devices import Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Gaussian, Laplace, Mechanism
 from sklearn_dprank.metrics import (
     average_kendall_tau,

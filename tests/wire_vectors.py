@@ -14,8 +14,8 @@ from share_tools import message_to
 
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,

@@ -10,7 +10,7 @@ from .._utils.scikit_learn import available_if
 from .._utils.types import Items, Message, RandomState
 from ..ballots.names import checked_names
 from ..ballots.profile import Shape
-from ..devices import Allowance, Device
+from ..collection.client import Allowance, Device
 
 #: What else to call, by what a channel can do.
 _INSTEAD = {

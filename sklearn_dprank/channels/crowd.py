@@ -5,8 +5,8 @@ from numbers import Integral
 
 import numpy as np
 
-from ..devices import interactive as voters_half
-from ..devices.protocol import digest
+from ..collection.client import interactive as voters_half
+from ..collection.client.protocol import digest
 from ..randomizers.base import joined
 from ..randomizers.inbox import FOLLOW, Inbox, as_reports
 from ..randomizers.reports import RefusedReport, bits_of, columns, new_numbers, pairs_of, whole_numbers

@@ -13,9 +13,9 @@ from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
 from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
-from ..devices import interactive as voters_half
-from ..devices.interactive import flips_spent
-from ..devices.protocol import FLIP_GRID
+from ..collection.client import interactive as voters_half
+from ..collection.client.interactive import flips_spent
+from ..collection.client.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, Tallies

@@ -9,8 +9,8 @@ from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
 from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
-from ..devices.halves import HALVES, checked
-from ..devices.protocol import digest
+from ..collection.client.protocol import digest
+from ..collection.client.randomizers import HALVES, checked
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
 from ..randomizers import Randomizer

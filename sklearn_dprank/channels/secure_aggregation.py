@@ -11,10 +11,10 @@ from .._utils.constraints import DELTA, EPSILON, VOTERS_OR_NONE
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
 from ..ballots.names import ItemNames
-from ..devices import shares
-from ..devices.protocol import RefusedProtocol
-from ..devices.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
-from ..devices.summands import summand
+from ..collection.client import shares
+from ..collection.client.protocol import RefusedProtocol
+from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
+from ..collection.client.summands import summand
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up

@@ -13,8 +13,8 @@ from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount
 from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
-from ..devices import hidden, shuffled
-from ..devices.protocol import FLIP_GRID, digest, flips_cost
+from ..collection.client import hidden, shuffled
+from ..collection.client.protocol import FLIP_GRID, digest, flips_cost
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon

@@ -7,9 +7,9 @@ from warnings import warn
 import numpy as np
 
 from ..ballots.profile import Profile, Shape
-from ..devices import rounds
-from ..devices.protocol import digest
-from ..devices.shares import summed
+from ..collection.client import rounds
+from ..collection.client.protocol import digest
+from ..collection.client.shares import summed
 from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..queries import Publication

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..devices.protocol import digest, is_whole
-from ..devices.shares import Sum
+from ..collection.client.protocol import digest, is_whole
+from ..collection.client.shares import Sum
 from ..randomizers.inbox import FOLLOW
 from ..randomizers.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
 

@@ -7,8 +7,8 @@ import numpy as np
 from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import COUNT
 from .._utils.scikit_learn import BaseEstimator
-from ..devices import pairs
-from ..devices.protocol import FLIP_GRID
+from ..collection.client import pairs
+from ..collection.client.protocol import FLIP_GRID
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..randomizers.base import simulated

@@ -205,7 +205,7 @@ class Query:
         Returns
         -------
         str, dict or None
-            A name, or an object with "name" and public numbers, of `sklearn_dprank.devices.summands`; None for what
+            A name, or an object with "name" and public numbers, of `sklearn_dprank.collection.client.summands`; None for what
             devices do not compute.
         """
         return None

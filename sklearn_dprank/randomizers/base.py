@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Items
 from ..ballots.rankings import Positions
-from ..devices.halves import ReportHalf, checked
-from ..devices.protocol import VERSION, are_items
+from ..collection.client.protocol import VERSION, are_items
+from ..collection.client.randomizers import ReportHalf, checked
 from ..queries import Query
 from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw
@@ -53,7 +53,7 @@ class Randomizer(BaseEstimator):
         On the wire: "randomizer" of its protocols.
     half : ReportHalf
         The voter's half: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``,
-        as the modules of `sklearn_dprank.devices` have (a device with a module of one's own cannot be pickled). It
+        as the modules of `sklearn_dprank.collection.client` have (a device with a module of one's own cannot be pickled). It
         runs in simulations and checks every protocol that is made; devices elsewhere are given their own,
         ``Device(protocol, half=...)``.
     releases : Query

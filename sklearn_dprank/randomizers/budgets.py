@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 from .._utils.checks import check_epsilon, shown
-from ..devices.protocol import FLIP_GRID, flips_cost, log_ratio
+from ..collection.client.protocol import FLIP_GRID, flips_cost, log_ratio
 from ..privacy.rounding import rounded_up
 
 

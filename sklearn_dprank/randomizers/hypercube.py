@@ -10,8 +10,8 @@ from scipy.stats import binom
 from .._utils.checks import Check, check_parameters
 from .._utils.constraints import one_of
 from .._utils.types import Amount, Items
-from ..devices import hypercube as voters_half
-from ..devices.hypercube import VARIANTS, differing_weights
+from ..collection.client import hypercube as voters_half
+from ..collection.client.hypercube import VARIANTS, differing_weights
 from ..queries import AllMargins, n_pairs
 from ..uncertainty import AnswersLaw
 from .base import Drawn, Heard, Randomizer, listed

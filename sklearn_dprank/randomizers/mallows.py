@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from .._utils.checks import check_epsilon
 from .._utils.types import Amount, Items
-from ..devices import mallows as voters_half
-from ..devices.protocol import FLIP_GRID
+from ..collection.client import mallows as voters_half
+from ..collection.client.protocol import FLIP_GRID
 from ..queries import NetWins, n_pairs
 from .base import Drawn, Randomizer, listed
 from .reports import RefusedReport, columns, end_to_end, whole_numbers

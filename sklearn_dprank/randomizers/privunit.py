@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from .._utils.types import Amount, Items
-from ..devices import privunit as voters_half
-from ..devices.privunit import PER_UNIT, shortened
+from ..collection.client import privunit as voters_half
+from ..collection.client.privunit import PER_UNIT, shortened
 from ..queries import NetWins
 from ..uncertainty import NormalLaw
 from .base import Drawn, Heard, Randomizer, listed

@@ -10,9 +10,9 @@ from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import COUNT_OR_NONE
 from .._utils.types import Amount, Items, PairNoise
 from ..ballots.rankings import Positions
-from ..devices import hidden
-from ..devices import pairs as voters_half
-from ..devices.protocol import FLIP_GRID, flips_cost
+from ..collection.client import hidden
+from ..collection.client import pairs as voters_half
+from ..collection.client.protocol import FLIP_GRID, flips_cost
 from ..privacy.questions import best_query_count
 from ..queries import PairTallies, Tallies, n_pairs
 from ..sampling.streams import Bits
@@ -101,7 +101,7 @@ class PairFlips(Randomizer):
     def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
         """Return the counts of what devices draw; with one pair a voter, those who do not tell the truth all at once.
 
-        See `sklearn_dprank.devices.hidden`: the law is that of the devices, exactly.
+        See `sklearn_dprank.collection.client.hidden`: the law is that of the devices, exactly.
         """
         if protocol["n_queries"] == 1 and self.half is voters_half:
             return hidden.counted_wins(protocol, ballots, bits)

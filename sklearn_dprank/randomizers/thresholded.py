@@ -5,7 +5,7 @@ from decimal import Decimal
 from .._utils.checks import check_delta, check_parameters
 from .._utils.constraints import CALIBRATION, or_none
 from .._utils.types import Amount, Calibration
-from ..devices.protocol import FLIP_GRID
+from ..collection.client.protocol import FLIP_GRID
 from ..privacy.calibration import classical_gaussian_sigma
 from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
 from .budgets import flip_within

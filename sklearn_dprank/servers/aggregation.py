@@ -11,10 +11,10 @@ import numpy as np
 
 from .._utils.checks import shown
 from .._utils.lines import blocks, lines, several
-from ..devices import rounds
-from ..devices.halves import checked
-from ..devices.protocol import digest, is_whole, refuse_unless
-from ..devices.shares import summed
+from ..collection.client import rounds
+from ..collection.client.protocol import digest, is_whole, refuse_unless
+from ..collection.client.randomizers import checked
+from ..collection.client.shares import summed
 from ..privacy.ledger import BudgetExhausted
 from .checked_file import CheckedFile
 from .messages import checked_voters, longest, read

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from .._utils.checks import shown
 from .._utils.lines import blocks, lines, several
-from ..devices.halves import checked
-from ..devices.protocol import digest, is_whole, refuse_unless
+from ..collection.client.protocol import digest, is_whole, refuse_unless
+from ..collection.client.randomizers import checked
 from ..sampling.streams import SecureBits
 from .checked_file import CheckedFile
 from .submissions import checked_design, longest, pairs_of, read

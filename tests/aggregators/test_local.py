@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPBorda, LDPGroupKwikSort, LDPKwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices.protocol import digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import NetWins, PairTallies

@@ -18,8 +18,8 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central
+from sklearn_dprank.collection.client import Device
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
 from sklearn_dprank.privacy import gaussian_sigma
 
 BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import balanced_design
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon

@@ -20,7 +20,7 @@ import sklearn_dprank
 from sklearn_dprank import DPBorda, channels, mechanisms, randomizers
 from sklearn_dprank._utils.constraints import one_of
 from sklearn_dprank.aggregators.base import RankAggregator
-from sklearn_dprank.devices import Device
+from sklearn_dprank.collection.client import Device
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
 
 NAN = np.nan

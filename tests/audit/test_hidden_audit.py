@@ -16,8 +16,8 @@ from scipy.stats import chi2_contingency
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle
-from sklearn_dprank.devices import Device, hidden, pairs, shuffled
-from sklearn_dprank.devices.protocol import FLIP_GRID
+from sklearn_dprank.collection.client import Device, hidden, pairs, shuffled
+from sklearn_dprank.collection.client.protocol import FLIP_GRID
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.randomizers.response import counted_wins

@@ -14,8 +14,8 @@ from oracles import distinct_ballots, rankings
 from sklearn_dprank import LDPAdaptivePairs, LDPGroupKwikSort, LDPPairwise, LDPQuickSort, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
 from sklearn_dprank.queries import Ask, NetWins, PairTallies

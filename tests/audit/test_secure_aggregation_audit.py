@@ -16,8 +16,8 @@ from scipy import stats
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.devices import Device, rounds, shares
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, rounds, shares
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin
 

@@ -9,7 +9,7 @@ IMPORT = """
 import numpy
 from time import process_time  # others may use the machine
 began = process_time()
-import sklearn_dprank.devices
+import sklearn_dprank.collection.client
 print(process_time() - began)
 """
 

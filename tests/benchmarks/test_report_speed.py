@@ -14,7 +14,7 @@ import pytest
 from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local
-from sklearn_dprank.devices import Device
+from sklearn_dprank.collection.client import Device
 from sklearn_dprank.randomizers import MallowsRandomizer
 
 COLLECTIONS = {

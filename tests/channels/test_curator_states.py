@@ -11,7 +11,7 @@ from state_tools import walk
 
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.channels import Interactive, Slots
-from sklearn_dprank.devices import Device
+from sklearn_dprank.collection.client import Device
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, NetWins, PairMargin
 from sklearn_dprank.sampling.streams import Bits

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies

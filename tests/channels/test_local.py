@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn_dprank import LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local
-from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, PositionalScores
 from sklearn_dprank.randomizers import RandomizedResponse

@@ -8,9 +8,9 @@ from local_tools import Field, law_of, worst_ratio
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Groups, Interactive, Local, Rounds, Shuffle, Slots
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.calibration import classical_gaussian_sigma
 from sklearn_dprank.privacy.flips import flip_epsilon, thresholded_gaussian_flip, thresholded_laplace_flip
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification

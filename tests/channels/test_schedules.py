@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from sklearn_dprank import LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
-from sklearn_dprank.devices.protocol import FLIP_GRID
+from sklearn_dprank.collection.client.protocol import FLIP_GRID
 from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies

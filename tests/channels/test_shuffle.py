@@ -15,9 +15,9 @@ from scipy.stats import chisquare
 from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.answers import is_random_number
-from sklearn_dprank.devices.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.answers import is_random_number
+from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon

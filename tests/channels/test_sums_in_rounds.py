@@ -10,8 +10,8 @@ from scipy import stats
 from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
+from sklearn_dprank.collection.client import Device
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.devices import Device
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, GroupNetWins, Histogram, NetWins, NumberOfVoters, PairMargin, PairTallies

@@ -18,9 +18,9 @@ from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.collection import Allowance, Device
-from sklearn_dprank.devices import RefusedProtocol
-from sklearn_dprank.devices import allowance as allowance_module
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import RefusedProtocol
+from sklearn_dprank.collection.client import allowance as allowance_module
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 
 

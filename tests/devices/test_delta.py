@@ -13,9 +13,9 @@ import wire_vectors
 from scipy import stats
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda, ShufflePairwise
-from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.halves import HALVES
-from sklearn_dprank.devices.protocol import VERSION, canonical, decimal_of, float_above
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import VERSION, canonical, decimal_of, float_above
+from sklearn_dprank.collection.client.randomizers import HALVES
 
 #: States epsilon 0 and sends the ballot with noise of variance 4: it holds except with probability .99.
 BARE = {

@@ -15,9 +15,9 @@ import wire_vectors
 from process_tools import forking, in_child, python
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
-from sklearn_dprank.devices import Device, RefusedProtocol, hypercube
-from sklearn_dprank.devices.halves import HALVES
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, RefusedProtocol, hypercube
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.randomizers import HALVES
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.sampling.streams import SecureBits
 
@@ -75,7 +75,7 @@ def refused(run, match):
 @pytest.mark.slow
 def test_loads_numpy_and_the_standard_library_only():
     code = (
-        "import sys, sklearn_dprank.devices as d\n"
+        "import sys, sklearn_dprank.collection.client as d\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))\n"
         "print(*sorted(name for name in sys.modules if name.startswith('sklearn_dprank')))"
     )
@@ -92,7 +92,7 @@ def test_loads_numpy_and_the_standard_library_only():
 def test_a_protocol_is_all_that_another_process_needs(kind):
     code = (
         "import json, sys\n"
-        "from sklearn_dprank.devices import Device\n"
+        "from sklearn_dprank.collection.client import Device\n"
         "given = json.loads(sys.stdin.read())\n"
         "device = Device(given['protocol'])\n"
         "print(json.dumps(device.answer(given['question'], given['ballot']) if given['question'] "

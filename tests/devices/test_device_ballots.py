@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import distinct_ballots, naive_counts, profiles
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.devices.ballots import net_wins, opinions
+from sklearn_dprank.collection.client.ballot import net_wins, opinions
 from sklearn_dprank.sampling.streams import SeededBits
 
 

@@ -14,8 +14,8 @@ import pytest
 import wire_vectors
 from sklearn.base import clone
 
-from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.protocol import VERSION, is_amount
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import VERSION, is_amount
 
 GRID = 2**52
 DEEP = Context(prec=120)

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from state_tools import Crash, at_once, walk
 
 from sklearn_dprank import SecAggSwissBorda
-from sklearn_dprank.devices import Allowance, Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Allowance, Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 
 GRID, M = 2**52, 5
@@ -129,7 +129,7 @@ class OneDevice(RuleBasedStateMachine):
         """Nothing was said, so nothing is spent."""
         question, name = self.asked(number, last, which)
         if self.may(name, whose) and name not in self.sent:
-            with mock.patch("sklearn_dprank.devices.device.digest", side_effect=Crash), pytest.raises(Crash):
+            with mock.patch("sklearn_dprank.collection.client.device.digest", side_effect=Crash), pytest.raises(Crash):
                 self.said(self.device, BALLOTS[whose], question)
 
     @precondition(lambda self: self.sent)

@@ -15,7 +15,7 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Local
-from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
+from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.servers import AggregationServer
 

@@ -11,8 +11,8 @@ import pytest
 from sklearn_dprank import SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.devices import Device, RefusedProtocol, rounds
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, RefusedProtocol, rounds
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
 from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin

@@ -16,9 +16,9 @@ from sklearn_dprank import SecAggBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
-from sklearn_dprank.devices import Device, RefusedProtocol, shares
-from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.devices.summands import summand
+from sklearn_dprank.collection.client import Device, RefusedProtocol, shares
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.summands import summand
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
 from sklearn_dprank.sampling.bit_source import BitSource
 from sklearn_dprank.sampling.streams import Bits, SeededBits

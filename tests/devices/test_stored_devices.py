@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sklearn_dprank import LDPPairwise
-from sklearn_dprank.devices import Allowance, Device, RefusedProtocol
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 
 #: Written by release 0.2.0, a device of each kind with a seed: its text, its pickle, the ballot, and what it sent.

@@ -12,8 +12,8 @@ from scipy import stats
 from sklearn_dprank import queries
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.devices import RefusedProtocol
-from sklearn_dprank.devices.summands import SUMMANDS, summand
+from sklearn_dprank.collection.client import RefusedProtocol
+from sklearn_dprank.collection.client.summands import SUMMANDS, summand
 from sklearn_dprank.queries import GroupNetWins, Histogram, PairTallies, Query
 from sklearn_dprank.sampling.streams import Bits
 

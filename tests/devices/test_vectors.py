@@ -9,9 +9,9 @@ import pytest
 import wire_vectors
 from wire_vectors import STREAMS, numbers
 
-from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.halves import HALVES
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.randomizers import HALVES
 
 VECTORS = wire_vectors.load()
 by_name = partial(pytest.mark.parametrize, ids=lambda vector: vector["name"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sklearn_dprank.devices.weighted import LEAD, WeightedLaw
+from sklearn_dprank.collection.client.weighted import LEAD, WeightedLaw
 from sklearn_dprank.sampling.streams import SeededBits
 
 

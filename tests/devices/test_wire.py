@@ -18,8 +18,8 @@ from sklearn.base import clone
 
 from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, ShufflePairwise
 from sklearn_dprank.channels import Local, Shuffle
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.randomizers.inbox import LONGEST, Inbox
 from sklearn_dprank.randomizers.reports import protocol_of
 

@@ -16,8 +16,8 @@ from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.devices.hypercube import _subsets
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client.hypercube import _subsets
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.randomizers import HypercubeSampling, RefusedReport
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 

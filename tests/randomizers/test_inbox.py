@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import randomizers
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.randomizers import Randomizer, RefusedReport
 from sklearn_dprank.randomizers.base import joined
 from sklearn_dprank.randomizers.inbox import LONGEST, Inbox, gathered, parsed

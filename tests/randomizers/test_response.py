@@ -15,9 +15,9 @@ from scipy import stats
 from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.ballots.rankings import Positions, compact_positions
-from sklearn_dprank.devices import pairs as module
-from sklearn_dprank.devices.answers import distinct
-from sklearn_dprank.devices.protocol import FLIP_GRID
+from sklearn_dprank.collection.client import pairs as module
+from sklearn_dprank.collection.client.answers import distinct
+from sklearn_dprank.collection.client.protocol import FLIP_GRID
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
 from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.sampling.streams import Bits, SeededBits

@@ -9,8 +9,8 @@ import pytest
 from sklearn_dprank import randomizers
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.devices.halves import HALVES
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.randomizers import HALVES
 from sklearn_dprank.randomizers import Randomizer, RefusedReport
 from sklearn_dprank.randomizers.base import Heard, joined, simulated
 from sklearn_dprank.sampling.streams import Bits

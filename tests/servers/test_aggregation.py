@@ -14,8 +14,8 @@ import pytest
 from share_tools import message_to
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda
-from sklearn_dprank.devices import RefusedProtocol
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 

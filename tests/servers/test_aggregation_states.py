@@ -15,9 +15,9 @@ from state_tools import Crash, dying, walk, watched_connections
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels.sums import combined
-from sklearn_dprank.devices import rounds
-from sklearn_dprank.devices.protocol import digest
-from sklearn_dprank.devices.shares import summed
+from sklearn_dprank.collection.client import rounds
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.shares import summed
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.randomizers.inbox import Inbox
 from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed

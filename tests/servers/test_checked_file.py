@@ -17,8 +17,8 @@ from state_tools import at_once
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank._utils import lines as lines_module
 from sklearn_dprank.collection import AggregationServer, ServerFileError
-from sklearn_dprank.devices import Device
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.servers import aggregation, messages
 from sklearn_dprank.servers.checked_file import CheckedFile

@@ -23,8 +23,8 @@ from scipy.stats import chisquare
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import ServerFileError, Shuffler
-from sklearn_dprank.devices import Device, RefusedProtocol
-from sklearn_dprank.devices.protocol import digest
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.sampling.streams import Bits
 from sklearn_dprank.servers.submissions import longest
 

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from .ballots import opinions
+from .ballot import opinions
 from .protocol import check_levels, is_whole, log_ratio, n_pairs, refuse_unless
 from .weighted import WeightedLaw
 

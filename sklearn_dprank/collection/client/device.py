@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._utils.checks import check_number, shown
-from ..privacy.ledger import BudgetExhausted
-from ..sampling.streams import Bits
+from ..._utils.checks import check_number, shown
+from ...privacy.ledger import BudgetExhausted
+from ...sampling.streams import Bits
 from . import shares, shuffled
 from .allowance import Allowance
-from .ballots import read_ballot
-from .halves import HALVES, Asking, ReportHalf, checked, voter_half
+from .ballot import read_ballot
 from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
+from .randomizers import HALVES, Asking, ReportHalf, checked, voter_half
 
 if TYPE_CHECKING:  # it would load numpy.random, which a device does without
-    from .._utils.types import RandomState
+    from ..._utils.types import RandomState
 
 _TRUSTED = " (without trust in the servers)"
 _KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # in the text of 0.2.0, which counts as 1

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ballots.cells import as_doubles
-from ..ballots.compact import compact_positions
-from ..ballots.counting import odd_ballots
-from ..ballots.rankings import ballot_key
-from ..ballots.sorting import placed, sorted_rows
-from ..ballots.tables import as_numbers
-from ..sampling.bit_source import BitSource
+from ...ballots.cells import as_doubles
+from ...ballots.compact import compact_positions
+from ...ballots.counting import odd_ballots
+from ...ballots.rankings import ballot_key
+from ...ballots.sorting import placed, sorted_rows
+from ...ballots.tables import as_numbers
+from ...sampling.bit_source import BitSource
 
 
 def read_ballot(ballot, n_items):

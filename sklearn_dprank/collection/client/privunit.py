@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .ballots import net_wins
+from .ballot import net_wins
 from .protocol import check_levels, is_whole, log_ratio, refuse_unless
 
 FIELDS = ("levels", "gamma", "norm", "points_per_unit")

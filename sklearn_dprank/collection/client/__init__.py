@@ -1,10 +1,10 @@
 """The voter's half: all that runs where a ballot is, on numpy and the standard library alone."""
 
 from .allowance import Allowance
-from .ballots import net_wins, opinions
+from .ballot import net_wins, opinions
 from .device import Device
-from .halves import ReportHalf
 from .protocol import FLIP_GRID, RefusedProtocol, flips_cost, refuse_unless
+from .randomizers import ReportHalf
 
 __all__ = [
     "FLIP_GRID",

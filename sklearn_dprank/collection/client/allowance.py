@@ -8,8 +8,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from .._utils.checks import check_number
-from ..privacy.ledger import BudgetExhausted
+from ..._utils.checks import check_number
+from ...privacy.ledger import BudgetExhausted
 from .protocol import decimal_of, float_above, is_amount, is_digits, total
 
 _UP = Context(prec=40, rounding=ROUND_CEILING)  # as many digits as `is_amount` accepts

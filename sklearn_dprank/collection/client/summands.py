@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ballots.rankings import completed
-from ..ballots.sorting import placed
-from .ballots import net_wins, places
+from ...ballots.rankings import completed
+from ...ballots.sorting import placed
+from .ballot import net_wins, places
 from .protocol import is_pair, is_whole, refuse_unless
 
 _LARGEST_SCORES = 2**58  # of all places together, in size: shared scores stay 64-bit integers

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..ballots.rankings import completed
+from ...ballots.rankings import completed
 from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless, total
 from .weighted import LEAD, WeightedLaw
 

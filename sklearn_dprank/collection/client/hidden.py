@@ -5,7 +5,7 @@ No device needs it, and no report comes of it: `pairs.draw` and `shuffled.draw` 
 
 import numpy as np
 
-from ..sampling.multinomial import multinomial
+from ...sampling.multinomial import multinomial
 from .answers import true_answers
 from .protocol import FLIP_GRID, n_pairs
 
