@@ -46,10 +46,10 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local
+from sklearn_dprank.collection.curator import MallowsRandomizer
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
-from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.theory.alabi_lower import fingerprint_floor, packing_floor, packing_voters
 

@@ -44,8 +44,8 @@ from _shared import (
 from sklearn_dprank import Aggregator, LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local
+from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
-from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import SortByScore
 from sklearn_dprank.theory.alabi import GUARANTEES, local_budget, reduction_error
 from sklearn_dprank.theory.alabi_bounds import corollary_bound

@@ -26,8 +26,8 @@ from sklearn_dprank import (
     ShufflePairwise,
 )
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
+from sklearn_dprank.collection.curator import MallowsRandomizer
 from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
-from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.rules import Choose, ChooseTop
 
 # Trusted curator, pure: the law of the consensus on neighbouring profiles of three items, under both relations. The

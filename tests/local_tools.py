@@ -12,7 +12,7 @@ from scipy.stats import chi2_contingency
 from sklearn_dprank.collection.client import Device, hypercube, weighted
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.collection.client.randomizers import voter_half
-from sklearn_dprank.randomizers.base import joined, simulated
+from sklearn_dprank.collection.curator.base import joined, simulated
 from sklearn_dprank.sampling.streams import Bits
 
 # --- exact laws

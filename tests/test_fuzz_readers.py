@@ -18,11 +18,11 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.cli import files
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.curator.inbox import Inbox
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
-from sklearn_dprank.randomizers.inbox import Inbox
 from sklearn_dprank.servers import AggregationServer
 
 ITEMS = ["tea", "milk", "rye", "fig"]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import sklearn_dprank
-from sklearn_dprank import Borda, DPBorda, DPKwikSort, LDPPairwise, channels, randomizers, rules
+from sklearn_dprank import Borda, DPBorda, DPKwikSort, LDPPairwise, channels, rules
 from sklearn_dprank._utils.checks import (
     RELATIONS,
     as_double,
@@ -29,6 +29,7 @@ from sklearn_dprank._utils.checks import (
 from sklearn_dprank._utils.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
+from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.privacy.statement import NEIGHBORING
 from sklearn_dprank.rules import KwikSortRule
 

@@ -23,9 +23,9 @@ from sklearn_dprank.channels import (
     Truthful,
 )
 from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins, Histogram, KemenyUtility, MaxViolatedMargin, NetWins, PairMargin
-from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
     BradleyTerryRule,

@@ -10,20 +10,11 @@ import numpy as np
 import pytest
 
 import sklearn_dprank
-from sklearn_dprank import (
-    Aggregator,
-    LDPPairwise,
-    SecAggBorda,
-    ShufflePairwise,
-    channels,
-    privacy,
-    queries,
-    randomizers,
-    rules,
-)
+from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
 from sklearn_dprank._utils.checks import shown
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings

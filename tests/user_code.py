@@ -19,6 +19,7 @@ from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.datasets import (
     fetch_preflib,
     load_hay_figure1,
@@ -55,7 +56,6 @@ from sklearn_dprank.privacy import (
     shuffle_local_epsilon,
 )
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
-from sklearn_dprank.randomizers import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
 from sklearn_dprank.sampling.bit_source import BitSource
 from sklearn_dprank.uncertainty import PublishedNoise

@@ -16,6 +16,17 @@ from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.curator import (
+    HypercubeSampling,
+    MallowsRandomizer,
+    PrivUnitG,
+    RandomizedResponse,
+    RefusedReport,
+    ThresholdedGaussian,
+    ThresholdedLaplace,
+)
+from sklearn_dprank.collection.curator.inbox import parsed
+from sklearn_dprank.collection.curator.reports import protocol_of
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -25,17 +36,6 @@ from sklearn_dprank.queries import (
     PairMargin,
     PairTallies,
 )
-from sklearn_dprank.randomizers import (
-    HypercubeSampling,
-    MallowsRandomizer,
-    PrivUnitG,
-    RandomizedResponse,
-    RefusedReport,
-    ThresholdedGaussian,
-    ThresholdedLaplace,
-)
-from sklearn_dprank.randomizers.inbox import parsed
-from sklearn_dprank.randomizers.reports import protocol_of
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.streams import Bits, BitSource
 from sklearn_dprank.servers import AggregationServer

@@ -8,8 +8,8 @@ from .._utils.checks import check_delta
 from .._utils.constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
 from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..channels import Local
-from ..randomizers import HypercubeSampling
-from ..randomizers.choice import flips_by_name
+from ..collection.curator import HypercubeSampling
+from ..collection.curator.resolve import flips_by_name
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator

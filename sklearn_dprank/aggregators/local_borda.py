@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from .._utils.constraints import EPSILON, RANDOM_STATE
 from .._utils.types import Amount, RandomState
 from ..channels import Local
-from ..randomizers import PrivUnitG
+from ..collection.curator import PrivUnitG
 from ..rules import SortByScore
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator

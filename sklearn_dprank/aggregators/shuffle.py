@@ -8,7 +8,7 @@ from .._utils.checks import check_epsilon
 from .._utils.constraints import CALIBRATION, COUNT, DELTA, EPSILON, RANDOM_STATE, VOTERS_OR_NONE, one_of, or_none
 from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..channels import Shuffle
-from ..randomizers.choice import flips_by_name
+from ..collection.curator.resolve import flips_by_name
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator

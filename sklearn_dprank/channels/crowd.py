@@ -7,9 +7,9 @@ import numpy as np
 
 from ..collection.client import interactive as voters_half
 from ..collection.client.protocol import digest
-from ..randomizers.base import joined
-from ..randomizers.inbox import FOLLOW, Inbox, as_reports
-from ..randomizers.reports import RefusedReport, bits_of, columns, new_numbers, pairs_of, whole_numbers
+from ..collection.curator.base import joined
+from ..collection.curator.inbox import FOLLOW, Inbox, as_reports
+from ..collection.curator.reports import RefusedReport, bits_of, columns, new_numbers, pairs_of, whole_numbers
 
 
 class SimulatedCrowd:

@@ -16,13 +16,13 @@ from ..ballots.profile import Profile
 from ..collection.client import interactive as voters_half
 from ..collection.client.interactive import flips_spent
 from ..collection.client.protocol import FLIP_GRID
+from ..collection.curator.base import drafted
+from ..collection.curator.epsilon_grid import as_text, both_ways, stated_epsilon
+from ..collection.curator.resolve import check_randomizer, resolve_flips
+from ..collection.curator.response import PairFlips, counted_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, Tallies
-from ..randomizers.base import drafted
-from ..randomizers.budgets import as_text, both_ways, stated_epsilon
-from ..randomizers.choice import check_randomizer, resolve_flips
-from ..randomizers.response import PairFlips, counted_wins
 from .crowd import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Groups, Rounds, Slots

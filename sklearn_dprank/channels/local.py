@@ -11,13 +11,13 @@ from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
 from ..collection.client.protocol import digest
 from ..collection.client.randomizers import HALVES, checked
+from ..collection.curator import Randomizer
+from ..collection.curator.base import Heard
+from ..collection.curator.epsilon_grid import stated_epsilon
+from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
+from ..collection.curator.resolve import check_randomizer, resolve_randomizer
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
-from ..randomizers import Randomizer
-from ..randomizers.base import Heard
-from ..randomizers.budgets import stated_epsilon
-from ..randomizers.choice import check_randomizer, resolve_randomizer
-from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 _LARGEST_GRID = 100  # epsilons: each has its own counts

@@ -12,9 +12,9 @@ import numpy as np
 from .._utils.checks import Check, check_parameters, shown
 from .._utils.constraints import COUNT
 from .._utils.scikit_learn import BaseEstimator
+from ..collection.curator.query_count import group_load
 from ..orders.quicksort import quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
-from ..privacy.questions import group_load
 from ..queries import AllMargins, Ask, PairMargin, PairTallies
 
 

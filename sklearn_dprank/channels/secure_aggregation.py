@@ -15,13 +15,13 @@ from ..collection.client import shares
 from ..collection.client.protocol import RefusedProtocol
 from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
 from ..collection.client.summands import summand
+from ..collection.curator.base import drafted
+from ..collection.curator.epsilon_grid import cost_as_text
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, Query
-from ..randomizers.base import drafted
-from ..randomizers.budgets import cost_as_text
 from ..sampling.poisson import LARGEST_RATE
 from .central import Price, check_release, covering, paid
 from .plan import Plan, check_asks, least_voters, refuse

@@ -15,17 +15,25 @@ from ..ballots.names import ItemNames
 from ..ballots.profile import Profile
 from ..collection.client import hidden, shuffled
 from ..collection.client.protocol import FLIP_GRID, digest, flips_cost
+from ..collection.curator.base import drafted
+from ..collection.curator.epsilon_grid import as_text, both_ways, cost_as_text
+from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
+from ..collection.curator.reports import (
+    RefusedReport,
+    bits_of,
+    columns,
+    end_to_end,
+    new_numbers,
+    pairs_of,
+    whole_numbers,
+)
+from ..collection.curator.resolve import check_randomizer, resolve_flips
+from ..collection.curator.response import PairFlips, counted_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..privacy.trust import SHUFFLER
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
-from ..randomizers.base import drafted
-from ..randomizers.budgets import as_text, both_ways, cost_as_text
-from ..randomizers.choice import check_randomizer, resolve_flips
-from ..randomizers.inbox import FOLLOW, Inbox, as_reports, gathered
-from ..randomizers.reports import RefusedReport, bits_of, columns, end_to_end, new_numbers, pairs_of, whole_numbers
-from ..randomizers.response import PairFlips, counted_wins
 from ..sampling.bit_source import BitSource
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived
 

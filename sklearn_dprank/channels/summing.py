@@ -10,10 +10,10 @@ from ..ballots.profile import Profile, Shape
 from ..collection.client import rounds
 from ..collection.client.protocol import digest
 from ..collection.client.shares import summed
+from ..collection.curator.inbox import Inbox, as_reports
 from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..queries import Publication
-from ..randomizers.inbox import Inbox, as_reports
 from ..uncertainty import PublishedNoise
 from .central import CuratorPoll
 from .plan import PublishedSession, Session

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ..collection.client.protocol import digest, is_whole
 from ..collection.client.shares import Sum
-from ..randomizers.inbox import FOLLOW
-from ..randomizers.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
+from ..collection.curator.inbox import FOLLOW
+from ..collection.curator.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
 
 ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, items=items)."
 

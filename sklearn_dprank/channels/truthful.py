@@ -9,10 +9,10 @@ from .._utils.constraints import COUNT
 from .._utils.scikit_learn import BaseEstimator
 from ..collection.client import pairs
 from ..collection.client.protocol import FLIP_GRID
+from ..collection.curator.base import simulated
+from ..collection.curator.response import PairFlips
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
-from ..randomizers.base import simulated
-from ..randomizers.response import PairFlips
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
 

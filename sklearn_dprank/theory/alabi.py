@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from .._utils.checks import at_least_two, is_published, positive
 from .._utils.types import Variant
+from ..collection.curator.query_count import group_load, group_overflow_bound
 from ..orders.quicksort import quicksort_query_bound
-from ..privacy.questions import group_load, group_overflow_bound
 
 __all__ = [
     "GUARANTEES",

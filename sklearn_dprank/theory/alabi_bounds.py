@@ -107,7 +107,7 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
 
     Notes
     -----
-    `~sklearn_dprank.randomizers.HypercubeSampling` does better by default: at epsilon = 4 and m = 10 by half.
+    `~sklearn_dprank.collection.curator.HypercubeSampling` does better by default: at epsilon = 4 and m = 10 by half.
     Theorem 8's additive error is `reduction_error` of this.
 
     References

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._utils.checks import at_least_two, is_published, positive
 from .._utils.types import PairNoise, Variant
-from ..privacy.questions import best_query_count, check_randomizer, optimal_queries, truth_gap
+from ..collection.curator.query_count import best_query_count, check_randomizer, optimal_queries, truth_gap
 
 __all__ = [
     "best_query_count",

@@ -10,9 +10,9 @@ from sklearn_dprank import DPBorda, LDPAdaptivePairs, LDPBorda, LDPPairwise, Shu
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
-from sklearn_dprank.randomizers import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.sampling.streams import Bits
 
 GRID = np.array([0.2, 4.0])

@@ -18,9 +18,9 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection.client import Device, hidden, pairs, shuffled
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
+from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.collection.curator.response import counted_wins
 from sklearn_dprank.queries import Ask, PairTallies
-from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
-from sklearn_dprank.randomizers.response import counted_wins
 from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan

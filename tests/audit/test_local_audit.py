@@ -16,16 +16,16 @@ from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local, Shuffle, balanced_design
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
-from sklearn_dprank.queries import Ask, NetWins, PairTallies
-from sklearn_dprank.randomizers import (
+from sklearn_dprank.collection.curator import (
     HypercubeSampling,
     MallowsRandomizer,
     RandomizedResponse,
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
+from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.sampling.streams import Bits
 
 NAN = np.nan

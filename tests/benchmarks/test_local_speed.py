@@ -10,10 +10,10 @@ from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Device, pairs, privunit
+from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection.curator.response import counted_wins
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import Ask, PairTallies
-from sklearn_dprank.randomizers import RandomizedResponse
-from sklearn_dprank.randomizers.response import counted_wins
 from sklearn_dprank.sampling.streams import Bits
 
 

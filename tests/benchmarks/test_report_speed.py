@@ -15,7 +15,7 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Device
-from sklearn_dprank.randomizers import MallowsRandomizer
+from sklearn_dprank.collection.curator import MallowsRandomizer
 
 COLLECTIONS = {
     "K = 1": (LDPPairwise(), 10),

@@ -23,10 +23,10 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local, SecureAggregation
+from sklearn_dprank.collection.curator import MallowsRandomizer
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.queries import AllMargins
-from sklearn_dprank.randomizers import MallowsRandomizer
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, PublishedNoise, SkellamLaw
 
 PROFILE = Profile.from_rankings(make_mallows(1000, 5, 0.8, random_state=0))

@@ -11,9 +11,9 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies, PositionalScores
-from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.sampling.streams import Bits
 
 M = 4

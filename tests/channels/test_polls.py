@@ -10,8 +10,8 @@ from local_tools import apart, reports_of
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots, Truthful
+from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 from sklearn_dprank.queries import AllMargins, Histogram, MaxViolatedMargin
-from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
     BradleyTerryRule,

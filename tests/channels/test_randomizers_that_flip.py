@@ -10,13 +10,7 @@ from sklearn_dprank import Aggregator
 from sklearn_dprank.channels import Groups, Interactive, Local, Rounds, Shuffle, Slots
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.privacy.calibration import classical_gaussian_sigma
-from sklearn_dprank.privacy.flips import flip_epsilon, thresholded_gaussian_flip, thresholded_laplace_flip
-from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
-from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
-from sklearn_dprank.queries import Ask, PairTallies
-from sklearn_dprank.randomizers import (
+from sklearn_dprank.collection.curator import (
     HypercubeSampling,
     MallowsRandomizer,
     PrivUnitG,
@@ -24,6 +18,12 @@ from sklearn_dprank.randomizers import (
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.privacy.calibration import classical_gaussian_sigma
+from sklearn_dprank.privacy.flips import flip_epsilon, thresholded_gaussian_flip, thresholded_laplace_flip
+from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification
+from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
+from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
 
 LAPLACE = ThresholdedLaplace(calibration="published")
@@ -186,7 +186,7 @@ def test_a_randomizer_without_answers_is_one_error_that_names_both_sides(randomi
         (Shuffle(randomizer=ThresholdedLaplace(3)), r"cannot use ThresholdedLaplace\(n_queries=3\): .*of the channel"),
         (Interactive(randomizer=RandomizedResponse), "got the class RandomizedResponse"),
         (Shuffle(randomizer=PrivUnitG), "got the class PrivUnitG"),
-        (Local(randomizer="rr"), "randomizer must be None or an object of sklearn_dprank.randomizers, got 'rr'"),
+        (Local(randomizer="rr"), "randomizer must be None or an object of sklearn_dprank.collection.curator, got 'rr'"),
         (Shuffle(randomizer=ThresholdedLaplace(calibration="exakt")), "calibration must be one of"),
         (Interactive(randomizer=ThresholdedGaussian(calibration="published")), "needs a delta"),
         (Shuffle(randomizer=ThresholdedGaussian(delta=1e-6)), "is pure"),

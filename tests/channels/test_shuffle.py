@@ -18,12 +18,12 @@ from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.answers import is_random_number
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
+from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon, random_group_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
-from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 

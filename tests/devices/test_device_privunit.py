@@ -10,7 +10,7 @@ from wire_vectors import DealtBits, chance
 
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.collection.client.privunit import PER_UNIT, _above, _leans, _normals, draw
-from sklearn_dprank.randomizers import PrivUnitG
+from sklearn_dprank.collection.curator import PrivUnitG
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 GRID = 2**52

@@ -10,7 +10,7 @@ import pytest
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.collection.client.protocol import are_items, canonical, digest, is_amount, log_ratio, total
-from sklearn_dprank.randomizers import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 
 GRID = 2**52
 ASKED = {

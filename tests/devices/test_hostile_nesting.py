@@ -16,7 +16,7 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
-from sklearn_dprank.randomizers import MallowsRandomizer
+from sklearn_dprank.collection.curator import MallowsRandomizer
 from sklearn_dprank.servers import AggregationServer
 
 _VECTORS = wire_vectors.load()

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sklearn_dprank.collection.client import FLIP_GRID, flips_cost, net_wins, refuse_unless
+from sklearn_dprank.collection.curator import Randomizer, RefusedReport, flip_within
 from sklearn_dprank.queries import NetWins
-from sklearn_dprank.randomizers import Randomizer, RefusedReport, flip_within
 
 
 class OneItemHalf:

@@ -3,14 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dprank.orders.quicksort import quicksort_query_bound
-from sklearn_dprank.privacy.questions import (
+from sklearn_dprank.collection.curator.query_count import (
     best_query_count,
     group_load,
     group_overflow_bound,
     optimal_queries,
     truth_gap,
 )
+from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.theory.yan import expected_errors
 
 RANDOMIZERS = ["rr", "laplace"]

@@ -18,7 +18,7 @@ from scipy.stats import chisquare
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection.client.hypercube import _subsets
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.randomizers import HypercubeSampling, RefusedReport
+from sklearn_dprank.collection.curator import HypercubeSampling, RefusedReport
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 VARIANTS = ["best_cap", "half_tie"]

@@ -8,13 +8,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sklearn_dprank import randomizers
+from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.randomizers import Randomizer, RefusedReport
-from sklearn_dprank.randomizers.base import joined
-from sklearn_dprank.randomizers.inbox import LONGEST, Inbox, gathered, parsed
-from sklearn_dprank.randomizers.reports import whole_numbers
+from sklearn_dprank.collection.curator import Randomizer, RefusedReport
+from sklearn_dprank.collection.curator.base import joined
+from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox, gathered, parsed
+from sklearn_dprank.collection.curator.reports import whole_numbers
 
 EVERY = [kind for kind in vars(randomizers).values() if inspect.isclass(kind) and issubclass(kind, Randomizer)]
 EVERY.remove(Randomizer)

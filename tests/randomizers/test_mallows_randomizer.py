@@ -14,8 +14,8 @@ from oracles import distinct_ballots, naive_counts
 from scipy.stats import chisquare
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.randomizers import MallowsRandomizer, RefusedReport
-from sklearn_dprank.randomizers.mallows import _scores
+from sklearn_dprank.collection.curator import MallowsRandomizer, RefusedReport
+from sklearn_dprank.collection.curator.mallows import _scores
 from sklearn_dprank.sampling.streams import Bits
 
 

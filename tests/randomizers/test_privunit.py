@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.collection.client.privunit import _directions, draw
-from sklearn_dprank.randomizers import PrivUnitG, RefusedReport
+from sklearn_dprank.collection.curator import PrivUnitG, RefusedReport
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 EPSILONS = [0.1, 0.5, 1.0, 2.0, 4.0, 12.0]

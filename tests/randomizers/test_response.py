@@ -18,8 +18,8 @@ from sklearn_dprank.ballots.rankings import Positions, compact_positions
 from sklearn_dprank.collection.client import pairs as module
 from sklearn_dprank.collection.client.answers import distinct
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
+from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
-from sklearn_dprank.randomizers import RandomizedResponse
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
 CASES = [(m, k, epsilon) for m, k in ((3, 1), (3, 2), (3, 3), (4, 1), (4, 2)) for epsilon in (0.1, 1.0, 5.0)]

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from sklearn_dprank import randomizers
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
+from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.client.randomizers import HALVES
-from sklearn_dprank.randomizers import Randomizer, RefusedReport
-from sklearn_dprank.randomizers.base import Heard, joined, simulated
+from sklearn_dprank.collection.curator import Randomizer, RefusedReport
+from sklearn_dprank.collection.curator.base import Heard, joined, simulated
 from sklearn_dprank.sampling.streams import Bits
 
 X = np.random.default_rng(0).permuted(np.tile(np.arange(5.0), (40, 1)), axis=1)

@@ -18,8 +18,8 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Interactive, Local
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.randomizers import voter_half
+from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.queries import Ask, NetWins, PairMargin, estimated_margins
-from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
 from sklearn_dprank.sampling.streams import Bits
 
 EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]

@@ -18,8 +18,8 @@ from sklearn_dprank.channels.sums import combined
 from sklearn_dprank.collection.client import rounds
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.client.shares import summed
+from sklearn_dprank.collection.curator.inbox import Inbox
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.randomizers.inbox import Inbox
 from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 
 LEAST, MOST, M = 3, 6, 3

@@ -6,10 +6,10 @@ from oracles import ScriptedSession, every_total, random_margins
 
 from sklearn_dprank import DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.queries import AllMargins, PairMargin
-from sklearn_dprank.randomizers import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.rules import KemenyRule, KwikSortRule, SortByScore
 from sklearn_dprank.theory.alabi import GUARANTEES, central_budget, local_budget, reduction_error
 from sklearn_dprank.theory.alabi_bounds import (

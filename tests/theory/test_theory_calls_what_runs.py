@@ -2,9 +2,9 @@ import pytest
 
 from sklearn_dprank.aggregators import DPKwikSort
 from sklearn_dprank.channels import Groups
+from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedLaplace
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
-from sklearn_dprank.randomizers import RandomizedResponse, ThresholdedLaplace
 from sklearn_dprank.theory import alabi, hay_sort, yan
 
 

@@ -62,7 +62,7 @@ class Device:
     random_state : None, int, Generator or RandomState, default=None
         None is the operating system's secure source; anything else is for simulation only.
     half : object or None, default=None
-        The voter's half of a randomizer of your own (see `~sklearn_dprank.randomizers.Randomizer`); its code is
+        The voter's half of a randomizer of your own (see `~sklearn_dprank.collection.curator.Randomizer`); its code is
         trusted. None is for the protocols of this package: a protocol never chooses code.
 
     Attributes

@@ -17,10 +17,10 @@ from ...aggregators import (
     ShufflePairwise,
 )
 from ...ballots.profile import Shape
+from ...collection.curator import PrivUnitG
 from ...privacy.calibration import gaussian_sigma
 from ...privacy.shuffle.groups import composed_local_epsilon
 from ...queries import NetWins, n_pairs
-from ...randomizers import PrivUnitG
 from .outlook import Alternative, Considered, Outlook, preferred
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # of one voter in the shuffle model

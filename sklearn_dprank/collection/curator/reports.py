@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..collection.client.answers import is_random_number
+from ..client.answers import is_random_number
 
 _PAIR = "pair out of range"
 

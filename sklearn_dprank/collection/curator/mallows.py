@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_epsilon
-from .._utils.types import Amount, Items
-from ..collection.client import mallows as voters_half
-from ..collection.client.protocol import FLIP_GRID
-from ..queries import NetWins, n_pairs
+from ..._utils.checks import check_epsilon
+from ..._utils.types import Amount, Items
+from ...queries import NetWins, n_pairs
+from ..client import mallows as voters_half
+from ..client.protocol import FLIP_GRID
 from .base import Drawn, Randomizer, listed
 from .reports import RefusedReport, columns, end_to_end, whole_numbers
 
@@ -47,7 +47,7 @@ class MallowsRandomizer(Randomizer):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import MallowsRandomizer
+    >>> from sklearn_dprank.collection.curator import MallowsRandomizer
     >>> protocol = MallowsRandomizer().protocol(epsilon=1.0, items=10)
     >>> round(MallowsRandomizer.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     71.4

@@ -1,7 +1,7 @@
 """The curator's half of local protocols: what devices are told, and what their reports say together."""
 
 from .base import Randomizer
-from .budgets import flip_within
+from .epsilon_grid import flip_within
 from .hypercube import HypercubeSampling
 from .mallows import MallowsRandomizer
 from .privunit import PrivUnitG

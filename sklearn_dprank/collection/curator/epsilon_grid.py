@@ -4,9 +4,9 @@ import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from .._utils.checks import check_epsilon, shown
-from ..collection.client.protocol import FLIP_GRID, flips_cost, log_ratio
-from ..privacy.rounding import rounded_up
+from ..._utils.checks import check_epsilon, shown
+from ...privacy.rounding import rounded_up
+from ..client.protocol import FLIP_GRID, flips_cost, log_ratio
 
 
 def as_text(number):

@@ -2,13 +2,13 @@
 
 from decimal import Decimal
 
-from .._utils.checks import check_delta, check_parameters
-from .._utils.constraints import CALIBRATION, or_none
-from .._utils.types import Amount, Calibration
-from ..collection.client.protocol import FLIP_GRID
-from ..privacy.calibration import classical_gaussian_sigma
-from ..privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
-from .budgets import flip_within
+from ..._utils.checks import check_delta, check_parameters
+from ..._utils.constraints import CALIBRATION, or_none
+from ..._utils.types import Amount, Calibration
+from ...privacy.calibration import classical_gaussian_sigma
+from ...privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip
+from ..client.protocol import FLIP_GRID
+from .epsilon_grid import flip_within
 from .response import PairFlips
 
 
@@ -58,7 +58,7 @@ class ThresholdedLaplace(_Thresholded):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import ThresholdedLaplace
+    >>> from sklearn_dprank.collection.curator import ThresholdedLaplace
     >>> round(ThresholdedLaplace(calibration="published").spent(epsilon=1.0, items=4), 3)
     0.832
     """
@@ -102,7 +102,7 @@ class ThresholdedGaussian(_Thresholded):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import ThresholdedGaussian
+    >>> from sklearn_dprank.collection.curator import ThresholdedGaussian
     >>> round(ThresholdedGaussian(delta=1e-4, calibration="published").spent(epsilon=1.0, items=4), 4)
     0.1838
     """

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import Check, check_parameters, check_whole
-from .._utils.constraints import COUNT_OR_NONE
-from .._utils.types import Amount, Items, PairNoise
-from ..ballots.rankings import Positions
-from ..collection.client import hidden
-from ..collection.client import pairs as voters_half
-from ..collection.client.protocol import FLIP_GRID, flips_cost
-from ..privacy.questions import best_query_count
-from ..queries import PairTallies, Tallies, n_pairs
-from ..sampling.streams import Bits
-from ..uncertainty import AnswersLaw
+from ..._utils.checks import Check, check_parameters, check_whole
+from ..._utils.constraints import COUNT_OR_NONE
+from ..._utils.types import Amount, Items, PairNoise
+from ...ballots.rankings import Positions
+from ...queries import PairTallies, Tallies, n_pairs
+from ...sampling.streams import Bits
+from ...uncertainty import AnswersLaw
+from ..client import hidden
+from ..client import pairs as voters_half
+from ..client.protocol import FLIP_GRID, flips_cost
 from .base import Drawn, Heard, Randomizer, listed
-from .budgets import as_text, cost_as_text, flip_within
+from .epsilon_grid import as_text, cost_as_text, flip_within
+from .query_count import best_query_count
 from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of
 
 
@@ -153,7 +153,7 @@ class RandomizedResponse(PairFlips):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import RandomizedResponse
+    >>> from sklearn_dprank.collection.curator import RandomizedResponse
     >>> RandomizedResponse().protocol(epsilon=1.0, items=4)["randomizer"]
     'rr'
     """

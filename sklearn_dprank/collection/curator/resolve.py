@@ -1,6 +1,6 @@
 """What a channel's ``randomizer`` stands for, and which of them serve where a channel itself asks about pairs."""
 
-from .._utils.checks import check_made, check_parameters, shown
+from ..._utils.checks import check_made, check_parameters, shown
 from .response import RandomizedResponse
 from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 
@@ -9,7 +9,9 @@ def check_randomizer(randomizer, name):
     """Raise unless `randomizer` is None or an object with a protocol."""
     check_made(randomizer, name, "randomizer")
     if randomizer is not None and not callable(getattr(randomizer, "protocol", None)):
-        raise ValueError(f"{name} must be None or an object of sklearn_dprank.randomizers, got {shown(randomizer)}.")
+        raise ValueError(
+            f"{name} must be None or an object of sklearn_dprank.collection.curator, got {shown(randomizer)}."
+        )
 
 
 def resolve_randomizer(randomizer):

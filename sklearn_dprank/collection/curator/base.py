@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount, Items
-from ..ballots.rankings import Positions
-from ..collection.client.protocol import VERSION, are_items
-from ..collection.client.randomizers import ReportHalf, checked
-from ..queries import Query
-from ..sampling.streams import Bits
-from ..uncertainty import AnswersLaw, NormalLaw
-from .budgets import as_text
+from ..._utils.scikit_learn import BaseEstimator
+from ..._utils.types import Amount, Items
+from ...ballots.rankings import Positions
+from ...queries import Query
+from ...sampling.streams import Bits
+from ...uncertainty import AnswersLaw, NormalLaw
+from ..client.protocol import VERSION, are_items
+from ..client.randomizers import ReportHalf, checked
+from .epsilon_grid import as_text
 
 #: What devices draw, voters on the first axis.
 Drawn: TypeAlias = NDArray[Any] | tuple[NDArray[Any], ...]

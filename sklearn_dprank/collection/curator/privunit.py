@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from .._utils.types import Amount, Items
-from ..collection.client import privunit as voters_half
-from ..collection.client.privunit import PER_UNIT, shortened
-from ..queries import NetWins
-from ..uncertainty import NormalLaw
+from ..._utils.types import Amount, Items
+from ...queries import NetWins
+from ...uncertainty import NormalLaw
+from ..client import privunit as voters_half
+from ..client.privunit import PER_UNIT, shortened
 from .base import Drawn, Heard, Randomizer, listed
-from .budgets import as_text, levels_within
+from .epsilon_grid import as_text, levels_within
 from .reports import columns, end_to_end, whole_numbers
 
 _CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
@@ -47,7 +47,7 @@ class PrivUnitG(Randomizer):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import PrivUnitG
+    >>> from sklearn_dprank.collection.curator import PrivUnitG
     >>> protocol = PrivUnitG().protocol(epsilon=1.0, items=10)
     >>> round(PrivUnitG.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
     21.9

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from .._utils.checks import at_least_two, check_choice, is_published, positive
-from .._utils.types import PairNoise, Variant
+from ..._utils.checks import at_least_two, check_choice, is_published, positive
+from ..._utils.types import PairNoise, Variant
 
 # epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {
@@ -210,7 +210,7 @@ def group_load(q: int, n_items: int, xi: float = 1.0) -> int:
     Examples
     --------
     >>> from sklearn_dprank.orders.quicksort import quicksort_query_bound
-    >>> from sklearn_dprank.privacy.questions import group_load
+    >>> from sklearn_dprank.collection.curator.query_count import group_load
     >>> [group_load(quicksort_query_bound(m), m) for m in (5, 10, 20, 50)]
     [7, 15, 24, 35]
     """

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from .._utils.lines import blocks, lines, parse
+from ..._utils.lines import blocks, lines, parse
 from .base import Drawn, joined
 from .reports import RefusedReport, protocol_of
 

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from .._utils.checks import Check, check_parameters
-from .._utils.constraints import one_of
-from .._utils.types import Amount, Items
-from ..collection.client import hypercube as voters_half
-from ..collection.client.hypercube import VARIANTS, differing_weights
-from ..queries import AllMargins, n_pairs
-from ..uncertainty import AnswersLaw
+from ..._utils.checks import Check, check_parameters
+from ..._utils.constraints import one_of
+from ..._utils.types import Amount, Items
+from ...queries import AllMargins, n_pairs
+from ...uncertainty import AnswersLaw
+from ..client import hypercube as voters_half
+from ..client.hypercube import VARIANTS, differing_weights
 from .base import Drawn, Heard, Randomizer, listed
-from .budgets import as_text, levels_within
+from .epsilon_grid import as_text, levels_within
 from .reports import RefusedReport, columns
 
 _SIGNS = "not the right number of signs"
@@ -52,7 +52,7 @@ class HypercubeSampling(Randomizer):
 
     Examples
     --------
-    >>> from sklearn_dprank.randomizers import HypercubeSampling
+    >>> from sklearn_dprank.collection.curator import HypercubeSampling
     >>> protocol = HypercubeSampling().protocol(epsilon=1.0, items=10)
     >>> round(HypercubeSampling.variance(protocol) ** 0.5, 1)
     16.9
