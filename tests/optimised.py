@@ -29,11 +29,11 @@ from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.cli import main
 from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection
 from sklearn_dprank.privacy import BudgetExhausted, Ledger, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask, GroupNetWins, Histogram, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import Consensus, Rule
-from sklearn_dprank.servers import AggregationServer
 
 X = np.tile([[2, 0, 1, 3]], (400, 1))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -14,7 +14,7 @@ import pytest
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.servers import AggregationServer, agreed
+from sklearn_dprank.collection.server import AggregationServer, agreed
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples" / "run_secure_aggregation.py"

@@ -20,10 +20,10 @@ from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
 from sklearn_dprank.collection.curator.inbox import Inbox
+from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.servers import AggregationServer
 
 ITEMS = ["tea", "milk", "rye", "fig"]
 M = len(ITEMS)

@@ -16,12 +16,12 @@ from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
+from sklearn_dprank.collection.server import AggregationServer, ServerFileError, Shuffler
 from sklearn_dprank.mechanisms import Exponential
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.queries import Ask
 from sklearn_dprank.rules import Consensus, Rule
-from sklearn_dprank.servers import AggregationServer, ServerFileError, Shuffler
 
 VALUES = [
     *(None, True, False, 0, -1, 1, 2, 3, 10**9, 2**63, 10**400, -(10**400), 0.5, -0.5, math.nan, math.inf, -math.inf),
@@ -198,7 +198,7 @@ def test_no_class_with_parameters_is_forgotten():
         randomizers,
         privacy,
         sklearn_dprank.collection.client,
-        sklearn_dprank.servers,
+        sklearn_dprank.collection.server,
     ):
         found = [getattr(module, name) for name in module.__all__]
         found = {cls for cls in found if inspect.isclass(cls) and cls.__name__ not in MADE and parameters(cls)}

@@ -27,6 +27,8 @@ from sklearn_dprank.collection.curator import (
 )
 from sklearn_dprank.collection.curator.inbox import parsed
 from sklearn_dprank.collection.curator.reports import protocol_of
+from sklearn_dprank.collection.server import AggregationServer
+from sklearn_dprank.collection.server.messages import longest
 from sklearn_dprank.queries import (
     AllMargins,
     Ask,
@@ -38,8 +40,6 @@ from sklearn_dprank.queries import (
 )
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.streams import Bits, BitSource
-from sklearn_dprank.servers import AggregationServer
-from sklearn_dprank.servers.messages import longest
 
 FILE = Path(__file__).parent / "devices" / "vectors.json"
 STREAMS = ("noise", "coins", "assignment")

@@ -11,8 +11,8 @@ from share_tools import message_to
 from sklearn_dprank import SecAggBorda
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.servers import AggregationServer
 
 PROTOCOL = SecAggBorda(epsilon=0.1, min_reports=90_000).protocol(45)
 

@@ -11,13 +11,13 @@ from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.server import AggregationServer, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, GroupNetWins, Histogram, NetWins, NumberOfVoters, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.sampling.streams import Bits
-from sklearn_dprank.servers import AggregationServer, agreed
 
 NAN = np.nan
 

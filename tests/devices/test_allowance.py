@@ -358,7 +358,7 @@ def test_it_needs_numpy_and_the_standard_library_only():
         "import sys\n"
         "from sklearn_dprank.collection import Allowance, Device\n"
         "Allowance.from_json(Allowance(epsilon=1.0).to_json())\n"
-        "others = 'scipy', 'sklearn', 'numpy.random', 'sklearn_dprank.servers'\n"
+        "others = 'scipy', 'sklearn', 'numpy.random', 'sklearn_dprank.collection.server'\n"
         "print([name for name in others if name in sys.modules])"
     )
     assert python(code).strip() == "[]"

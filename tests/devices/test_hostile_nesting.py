@@ -17,7 +17,7 @@ from sklearn_dprank import (
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.collection.curator import MallowsRandomizer
-from sklearn_dprank.servers import AggregationServer
+from sklearn_dprank.collection.server import AggregationServer
 
 _VECTORS = wire_vectors.load()
 FIRST = {one["protocol"]["randomizer"]: one for one in reversed(_VECTORS["reports"] + _VECTORS["answers"])}

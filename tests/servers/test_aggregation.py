@@ -16,8 +16,8 @@ from share_tools import message_to
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda
 from sklearn_dprank.collection.client import RefusedProtocol
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.server import AggregationServer, ServerFileError, agreed
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 
 ROOT = Path(__file__).parents[2]
 ITEMS = ["a", "b", "c", "d"]
@@ -159,7 +159,7 @@ def test_after_a_restart(tmp_path):
 
 KILLED = """
 import json, os, sys
-from sklearn_dprank.servers import AggregationServer
+from sklearn_dprank.collection.server import AggregationServer
 given = json.loads(sys.stdin.read())
 server = AggregationServer(given["protocol"], 0, given["path"])
 server.receive(given["messages"])
@@ -492,7 +492,7 @@ def test_agreed():
 @pytest.mark.slow
 def test_loads_numpy_and_the_standard_library_only():
     code = (
-        "import sys, sklearn_dprank.servers\n"
+        "import sys, sklearn_dprank.collection.server\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names))"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -19,8 +19,8 @@ from sklearn_dprank.collection.client import rounds
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.client.shares import summed
 from sklearn_dprank.collection.curator.inbox import Inbox
+from sklearn_dprank.collection.server import AggregationServer, ServerFileError, agreed
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.servers import AggregationServer, ServerFileError, agreed
 
 LEAST, MOST, M = 3, 6, 3
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=LEAST, max_reports=MOST)

@@ -19,9 +19,9 @@ from sklearn_dprank._utils import lines as lines_module
 from sklearn_dprank.collection import AggregationServer, ServerFileError
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.server import aggregation, messages
+from sklearn_dprank.collection.server.checked_file import CheckedFile
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.servers import aggregation, messages
-from sklearn_dprank.servers.checked_file import CheckedFile
 
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=400)
 PROTOCOL = CURATOR.protocol(12)

@@ -25,8 +25,8 @@ from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection import ServerFileError, Shuffler
 from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.server.submissions import longest
 from sklearn_dprank.sampling.streams import Bits
-from sklearn_dprank.servers.submissions import longest
 
 ROOT = Path(__file__).parents[2]
 ITEMS = ["a", "b", "c"]
@@ -290,7 +290,7 @@ def test_after_a_restart(tmp_path):
 
 KILLED = """
 import json, os, sys
-from sklearn_dprank.servers import Shuffler
+from sklearn_dprank.collection.server import Shuffler
 given = json.loads(sys.stdin.read())
 shuffler = Shuffler(given["protocol"], given["path"])
 shuffler.receive(given["submissions"])

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from .._utils.lines import parse
-from ..collection.client import rounds
-from ..collection.client.protocol import is_digits, is_whole
-from ..collection.client.shares import commitment, report_number, summed
+from ..._utils.lines import parse
+from ..client import rounds
+from ..client.protocol import is_digits, is_whole
+from ..client.shares import commitment, report_number, summed
 
 _NAMES = 1024  # characters of the names of all fields, the digests and some white space
 _EACH = 80  # characters of one commitment, its quotation marks and a separator

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import shown
-from .._utils.lines import blocks, lines, several
-from ..collection.client import rounds
-from ..collection.client.protocol import digest, is_whole, refuse_unless
-from ..collection.client.randomizers import checked
-from ..collection.client.shares import summed
-from ..privacy.ledger import BudgetExhausted
+from ..._utils.checks import shown
+from ..._utils.lines import blocks, lines, several
+from ...privacy.ledger import BudgetExhausted
+from ..client import rounds
+from ..client.protocol import digest, is_whole, refuse_unless
+from ..client.randomizers import checked
+from ..client.shares import summed
 from .checked_file import CheckedFile
 from .messages import checked_voters, longest, read
 from .old_files import refuse_old_file

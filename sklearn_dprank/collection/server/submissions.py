@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from .._utils.lines import parse
-from ..collection.client.answers import is_random_number
-from ..collection.client.protocol import is_pair, is_whole
+from ..._utils.lines import parse
+from ..client.answers import is_random_number
+from ..client.protocol import is_pair, is_whole
 
 LONGEST = 1 << 22  # characters of a submission, whatever the protocol
 _HEAD, _EACH = 256, 128  # characters of a submission and of one of its messages, with room for white space

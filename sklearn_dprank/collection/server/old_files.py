@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 
-from .._utils.checks import shown
+from ..._utils.checks import shown
 from .checked_file import ServerFileError
 
 

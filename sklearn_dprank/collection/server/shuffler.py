@@ -13,11 +13,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._utils.checks import shown
-from .._utils.lines import blocks, lines, several
-from ..collection.client.protocol import digest, is_whole, refuse_unless
-from ..collection.client.randomizers import checked
-from ..sampling.streams import SecureBits
+from ..._utils.checks import shown
+from ..._utils.lines import blocks, lines, several
+from ...sampling.streams import SecureBits
+from ..client.protocol import digest, is_whole, refuse_unless
+from ..client.randomizers import checked
 from .checked_file import CheckedFile
 from .submissions import checked_design, longest, pairs_of, read
 

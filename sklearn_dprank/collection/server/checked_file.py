@@ -16,8 +16,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from .._utils.checks import shown
-from ..privacy.new_file import make_whole
+from ..._utils.checks import shown
+from ...privacy.new_file import make_whole
 
 _FORMAT = 1
 _TOGETHER = 500  # keys in one query
