@@ -4,12 +4,12 @@ from .central import Central
 from .exact import Exact
 from .interactive import Interactive
 from .local import Local
+from .nonprivate_survey import Truthful
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .secure_aggregation import SecureAggregation
 from .shuffle import Shuffle, balanced_design
 from .streaming import Streaming
-from .truthful import Truthful
 
 __all__ = [
     "Central",

@@ -23,7 +23,7 @@ from ..collection.curator.response import PairFlips, counted_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, Tallies
-from .crowd import FieldCrowd, SimulatedCrowd
+from .clients import FieldCrowd, SimulatedCrowd
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Groups, Rounds, Slots
 
