@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._utils.checks import check_flag, check_whole
 from ._utils.scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from ._utils.types import ItemNames
 from .ballots.cells import as_doubles, as_floats, missing, unmasked
-from .ballots.names import ItemNames, as_named, checked_names, column_names, has_names, is_frame
+from .ballots.names import as_named, checked_names, column_names, has_names, is_frame
 from .ballots.rankings import as_array, ballots_unquoted, check_ballots
 from .ballots.sorting import smaller_values
 from .ballots.tables import refuse_no_table

@@ -15,8 +15,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dprank import DPPairwise
+from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import Positions
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise, PermuteAndFlipNoise
 from sklearn_dprank.sampling.streams import Bits, BitSource
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from oracles import all_ballots, naive_counts, naive_placements, odd_profiles, profiles
 
 from sklearn_dprank.ballots import counting
+from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import Positions
 from sklearn_dprank.datasets import make_mallows
 
 

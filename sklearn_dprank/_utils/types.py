@@ -1,13 +1,11 @@
 """Types that public signatures share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from ..ballots.names import ItemNames
 
 #: An epsilon or a delta; fractions are taken as they are, without rounding.
 Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
@@ -36,6 +34,7 @@ RuleName: TypeAlias = Literal[
 #: One score a position, best first; no plain array-like, which text would be too.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]
 
+ItemNames: TypeAlias = Iterable[str] | Iterable[int]
 #: Names of the items, or how many there are.
 Items: TypeAlias = ItemNames | int
 #: A report of the field: a JSON object, parsed or not.

@@ -2,18 +2,18 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._utils.checks import shown
 
-ItemNames: TypeAlias = Iterable[str] | Iterable[int]
+if TYPE_CHECKING:  # it would load numpy.random, which a client does without
+    from .._utils.types import ItemNames
 
 
-def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
+def checked_names(names: "ItemNames", called: str) -> list[str] | list[int]:
     """Return names of items as plain strings, or as plain integers.
 
     Parameters

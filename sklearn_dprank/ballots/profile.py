@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils.checks import check_choice
+from .._utils.types import ItemNames
+from .compact import Positions
 from .counting import merge_placements
-from .names import ItemNames, checked_names, column_names, names_differ
+from .names import checked_names, column_names, names_differ
 from .partitions import check_chunks, is_lazy, reduce_partitions
-from .rankings import Positions, as_array, compact_positions, read_positions, shape_of
+from .rankings import as_array, compact_positions, read_positions, shape_of
 from .statistics import Statistics, read_only
 
 Keep: TypeAlias = Literal["positions", "counts"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from .columns import as_columns, is_plain_frame
-from .compact import MAX_ITEMS, Positions, compact_columns, compact_positions, refuse_many
+from .compact import compact_columns, compact_positions, refuse_many
 from .names import is_frame
 from .sorting import dense_ranks
 from .tables import as_numbers, passes, refuse_no_table

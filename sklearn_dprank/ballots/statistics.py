@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .compact import Positions
 from .counting import all_strict, any_preference, count_pairs, count_placements, net_wins
-from .rankings import Positions
 
 _READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
 
@@ -58,7 +58,7 @@ class Statistics:
 
     @cached_property
     def strict(self) -> bool:
-        """Whether every ballot, where kept, is a complete strict ranking; see `sklearn_dprank.ballots.counting.all_strict`."""
+        """Whether every ballot, where kept, is a complete strict ranking; see `all_strict`."""
         return self.positions is not None and all_strict(self.positions.table)
 
     @cached_property

@@ -16,9 +16,8 @@ from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
-from ..privacy.rounding import exact, rounded_up
+from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import Ask, Publication, Query, Sensitivity
-from ..sampling.discrete_laplace import round_down
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 

@@ -10,8 +10,7 @@ import numpy as np
 from .._utils.checks import Check, check_made, check_parameters, shown
 from .._utils.constraints import EPSILON
 from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount
-from ..ballots.names import ItemNames
+from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
 from ..collection.client import interactive as voters_half
 from ..collection.client.interactive import flips_spent

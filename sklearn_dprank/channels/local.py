@@ -6,8 +6,7 @@ from typing import Any
 from .._utils.checks import Check, check_epsilon, check_parameters
 from .._utils.constraints import EPSILON
 from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount
-from ..ballots.names import ItemNames
+from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
 from ..collection.client.protocol import digest
 from ..collection.client.randomizers import HALVES, checked

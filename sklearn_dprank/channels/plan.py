@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number, check_whole
+from ..ballots.compact import Positions
 from ..ballots.profile import Profile
-from ..ballots.rankings import Positions
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, Publication, Query
 from ..sampling.bit_source import BitSource

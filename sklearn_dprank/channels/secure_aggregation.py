@@ -9,8 +9,7 @@ from functools import lru_cache, partial
 from .._utils.checks import Check, check_parameters, check_whole
 from .._utils.constraints import DELTA, EPSILON, VOTERS_OR_NONE
 from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount
-from ..ballots.names import ItemNames
+from .._utils.types import Amount, ItemNames
 from ..collection.client import shares
 from ..collection.client.protocol import RefusedProtocol
 from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits

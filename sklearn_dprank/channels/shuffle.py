@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from .._utils.checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
 from .._utils.constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
 from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount
-from ..ballots.names import ItemNames
+from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
 from ..collection.client import hidden, shuffled
 from ..collection.client.protocol import FLIP_GRID, digest, flips_cost

@@ -15,9 +15,8 @@ from ..mechanisms.correlated import CorrelatedNoise
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
-from ..privacy.rounding import rounded_up
+from ..privacy.rounding import round_down, rounded_up
 from ..queries import Ask, Query
-from ..sampling.discrete_laplace import round_down
 from ..sampling.streams import Bits
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse

@@ -8,7 +8,7 @@ from itertools import chain, count
 
 import numpy as np
 
-from ..ballots.rankings import MAX_ITEMS
+from ..ballots.compact import MAX_ITEMS
 
 _KINDS = ("soc", "soi", "toc", "toi")  # strict or tied orders, complete or incomplete
 _RELATIONS = ("tog", "mjg", "wmg", "pwg")  # in the old layout, pairs and how many voters decide them so

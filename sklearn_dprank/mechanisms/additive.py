@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..orders.samplers.permutohedron import knorm_noise
 from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
 from ..privacy.composition import Losses
-from ..privacy.rounding import rounded_up
-from ..privacy.skellam import many_skellam
+from ..privacy.rounding import round_down, rounded_up
 from ..queries import Query, Sensitivity
 from ..sampling.bit_source import BitSource
-from ..sampling.discrete_laplace import discrete_laplace, round_down
+from ..sampling.discrete_laplace import discrete_laplace
 from ..sampling.many_laplace import LEAST_RATE, many_laplace
 from ..sampling.rounded_gaussian import grid_of, rounded_gaussian
+from ..sampling.skellam import many_skellam
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 from .base import OfBudget, Published, Sampler, Times, Unprinted
 

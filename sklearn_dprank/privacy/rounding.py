@@ -3,8 +3,12 @@
 import math
 from fractions import Fraction
 from numbers import Integral
+from typing import TYPE_CHECKING
 
-from .._utils.checks import as_double
+from .._utils.checks import as_double, positive
+
+if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+    from .._utils.types import Amount
 
 
 def exact(x):
@@ -77,3 +81,70 @@ def rounded_down(x):
     True
     """
     return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # no -0.0
+
+
+def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
+    """Return the largest fraction p/q <= x with p and q below `limit`.
+
+    A privacy parameter must become a ratio of small integers before an exact sampler can use it,
+    and rounding it down never costs privacy.
+
+    Parameters
+    ----------
+    x : float, int or Fraction
+        A positive number.
+    limit : int, default=2**31
+        Both terms of the fraction stay below it.
+
+    Returns
+    -------
+    Fraction
+        At most `x`, with a relative error below 2 / limit for every `x` up to limit - 1; any
+        larger `x` gives limit - 1.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not positive and finite, or so small that only 0 would do.
+
+    Notes
+    -----
+    The walk goes down the Stern-Brocot tree one continued-fraction term at a time. It keeps
+    low <= x < high, neighbours in the tree; any fraction strictly between them has terms at least
+    as large as those of the mediant, so the walk ends when the mediant is out of bounds. With
+    low = a/b and high = c/d, 1 - low/high = 1/(bc), which gives the error.
+
+    Examples
+    --------
+    >>> round_down(0.1)
+    Fraction(1, 10)
+    >>> round_down(3.14159, limit=1000)
+    Fraction(688, 219)
+    """
+    positive(x=x)
+    x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
+    if max(x.numerator, x.denominator) < limit:
+        return x
+    low, high = (0, 1), (1, 0)
+    while True:
+        below = x.numerator * low[1] - low[0] * x.denominator  # proportional to x - low, >= 0
+        above = high[0] * x.denominator - x.numerator * high[1]  # proportional to high - x, > 0
+        room = _steps(low, high, limit)
+        turns = min(below // above, room)
+        low = (low[0] + turns * high[0], low[1] + turns * high[1])
+        below -= turns * above
+        if below == 0 or turns == room:
+            break
+        room = _steps(high, low, limit)
+        turns = min(-(-above // below) - 1, room)
+        high = (high[0] + turns * low[0], high[1] + turns * low[1])
+        if turns == room:
+            break
+    if low[0] == 0:
+        raise ValueError(f"{float(x)!r} is too small: no positive fraction with terms below {limit} is at most that.")
+    return Fraction(*low)
+
+
+def _steps(start, stride, limit):
+    """Return how often `stride` can be added to `start` with both terms below `limit`."""
+    return min((limit - 1 - a) // b if b else math.inf for a, b in zip(start, stride, strict=True))

@@ -1,7 +1,7 @@
-"""What Skellam noise gives: the difference of two Poisson numbers, which stays Skellam when voters' noise is summed.
+"""Privacy of Skellam noise.
 
-Its Renyi divergence is bounded in closed form, adds up over adaptive releases, and becomes (epsilon, delta) by the best
-order. Standard library and numpy only: a voter's device checks by it what a curator states.
+Its Renyi divergence has a bound in closed form, adds up over adaptive releases, and becomes (epsilon, delta) by the
+best order. NumPy and the standard library only, because a client checks a curator's protocol with it.
 """
 
 import math
@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number
-from ..sampling.bit_source import BitSource
-from ..sampling.poisson import many_poisson, poisson
 from ._search import smallest
 
 _ORDERS = np.unique(np.rint(np.geomspace(2, 1e9, 3000)))  # whole numbers; any of them is a bound
@@ -143,28 +141,3 @@ def skellam_unit(epsilon: float, delta: float, releases: Sequence[SkellamRelease
         return skellam_epsilon(delta, grown) <= epsilon * (1 - 1e-9)
 
     return smallest(enough, start=1.0 / epsilon**2)
-
-
-def skellam_noise(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw integers with Skellam's law, exactly: differences of two Poisson numbers.
-
-    Parameters
-    ----------
-    rate : Fraction
-        Mean of each of the two: half the variance.
-    size : int
-        How many to draw.
-    bits : BitSource
-        Where the uniform integers come from.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-    """
-    drawn = poisson(rate, 2 * size, bits)
-    return drawn[::2] - drawn[1::2]
-
-
-def many_skellam(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw what `skellam_noise` draws, faster where there are many: from other words of the stream."""
-    return many_poisson(rate, size, bits) - many_poisson(rate, size, bits)

@@ -205,8 +205,8 @@ class Query:
         Returns
         -------
         str, dict or None
-            A name, or an object with "name" and public numbers, of `sklearn_dprank.collection.client.summands`; None for what
-            devices do not compute.
+            A name, or an object with "name" and public numbers, of `sklearn_dprank.collection.client.summands`; None
+            for what devices do not compute.
         """
         return None
 

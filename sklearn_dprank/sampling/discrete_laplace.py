@@ -6,17 +6,12 @@ only, so its law is the stated one exactly, and nothing leaks through the low bi
 
 from bisect import bisect_right
 from fractions import Fraction
-from math import factorial, inf
-from typing import TYPE_CHECKING
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import positive
 from .bit_source import BitSource
-
-if TYPE_CHECKING:  # it would load numpy.random, which a device does without
-    from .._utils.types import Amount
 
 _MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
 _MAX_TURNS = 2**15 - 1
@@ -24,73 +19,6 @@ _FACTORIAL = factorial(12)  # the factorial that rejection wastes least on: .89 
 _LADDER = np.array([_FACTORIAL // factorial(k) for k in range(12, 0, -1)])
 _STEPS = _LADDER.tolist()
 _SCALAR = 8  # below this many draws a plain loop beats the arrays
-
-
-def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
-    """Return the largest fraction p/q <= x with p and q below `limit`.
-
-    A privacy parameter must become a ratio of small integers before an exact sampler can use it,
-    and rounding it down never costs privacy.
-
-    Parameters
-    ----------
-    x : float, int or Fraction
-        A positive number.
-    limit : int, default=2**31
-        Both terms of the fraction stay below it.
-
-    Returns
-    -------
-    Fraction
-        At most `x`, with a relative error below 2 / limit for every `x` up to limit - 1; any
-        larger `x` gives limit - 1.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not positive and finite, or so small that only 0 would do.
-
-    Notes
-    -----
-    The walk goes down the Stern-Brocot tree one continued-fraction term at a time. It keeps
-    low <= x < high, neighbours in the tree; any fraction strictly between them has terms at least
-    as large as those of the mediant, so the walk ends when the mediant is out of bounds. With
-    low = a/b and high = c/d, 1 - low/high = 1/(bc), which gives the error.
-
-    Examples
-    --------
-    >>> round_down(0.1)
-    Fraction(1, 10)
-    >>> round_down(3.14159, limit=1000)
-    Fraction(688, 219)
-    """
-    positive(x=x)
-    x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
-    if max(x.numerator, x.denominator) < limit:
-        return x
-    low, high = (0, 1), (1, 0)
-    while True:
-        below = x.numerator * low[1] - low[0] * x.denominator  # proportional to x - low, >= 0
-        above = high[0] * x.denominator - x.numerator * high[1]  # proportional to high - x, > 0
-        room = _steps(low, high, limit)
-        turns = min(below // above, room)
-        low = (low[0] + turns * high[0], low[1] + turns * high[1])
-        below -= turns * above
-        if below == 0 or turns == room:
-            break
-        room = _steps(high, low, limit)
-        turns = min(-(-above // below) - 1, room)
-        high = (high[0] + turns * low[0], high[1] + turns * low[1])
-        if turns == room:
-            break
-    if low[0] == 0:
-        raise ValueError(f"{float(x)!r} is too small: no positive fraction with terms below {limit} is at most that.")
-    return Fraction(*low)
-
-
-def _steps(start, stride, limit):
-    """Return how often `stride` can be added to `start` with both terms below `limit`."""
-    return min((limit - 1 - a) // b if b else inf for a, b in zip(start, stride, strict=True))
 
 
 def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
@@ -103,7 +31,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     ----------
     rate : Fraction
         Positive; its denominator must not exceed 2**48 and its numerator must be below 2**63.
-        `round_down(epsilon) / sensitivity` qualifies for any sensitivity up to 10**5.
+        `~sklearn_dprank.privacy.rounding.round_down` of epsilon over a sensitivity up to 10**5 qualifies.
     size : int
         How many to draw.
     bits : BitSource
@@ -135,7 +63,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     --------
     >>> import numpy as np
     >>> from sklearn_dprank.sampling.streams import SeededBits
-    >>> discrete_laplace(round_down(0.1), 5, SeededBits(np.random.SeedSequence(0))).dtype
+    >>> discrete_laplace(Fraction(1, 10), 5, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
     rate = rate if isinstance(rate, Fraction) else Fraction(rate)  # a copy would take as long as a tenth of a draw

@@ -17,8 +17,8 @@ from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query_bound
 from sklearn_dprank.privacy import gaussian_sigma
+from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.rules import KemenyRule, SortByScore
-from sklearn_dprank.sampling.discrete_laplace import round_down
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")

@@ -12,7 +12,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import NoNoise
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
-from sklearn_dprank.sampling.discrete_laplace import round_down
+from sklearn_dprank.privacy.rounding import round_down
 
 NEIGHBORING = ["add_remove", "replace"]
 # Sizes of the groups of each round, by hand: see tests/rules/test_swiss.py.

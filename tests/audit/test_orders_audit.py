@@ -30,8 +30,8 @@ from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, LaplaceNois
 from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.orders.samplers.windowed import WindowedSampler
+from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import Histogram, KemenyUtility, MaxViolatedMargin
-from sklearn_dprank.sampling.discrete_laplace import round_down
 from sklearn_dprank.sampling.streams import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]

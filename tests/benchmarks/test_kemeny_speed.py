@@ -22,7 +22,8 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.kemeny.kemeny import linear_ordering
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.sampling.discrete_laplace import discrete_laplace, round_down
+from sklearn_dprank.privacy.rounding import round_down
+from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
 from sklearn_dprank.sampling.streams import SeededBits
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")

@@ -13,9 +13,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import rankdata
 
 from sklearn_dprank import Borda, DPHistogram
+from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.counting import count_pairs, net_wins
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.ballots.rankings import Positions, compact_positions
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import Exact
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.preprocessing import RatingsToRankings

@@ -16,8 +16,8 @@ from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.samplers.insertion import InsertionSampler
 from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
+from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
-from sklearn_dprank.sampling.discrete_laplace import round_down
 from sklearn_dprank.sampling.streams import SeededBits
 
 SAMPLERS = ["auto", "table"]

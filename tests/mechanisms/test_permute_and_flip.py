@@ -16,9 +16,9 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.orders.samplers.permute_and_flip import log_flip_error
+from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin
 from sklearn_dprank.rules import Choose
-from sklearn_dprank.sampling.discrete_laplace import round_down
 from sklearn_dprank.sampling.streams import SeededBits
 
 QUERY = MaxViolatedMargin()

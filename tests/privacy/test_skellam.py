@@ -8,13 +8,8 @@ import pytest
 from scipy import special, stats
 
 from sklearn_dprank.privacy import gaussian_sigma
-from sklearn_dprank.privacy.skellam import (
-    SkellamRelease,
-    skellam_epsilon,
-    skellam_noise,
-    skellam_renyi,
-    skellam_unit,
-)
+from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon, skellam_renyi, skellam_unit
+from sklearn_dprank.sampling.skellam import skellam_noise
 from sklearn_dprank.sampling.streams import SeededBits
 
 

@@ -13,8 +13,9 @@ from oracles import all_ballots, distinct_ballots
 from scipy import stats
 
 from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
+from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Shape
-from sklearn_dprank.ballots.rankings import Positions, compact_positions
+from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.collection.client import pairs as module
 from sklearn_dprank.collection.client.answers import distinct
 from sklearn_dprank.collection.client.protocol import FLIP_GRID

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...privacy.skellam import SkellamRelease, skellam_epsilon, skellam_noise
+from ...privacy.skellam import SkellamRelease, skellam_epsilon
+from ...sampling.skellam import skellam_noise
 from .protocol import as_digits, canonical, digest, is_amount, is_whole, refuse_unless
 from .summands import Summand, summand
 

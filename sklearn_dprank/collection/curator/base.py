@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Items
-from ...ballots.rankings import Positions
+from ...ballots.compact import Positions
 from ...queries import Query
 from ...sampling.streams import Bits
 from ...uncertainty import AnswersLaw, NormalLaw
@@ -53,9 +53,9 @@ class Randomizer(BaseEstimator):
         On the wire: "randomizer" of its protocols.
     half : ReportHalf
         The voter's half: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``,
-        as the modules of `sklearn_dprank.collection.client` have (a device with a module of one's own cannot be pickled). It
-        runs in simulations and checks every protocol that is made; devices elsewhere are given their own,
-        ``Device(protocol, half=...)``.
+        as the modules of `sklearn_dprank.collection.client` have (a device with a module of one's own cannot be
+        pickled). It runs in simulations and checks every protocol that is made; devices elsewhere are given their
+        own, ``Device(protocol, half=...)``.
     releases : Query
         What the reports determine.
     arithmetic : str

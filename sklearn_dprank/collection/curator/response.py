@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..._utils.checks import Check, check_parameters, check_whole
 from ..._utils.constraints import COUNT_OR_NONE
 from ..._utils.types import Amount, Items, PairNoise
-from ...ballots.rankings import Positions
+from ...ballots.compact import Positions
 from ...queries import PairTallies, Tallies, n_pairs
 from ...sampling.streams import Bits
 from ...uncertainty import AnswersLaw

@@ -10,7 +10,7 @@ from ...ballots.profile import Ballots
 from ...mechanisms import Laplace
 from ...privacy.estimator_guarantees import mixing_step
 from ...privacy.guarantee import PrivacyGuarantee
-from ...sampling.discrete_laplace import round_down
+from ...privacy.rounding import round_down
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 from .agreement import NetAgreement

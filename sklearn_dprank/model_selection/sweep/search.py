@@ -45,7 +45,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
-        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.ballots.profile.Profile` of the voters,
+        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.ballots.Profile` of the voters,
         already counted, which every metric takes; for a pipeline it is the ballots as they were passed.
     n_jobs : int or None, default=None
         Joblib workers. Results do not depend on it, nor on the backend.

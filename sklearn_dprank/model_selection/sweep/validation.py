@@ -44,7 +44,7 @@ def cross_validate(
         means in scikit-learn; no part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
-        `~sklearn_dprank.ballots.profile.Profile` of the voters, already counted, which every metric takes; for a pipeline
+        `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric takes; for a pipeline
         it is the ballots as they were passed.
     random_state : None, int, Generator or RandomState, default=None
         Seed of all trials: each has its own child seed.

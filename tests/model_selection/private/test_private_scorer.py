@@ -24,7 +24,7 @@ from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateKendallTau, cross_validate
 from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
-from sklearn_dprank.sampling.discrete_laplace import round_down
+from sklearn_dprank.privacy.rounding import round_down
 
 X = make_mallows(50, 4, 0.8, random_state=0)
 FITTED = Borda().fit(X)
