@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from .._utils.checks import positive
 from .bit_source import BitSource
@@ -95,6 +94,8 @@ def _split(values, shift):
 
 def _rounded(rest, shift, sigma, bits):
     """Return round(rest / 2**shift + N(0, (sigma / 2**shift)**2)) as doubles."""
+    from scipy.special import ndtri  # here, so that a client loads no SciPy
+
     unit = math.ldexp(sigma, -shift)
     words = bits.words(len(rest))
     leads = words >> np.uint64(1)
