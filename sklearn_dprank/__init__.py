@@ -9,18 +9,16 @@ from ._utils.lazy import lazily
 
 if TYPE_CHECKING:
     from .aggregators.central import DPHistogram, DPPairwise
-    from .aggregators.central_borda import DPBorda
+    from .aggregators.central_borda import DPBorda, DPSwissBorda
     from .aggregators.central_orders import DPKemenySampler, DPKwikSort
     from .aggregators.classic import Borda, BradleyTerry, HierarchicalAggregation, Kemeny, KwikSort, PositionalRule
     from .aggregators.composed import Aggregator
-    from .aggregators.local import LDPKwikSort, LDPPairwise
-    from .aggregators.local_borda import LDPBorda
+    from .aggregators.local import LDPBorda, LDPKwikSort, LDPPairwise
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
-    from .aggregators.swiss import DPSwissBorda
 
 __version__ = "0.2.0"
 

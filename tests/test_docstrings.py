@@ -13,14 +13,14 @@ from sklearn_dprank.aggregators import (
     central_orders,
     classic,
     local,
-    local_borda,
     local_interactive,
     prudent,
     secure_aggregation,
     shuffle,
     streaming,
-    swiss,
 )
+from sklearn_dprank.aggregators import central_borda as swiss
+from sklearn_dprank.aggregators import local as local_borda
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.

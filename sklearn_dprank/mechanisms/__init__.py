@@ -2,8 +2,7 @@
 
 from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
-from .exponential import Exponential, ExponentialNoise
-from .permute_and_flip import PermuteAndFlip, PermuteAndFlipNoise
+from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 
 #: Mechanisms by the names that ``noise=`` knows.
 MECHANISMS: dict[str, Mechanism] = {

@@ -1,4 +1,4 @@
-"""The exponential mechanism over orders (McSherry and Talwar 2007), sampled exactly."""
+"""The exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly."""
 
 import math
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .._utils.types import OrderSampler
 from ..orders.samplers.choice import log_choice_error
 from ..orders.samplers.partition import log_rounding_error
+from ..orders.samplers.permute_and_flip import log_flip_error
 from ..queries import Sensitivity
 from .base import OfBudget, Sampler, Times, Unprinted
 
@@ -93,3 +94,77 @@ def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
     """Return the margins that a vector lists, shape (n_items, n_items)."""
     n_items = math.isqrt(len(vector))
     return vector.reshape(n_items, n_items)
+
+
+@dataclass(frozen=True)
+class PermuteAndFlipNoise(OfBudget):
+    """Draws the order with the largest -rate cost + Exp(1).
+
+    Parameters
+    ----------
+    rate : float
+        Already lowered by what rounding may cost.
+    """
+
+    rate: float
+    how = "permute-and-flip, exact sampler,"
+    arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
+
+    def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
+        """Return what draws orders; what no draw changes is made here, once."""
+        return query.flips(matrix_of(vector), self.rate)
+
+
+class PermuteAndFlip(Unprinted):
+    """Permute-and-flip: look at the orders in random sequence, take each with probability exp(-rate (cost - least)).
+
+    It has the rate of the exponential mechanism, so the same pure epsilon, and its expected cost is never larger. It
+    is for queries that count the orders of each cost.
+
+    Notes
+    -----
+    The exponential mechanism composes better: it is eps^2 / 8-zCDP, this is eps^2 / 2-zCDP. Where many releases share a
+    budget, ``noise="exponential"`` may be the better one.
+
+    References
+    ----------
+    McKenna and Sheldon (2020), "Permute-and-Flip", Theorems 1 and 2; Ding et al. (2021), "The permute-and-flip
+    mechanism is identical to report-noisy-max with exponential noise".
+
+    Examples
+    --------
+    >>> from sklearn_dprank.channels import Central
+    >>> from sklearn_dprank.mechanisms import PermuteAndFlip
+    >>> from sklearn_dprank.queries import MaxViolatedMargin
+    >>> from sklearn_dprank.rules import Choose
+    >>> channel = Central(epsilon=2.0, noise=PermuteAndFlip())
+    >>> print(channel.plan(Choose(MaxViolatedMargin()).asks(10), n_items=10).guarantee)
+    epsilon = 2 (central, add_remove)
+    """
+
+    answers_with: Literal["vector", "order"] = "order"
+    pure = True
+    adds_up = False
+
+    def refusal(self, query: Any, n_items: int) -> str:
+        """Refuse a query whose orders of each cost are not counted."""
+        remedy = "permute-and-flip needs the number of orders of each cost; use noise='exponential'."
+        return "" if query.counted_by_cost else remedy
+
+    def calibrated(
+        self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
+    ) -> PermuteAndFlipNoise:
+        """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is so small that rounding would eat it.
+        """
+        budget = Fraction(epsilon) / times
+        # One ballot moves costs by half of l1 at most, so that rate times a difference of costs is at most budget * n.
+        eta = log_flip_error(float(budget) * MOST_VOTERS, math.lgamma(n_items + 1))
+        rate = float(budget) * (1 - 2**-50) - 2 * eta
+        if rate <= 0:
+            raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
+        return PermuteAndFlipNoise(rate / sensitivity.l1)

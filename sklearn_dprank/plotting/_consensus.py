@@ -8,9 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils.scikit_learn import BaseEstimator
-from ._legends import legend_below
 from ._ranked import NOT_PRIVATE, mark_of, ranked
-from ._style import BLUE, LABEL, TITLE, VERMILION, axes, fitting, names_of_items, read_positions, shortened
+from ._style import (
+    BLUE,
+    LABEL,
+    TITLE,
+    VERMILION,
+    axes,
+    fitting,
+    legend_below,
+    names_of_items,
+    read_positions,
+    shortened,
+)
 
 # By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {

@@ -1,9 +1,9 @@
-"""What displays of error against a parameter have in common: one line a mechanism, a floor and a ceiling."""
+"""Shared parts of the displays that draw an error against a parameter."""
 
 import math
 from collections.abc import Mapping
 from numbers import Real
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -14,12 +14,11 @@ from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
 from ..model_selection.parameters import is_aggregator
 from ..model_selection.seeds import child_seeds
-from ._legends import place_legend
+from ..orders.kemeny.kemeny import minimum_order, warn_of_gap
+from ..orders.positions import order_to_positions
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
-from ._optimum import best_known
-from ._scales import number_ticks, scale_errors
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
-from ._style import LABEL, axes, dress, shortened
+from ._style import LABEL, axes, dress, number_ticks, place_legend, scale_errors, shortened
 
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
@@ -263,3 +262,17 @@ def _drawn(values, errors, quantiles):
     means = np.nanmean(errors, axis=1)
     low, high = (means, means) if quantiles is None else np.nanquantile(errors, quantiles, axis=1)
     return Drawn(values, means, low, high)
+
+
+class Best(NamedTuple):
+    """Positions of the best order found, and what it may be called."""
+
+    positions: np.ndarray
+    name: str
+
+
+def best_known(profile):
+    """Return the Kemeny optimum, or the best order that about ten seconds find, with a `ConvergenceWarning`."""
+    found = minimum_order(profile.pairwise_counts.T)
+    warn_of_gap(found)
+    return Best(order_to_positions(found.order), "Kemeny optimum" if found.optimal else "best order found")

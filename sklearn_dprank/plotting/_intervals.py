@@ -9,9 +9,21 @@ from numpy.typing import ArrayLike
 from .._utils.checks import check_number
 from .._utils.scikit_learn import BaseEstimator
 from ..privacy.estimator_guarantees import last_step
-from ._legends import place_legend
 from ._ranked import mark_of, ranked
-from ._style import BLACK, BLUE, LABEL, SKY, TITLE, axes, dress, fitting, names_of_items, read_positions, shortened
+from ._style import (
+    BLACK,
+    BLUE,
+    LABEL,
+    SKY,
+    TITLE,
+    axes,
+    dress,
+    fitting,
+    names_of_items,
+    place_legend,
+    read_positions,
+    shortened,
+)
 
 _SAYS = {
     "scores": "Rank by net wins (Borda)",

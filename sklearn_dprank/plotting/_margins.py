@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.scikit_learn import BaseEstimator
 from ..ballots.profile import Ballots, as_profile
 from ..privacy.estimator_guarantees import last_step
-from ._optimum import best_known
+from ._errors import best_known
 from ._ranked import ranked
 from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened
 

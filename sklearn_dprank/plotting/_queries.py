@@ -11,8 +11,7 @@ from .._utils.types import RandomState
 from ..ballots.profile import Ballots
 from ..model_selection import GridSearchCV
 from ._errors import Band, ErrorDisplay, Floor
-from ._scales import number_ticks
-from ._style import shortened
+from ._style import number_ticks, shortened
 
 _GAP = 0.035  # least distance of two labels, as a share of the axis
 

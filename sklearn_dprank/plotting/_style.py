@@ -1,4 +1,6 @@
-"""What all displays share: matplotlib asked for late, looks that need no colour, names that fit."""
+"""Shared parts of the displays: lazy import of matplotlib, markers and colours, legends, logarithmic axes."""
+
+import math
 
 import numpy as np
 
@@ -103,3 +105,144 @@ def read_positions(positions, name, n_items=None):
         many = "each item" if n_items is None else f"each of the {n_items} items"
         raise ValueError(f"{name} must hold one finite position for {many}, got shape {array.shape}.")
     return array
+
+
+_STEPS = 24  # heights at which room is looked for
+_MARGIN = 5  # pixels around the legend that stay free
+_LOOK = {"fontsize": SMALL, "title_fontsize": SMALL, "alignment": "left", "handlelength": 3.2}
+
+
+def legend_below(ax, handles, notes="", *, ncols=2, pad=4.0):
+    """Explain `handles` below the axes, `pad` sizes of a letter lower, so that it is below their labels."""
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
+    ax.legend(handles=handles, title=notes or None, ncols=ncols, frameon=False, **below, **_LOOK)
+
+
+def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
+    """Explain `handles`, and what `notes` say, where there is room.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes, with all that is drawn on them.
+    handles : list of matplotlib Artist
+        What is explained, each with its label.
+    notes : str, default=""
+        What stands above the entries.
+    ncols : int, default=2
+        Columns below the axes; on them there is one.
+    pad : float, default=4.0
+        How far below the axes, in sizes of its letters: below their labels.
+
+    Returns
+    -------
+    bool
+        Whether it is on the axes.
+    """
+    notes = notes or None
+    inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": "0.8", "fancybox": False}
+    legend = ax.legend(handles=handles, title=notes, loc="lower left", bbox_to_anchor=(0, 0), **inside, **_LOOK)
+    legend.set_in_layout(False)  # it is not there yet
+    ax.figure.canvas.figure.draw_without_rendering()  # of the whole figure, where the axes are in a part of one
+    spot = _free(ax, legend.get_window_extent())
+    if spot is not None:
+        legend.set_bbox_to_anchor(spot, ax.transAxes)
+    elif ax.figure.get_layout_engine() is None:  # below it would be cut
+        ax.legend(handles=handles, title=notes, loc="best", framealpha=0.7, **_LOOK)
+    else:
+        legend_below(ax, handles, notes, ncols=ncols, pad=pad)
+    return spot is not None
+
+
+def _free(ax, size):
+    """Return the lower left corner, in units of the axes, of a box that covers nothing; None if there is no such."""
+    from matplotlib.transforms import Bbox
+
+    frame = ax.get_window_extent()
+    width, height = size.width + 2 * _MARGIN, size.height + 2 * _MARGIN
+    if width > frame.width or height > frame.height:
+        return None
+    taken = [*_outlines(ax)]
+    for left in (frame.x1 - width, frame.x0):
+        for bottom in np.linspace(frame.y1 - height, frame.y0, _STEPS):
+            box = Bbox.from_bounds(left, bottom, width, height)
+            if not any(_meets(path, box, filled) for path, filled in taken):
+                corner = (left + _MARGIN, bottom + _MARGIN)
+                return tuple(ax.transAxes.inverted().transform(corner))
+    return None
+
+
+def _outlines(ax):
+    """Yield all lines and bands as (path in pixels, whether it is filled)."""
+    for line in ax.get_lines():
+        yield line.get_transform().transform_path(line.get_path()), False
+    for band in ax.collections:
+        for path in band.get_paths():
+            yield band.get_transform().transform_path(path), True
+
+
+def _meets(path, box, filled):
+    return path.intersects_bbox(box, filled=filled) or box.count_contains(path.vertices) > 0
+
+
+_DECADES = 3  # of the positive part of an axis that reaches 0
+
+
+def number_ticks(axis, low, high, unit=1.0, sign=""):
+    """Label a logarithmic axis with plain numbers, and with enough of them where it spans less than a decade or two."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    if high < 10 * low:
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axis.set_major_formatter(_plain(unit, sign))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def scale_errors(ax, shown, excess, percent):
+    """Make the axis of errors logarithmic; where something is at 0, it is linear below a decade, which is shaded.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    shown : ndarray of shape (n_shown,)
+        All that must have a place on the axis.
+    excess : bool
+        Whether it is an excess, which may be negative, rather than an error.
+    percent : bool
+        Whether ticks are in percent.
+
+    Returns
+    -------
+    matplotlib Artist or None
+        The shade of what is linear.
+    """
+    unit = (100, " %") if percent else (1, "")
+    if (shown > 0).all():
+        ax.set_yscale("log")
+        number_ticks(ax.yaxis, shown.min(), shown.max(), *unit)
+    elif shown.max() > 0 and (excess or shown.min() == 0):
+        return _reach_0(ax, shown, unit)
+    return None
+
+
+def _reach_0(ax, shown, unit):
+    from matplotlib.ticker import NullLocator
+
+    least = max(shown[shown > 0].min(), shown.max() / 10**_DECADES)
+    linear = 10 ** math.floor(math.log10(least))
+    ax.set_yscale("symlog", linthresh=linear, linscale=0.5)
+    if shown.min() >= 0:
+        ax.set_ylim(bottom=-linear / 3, top=max(1.3 * shown.max(), 2 * linear))
+    ax.yaxis.set_major_formatter(_plain(*unit))
+    ax.yaxis.set_minor_locator(NullLocator())
+    low = -linear if shown.min() < 0 else -linear / 3
+    return ax.axhspan(low, linear, color="0.94", lw=0, zorder=0, label="linear down to 0")
+
+
+def _plain(unit, sign):
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda x, _: f"{unit * x:.12g}{sign if x else ''}")

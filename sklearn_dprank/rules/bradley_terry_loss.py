@@ -7,7 +7,7 @@ from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from .conjugate_gradients import solved
+from .strengths import solved
 
 _MANY = 64  # items: of so many and more, the threads of BLAS would share out a solve, and wait where cores are busy
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # of the equations of many items; some thirty are usual

@@ -23,9 +23,9 @@ from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPruden
 from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.model_selection.private import selection as private_selection
-from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import eta_of, gamma_of
+from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.orders.positions import order_to_positions
 from sklearn_dprank.queries.base import moves
 

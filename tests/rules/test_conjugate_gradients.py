@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.rules.conjugate_gradients import solved
+from sklearn_dprank.rules.strengths import solved
 
 
 def positive(rng, n, spread):

@@ -14,7 +14,7 @@ from share_tools import message_to
 from state_tools import Crash, dying, walk, watched_connections
 
 from sklearn_dprank import SecAggBorda, SecAggSwissBorda
-from sklearn_dprank.channels.sums import combined
+from sklearn_dprank.channels.summing import combined
 from sklearn_dprank.collection.client import rounds
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.client.shares import summed

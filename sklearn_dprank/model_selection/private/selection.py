@@ -1,6 +1,7 @@
-"""`PrivateSelection`: the best of a secret, random number of private draws, with one total guarantee."""
+"""`PrivateSelection`: the best of a random number of private fits, with one total guarantee."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import repeat
 from typing import Any, Literal, Self
 
@@ -16,13 +17,13 @@ from ..._utils.types import Amount, RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import record_pipeline
+from ...privacy.rounding import rounded_up
 from ...sampling.streams import SecureBits, SeededBits, seed_sequence
 from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
 from .draw_count import draw_count, eta_of, gamma_of
 from .scorer import PrivateKendallTau
-from .total import guarantee_of_the_best
 
 
 class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
@@ -279,3 +280,43 @@ def _seeds(sequence):
     while True:
         fit, score = sequence.spawn(2)
         yield int(fit.generate_state(1, np.uint32)[0]), int(score.generate_state(1, np.uint32)[0])
+
+
+_RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
+
+
+def guarantee_of_the_best(guarantees, score_epsilon, eta):
+    """Return the guarantee of the best draw.
+
+    Parameters
+    ----------
+    guarantees : list of PrivacyGuarantee
+        Pure ones, one for each candidate.
+    score_epsilon : float
+        Privacy loss of the score of one draw, in nats.
+    eta : float
+        Of the distribution of the number of draws, above -1.
+
+    Raises
+    ------
+    ValueError
+        If the candidates have different neighbouring relations.
+    """
+    relations = sorted({g.neighboring for g in guarantees})
+    if len(relations) > 1:
+        raise ValueError(
+            f"candidates must share one neighbouring relation, got {relations}; set the same `neighboring` for all "
+            '(local candidates are always "replace").'
+        )
+    dearest = max(g.epsilon for g in guarantees)
+    exact = (2 + Fraction(eta)) * (Fraction(float(dearest)) + Fraction(score_epsilon))
+    return PrivacyGuarantee(
+        epsilon=rounded_up(exact),
+        delta=0.0,
+        trust="central",
+        neighboring=relations[0],
+        how=f"best of a random number of draws (truncated negative binomial, eta = {eta:g}): (2 + {eta:g}) x "
+        f"({dearest:g} + {score_epsilon:g}) by Papernot and Steinke (2022), Theorem 2",
+        arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
+        caveats=(_RUNNING_TIME, *dict.fromkeys(c for g in guarantees for c in g.caveats)),
+    )

@@ -1,26 +1,85 @@
-"""`GridSearchCV`: many candidates, many trials of each, and the best of them fitted once more."""
+"""`GridSearchCV`: many candidates, several trials of each, and a refit of the best one."""
 
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
 from ..._utils.checks import check_flag, check_jobs, check_whole
 from ..._utils.fitted import clear_fitted
-from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
+from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin, available_if
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import record_pipeline
-from ..parameters import Grid, Metrics, configured, grid_of
+from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds
-from .accounting import costs_of, declared_public, forecast, promise_of, warn_reader
-from .best import BestEstimator
+from .accounting import (
+    costs_of,
+    declared_public,
+    forecast,
+    metrics_of,
+    promise_of,
+    refuse_mixed,
+    scoring_of,
+    warn_reader,
+)
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
 from .refit import best_row, check_refit, deciding
 from .results import Results
-from .scoring import metrics_of, refuse_mixed, scoring_of
 from .splits import Splits
 from .trials import jobs_of, refuse_seeds, run
+
+
+def _refitted(search):
+    if search.refit is False:
+        raise AttributeError("this search has no best_estimator_ because refit=False.")
+    return True
+
+
+class BestEstimator:
+    """The half of a search that its ``best_estimator_`` answers for."""
+
+    refit: Any
+    scorer_: dict[str, Metric | None]
+    best_estimator_: Any
+
+    @available_if(_refitted)
+    def score(self, X: Ballots, y: None = None) -> float:
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        check_is_fitted(self, "best_estimator_")
+        name = deciding(self.refit, list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        scorer = self.scorer_[name]
+        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the items, where the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
 
 
 class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):

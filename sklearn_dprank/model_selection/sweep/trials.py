@@ -1,8 +1,10 @@
-"""Fits with fresh noise, again and again: the jobs of a sweep, and running them anywhere."""
+"""Repeated fits with fresh noise, run in batches by joblib."""
 
+import math
 import os
 import signal
 import time
+from collections import deque
 from contextlib import suppress
 from dataclasses import fields
 from itertools import islice
@@ -17,7 +19,6 @@ from ...ballots.profile import Profile
 from ...privacy.guarantee import PrivacyGuarantee
 from ..parameters import parameters_of
 from ..seeds import is_seed
-from .packs import Packs
 
 _BLOCK = 30  # most trials in one job: enough to share a sampler's table
 
@@ -170,3 +171,85 @@ def _seeded(scorer: Any, seed, place):
         stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
         return clone(scorer).set_params(random_state=stream)
     return scorer
+
+
+_LONG = 0.2  # seconds of work in a pack, where there is much of it: sending takes a hundredth of that
+_SHORT = 0.02  # and at least: the last packs are small, so that all workers are done at about the same time
+_SHARE = 3  # packs of a worker, at least, that what is left would make
+_DILUTED = 9  # what only the first trial of a pack takes, a sampler's table say, is a tenth of the pack at most
+
+
+class Packs:
+    """The jobs of a sweep as an iterator of lists of jobs, of which some are parts of one.
+
+    The first packs are of two trials each, because nothing is known. It may be read in one thread and told in another
+    how long trials took.
+
+    Parameters
+    ----------
+    jobs : list of Job
+        What to run, in this order.
+    workers : int
+        How many will work on it.
+    """
+
+    def __init__(self, jobs, workers):
+        self._left, self._workers = deque(jobs), workers
+        self._paces: dict[tuple[int, int], tuple[float, float]] = {}
+        self._usual: Any = None
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self._left:
+            raise StopIteration
+        room = self._room()
+        pack: list[Any] = []
+        while self._left and (not pack or room > 0):
+            job = self._left.popleft()
+            size, took = self._fitting(job, room)
+            if pack and took > 2 * room:  # it starts a pack of its own
+                self._left.appendleft(job)
+                break
+            pack.append(job._replace(seeds=job.seeds[:size]))
+            room -= took
+            if size < len(job.seeds):
+                self._left.appendleft(job._replace(first=job.first + size, seeds=job.seeds[size:]))
+        return pack
+
+    def heard(self, job, seconds):
+        """Take note of how long each trial of a job took, in order.
+
+        Parameters
+        ----------
+        job : Job
+            Which.
+        seconds : list of float
+            One a trial.
+        """
+        first, *more = seconds
+        each = sum(more) / len(more) if more else first
+        self._paces[job.candidate, job.split] = (max(first - each, 0.0), each)
+        known = list(self._paces.values())
+        self._usual = tuple(sum(column) / len(known) for column in zip(*known, strict=True))
+
+    def _room(self):
+        """Return how many seconds the next pack may take."""
+        if self._usual is None:
+            return 0.0
+        left = sum(begin + each * len(job.seeds) for job in self._left for begin, each in [self._pace(job)])
+        return min(max(left / (_SHARE * self._workers), _SHORT), _LONG)
+
+    def _pace(self, job):
+        """Return the seconds that the first trial of a job takes longer than others, and those of each other."""
+        return self._paces.get((job.candidate, job.split), self._usual)
+
+    def _fitting(self, job, room):
+        """Return how many trials of a job go into a pack with so much room, and how many seconds they take."""
+        if self._usual is None:
+            return min(2, len(job.seeds)), math.inf
+        begin, each = self._pace(job)
+        wanted = max(room - begin, _DILUTED * begin)
+        size = len(job.seeds) if wanted >= each * len(job.seeds) else max(1, math.ceil(wanted / each))
+        return size, begin + each * size

@@ -11,8 +11,8 @@ from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
+from .accounting import metrics_of
 from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
-from .scoring import metrics_of
 from .splits import Splits
 from .trials import jobs_of, run
 

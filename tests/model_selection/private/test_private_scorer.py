@@ -22,7 +22,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Laplace
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateKendallTau, cross_validate
-from sklearn_dprank.model_selection.private.agreement import NetAgreement
+from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy.rounding import round_down
 

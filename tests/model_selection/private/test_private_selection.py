@@ -33,9 +33,9 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import PrivateSelection
 from sklearn_dprank.model_selection.private import selection as private_selection
-from sklearn_dprank.model_selection.private.agreement import NetAgreement
 from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import draw_count, eta_of, gamma_of, happens, mean_draws_of
+from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.sampling.streams import SecureBits, SeededBits
 

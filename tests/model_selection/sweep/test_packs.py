@@ -5,8 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
-from sklearn_dprank.model_selection.sweep.packs import _LONG, _SHORT, Packs
-from sklearn_dprank.model_selection.sweep.trials import jobs_of
+from sklearn_dprank.model_selection.sweep.trials import _LONG, _SHORT, Packs, jobs_of
 
 
 def worked(n_candidates, n_splits, n_trials, begins, each, workers=2):
