@@ -1,4 +1,4 @@
-"""The curator's side of secure aggregation: validated sums of the servers, from one report per voter or from several rounds."""
+"""The curator's side of secure aggregation: validated sums of the servers, in one round or several."""
 
 from collections import Counter
 from functools import partial
