@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .ballots.profile import Ballots, as_profile
 from .ballots.rankings import check_ballot, compact_positions
-from .orders.inversions import FEW, opposite_pairs
 from .orders.kemeny.kemeny import minimum_order, warn_of_gap
-from .orders.positions import as_positions, disagreements, order_to_positions
+from .orders.permutations import FEW, as_positions, disagreements, opposite_pairs, order_to_positions
 from .queries import n_pairs
 
 

@@ -30,7 +30,7 @@ from sklearn_dprank._utils.constraints import COUNT_OR_NONE, one_of, or_none, ta
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.collection import curator as randomizers
-from sklearn_dprank.privacy.statement import NEIGHBORING
+from sklearn_dprank.privacy.guarantee import NEIGHBORING
 from sklearn_dprank.rules import KwikSortRule
 
 BALLOTS = [[0, 1, 2]] * 9

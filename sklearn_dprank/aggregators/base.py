@@ -22,7 +22,7 @@ from ..ballots.profile import Ballots, Profile, Shape
 from ..ballots.rankings import BALLOT_CHECKS, as_array, ballots_unquoted, mixed_columns, shape_of
 from ..ballots.tables import passes
 from ..metrics import average_kendall_tau
-from ..orders.positions import order_to_positions
+from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import record_pipeline
 from ..privacy.workers import warn_in_worker

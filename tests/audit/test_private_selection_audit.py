@@ -26,7 +26,7 @@ from sklearn_dprank.model_selection.private import selection as private_selectio
 from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import eta_of, gamma_of
 from sklearn_dprank.model_selection.private.scorer import NetAgreement
-from sklearn_dprank.orders.positions import order_to_positions
+from sklearn_dprank.orders.permutations import order_to_positions
 from sklearn_dprank.queries.base import moves
 
 DEPTH = 45  # scores are cut where exp(-DEPTH) of their mass is left

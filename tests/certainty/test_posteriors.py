@@ -11,9 +11,7 @@ from sklearn_dprank import DPBorda, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.uncertainty import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
-from sklearn_dprank.uncertainty.laplace_posterior import chance_before, given
-from sklearn_dprank.uncertainty.margin_posterior import _Model
-from sklearn_dprank.uncertainty.spread import LOG_PRIOR, SPREADS, likely
+from sklearn_dprank.uncertainty.posterior import LOG_PRIOR, SPREADS, _Model, chance_before, given, likely
 
 
 def integrated(x, y, scale, width):

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import studentized_range
 
 from sklearn_dprank.uncertainty import LaplaceLaw, NormalLaw
-from sklearn_dprank.uncertainty.range_quantiles import range_quantile
+from sklearn_dprank.uncertainty.laws import range_quantile
 
 
 @pytest.mark.parametrize("m", [2, 10, 45])

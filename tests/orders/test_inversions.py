@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_dprank.orders.inversions import FEW, opposite_pairs
+from sklearn_dprank.orders.permutations import FEW, opposite_pairs
 
 
 def naive_opposite(first, second):

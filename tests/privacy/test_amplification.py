@@ -13,10 +13,12 @@ from sklearn_dprank.privacy.calibration import classical_gaussian_sigma, gaussia
 from sklearn_dprank.privacy.flips import thresholded_gaussian_epsilon
 from sklearn_dprank.privacy.shuffle.amplification import (
     UnsoundAmplificationWarning,
+    blanket_curve,
+    clones_curve,
+    exact_curve,
     shuffle_amplification,
     shuffle_local_epsilon,
 )
-from sklearn_dprank.privacy.shuffle.bounds import blanket_curve, clones_curve, exact_curve
 from sklearn_dprank.privacy.shuffle.groups import (
     balanced_group_size,
     composed_local_epsilon,

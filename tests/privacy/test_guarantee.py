@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.privacy.statement import NEIGHBORING
+from sklearn_dprank.privacy.guarantee import NEIGHBORING
 from sklearn_dprank.privacy.trust import TRUST
 
 

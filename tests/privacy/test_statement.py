@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sklearn_dprank import Borda, DPBorda, LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.privacy import PrivacyGuarantee
-from sklearn_dprank.privacy.statement import _percent, _up
+from sklearn_dprank.privacy.guarantee import _percent, _up
 
 VOTES = [[0, 1, 2]] * 100
 QUESTIONS = ["Released", "Unit", "Hidden", "Trust", "Epsilon", "Delta", "Composition", "Arithmetic", "Not covered"]

@@ -25,11 +25,8 @@ import math
 
 import numpy as np
 
-from .alternating import alternating_prices
-from .directed_3cycles import packed_circles, packing_steps, violated_circles
-from .local_search import insertion_search, total_cost
-from .memetic import memetic_search
-from .relaxation import Relaxation, relaxation
+from .local_search import insertion_search, memetic_search, total_cost
+from .relaxation import Relaxation, alternating_prices, packed_circles, packing_steps, relaxation, violated_circles
 from .ties import first_optimum, met_optimum
 from .work import Work
 

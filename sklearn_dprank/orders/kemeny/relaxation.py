@@ -1,8 +1,4 @@
-"""The linear program over circles of items: SciPy's solver from scratch, or HiGHS's own bindings, kept warm.
-
-Minimise w x over low <= x <= high, where each row (circle) of three pairs holds, x_p + x_q + x_r <= b with some of the
-pairs turned around. Both solvers say the same things; neither is believed (see `linear_ordering.dual_bound`).
-"""
+"""Lower bounds for Kemeny optima: a linear relaxation, alternating directions, packings of directed 3-cycles."""
 
 import math
 from functools import cache
@@ -209,3 +205,209 @@ def _highspy():
         return import_module("highspy")
     except ImportError:
         return None
+
+
+_ITERATIONS = 200
+_STEP = 0.04  # rho, where weights are 1 on average
+_WORTH = 1.0  # in units of the step: a row of a lower price has to be found again
+_RELAX = 1.8  # over-relaxation
+_SWEEP_ROW, _SWEEP_CELL = 10_000, 3  # steps an item takes in an iteration, and each pair of items behind it
+_MOST_CELLS = 2**26  # 256 MB
+
+
+def alternating_steps(n_items):
+    """Return how many steps an iteration takes, at most about."""
+    return _SWEEP_ROW * n_items + _SWEEP_CELL * _cells(n_items)
+
+
+def alternating_prices(excess, work):
+    """Return circles, what each is worth about, and a fraction of an order.
+
+    Parameters
+    ----------
+    excess : array of int64, shape (m, m)
+        ``excess[i, j]`` is the cost of i before j minus that of j before i.
+    work : Work
+        What may be spent.
+
+    Returns
+    -------
+    circles : array of int, shape (count, 3)
+        (i, j, k), i < j and i < k: x_ij + x_jk + x_ki is at most 2. Those with a price.
+    prices : array of float, shape (count,)
+        Above 0, in units of the cost. None is given for more items than memory allows.
+    least : float
+        A price that is worth a row of a linear program.
+    before : array of float, shape (m, m)
+        About x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.kemeny.relaxation import alternating_prices
+    >>> from sklearn_dprank.orders.kemeny.work import Work
+    >>> excess = np.array([[0, -5, 3], [5, 0, -4], [-3, 4, 0]])  # 0 before 1 before 2 before 0
+    >>> circles, prices, least, before = alternating_prices(excess, Work())
+    >>> circles, prices.round(), before.argsort().tolist()  # whatever the order, 3 are overruled
+    (array([[0, 1, 2]]), array([3.]), [[0, 1, 2], [0, 1, 2], [0, 1, 2]])
+    """
+    m = len(excess)
+    unit = _STEP * (float(np.abs(excess, dtype=np.float64).mean()) or 1.0)
+    pull = (excess / unit).astype(np.float32)
+    pairs = -np.sign(pull) / 2
+    z = pairs.copy()
+    threes = (
+        [np.zeros((m - i - 1, m - i - 1), dtype=np.float32) for i in range(m - 2)] if _cells(m) < _MOST_CELLS else []
+    )
+    for _ in range(_ITERATIONS if threes else 0):
+        if work.left < alternating_steps(m) or work.over:
+            break
+        work.spend(alternating_steps(m))
+        rest = _clipped(z.copy(), pairs) - pull
+        for i, copies in enumerate(threes):
+            behind = slice(i + 1, m)
+            reflected = _clipped(z[behind, behind] + z[i, behind, None] - z[i, behind], copies)
+            rest[behind, behind] += reflected
+            rest[i, behind] += reflected.sum(axis=1)
+            rest[behind, i] -= reflected.sum(axis=1)
+        net = rest.sum(axis=1)
+        z = (rest + net[:, None] - net) / np.float32(1 + m)
+    circles, prices = _priced(threes)
+    return circles, prices * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
+
+
+def _cells(n_items):
+    return n_items**3 // 3
+
+
+def _clipped(now, copies):
+    """Move copies, before they are clipped, to where they should be `now` (overwritten); return them reflected."""
+    within = np.clip(copies, -0.5, 0.5)
+    now -= within
+    now *= _RELAX
+    copies += now
+    np.clip(copies, -0.5, 0.5, out=within)
+    within *= 2
+    within -= copies
+    return within
+
+
+def _priced(threes):
+    """Return the circles whose copies exceed their limits, and by how much."""
+    circles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
+    for i, copies in enumerate(threes):
+        first, second = np.nonzero(copies > 0.5)  # the copies of the other way round are the same with a minus
+        prices.append(copies[first, second].astype(float) - 0.5)
+        circles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
+    return np.concatenate(circles), np.concatenate(prices)
+
+
+_ROW, _ENTRY, _CELL = 8000, 6, 6  # steps a row of a packing takes and each of its entries, and a pair of a scan
+
+
+def violated_circles(before, limit, work):
+    """Return the triples (i, j, k), i < j and i < k, most above x_ij + x_jk + x_ki = 2.
+
+    Parameters
+    ----------
+    before : array, shape (m, m)
+        ``before[i, j]`` in [0, 1] is x_ij, and ``before[j, i]`` is one minus it.
+    limit : int
+        At most so many, the most violated first.
+    work : Work
+        What may be spent; once it is over, the i that are left are not looked at.
+
+    Returns
+    -------
+    array of int, shape (count, 3)
+    """
+    waiting, count = [(np.empty((0, 3), dtype=np.int64), np.empty(0))], 0
+    for i in range(len(before) - 2):
+        if work.over:
+            break
+        # each of the three exceeds 0 where they exceed 2 together
+        j, k = (i + 1 + np.flatnonzero(before[i, i + 1 :])), (i + 1 + np.flatnonzero(before[i + 1 :, i]))
+        work.spend(_ROW + _CELL * len(j) * len(k))
+        above = before[i, j, None] + before[j[:, None], k] + before[k, i] - (2 + 1e-6)
+        first, second = np.nonzero(above > 0)
+        triples = np.stack([np.full(len(first), i), j[first], k[second]], axis=1)
+        waiting.append(_most(triples, above[first, second], limit))
+        count += len(waiting[-1][0])
+        if count > 4 * limit:
+            triples, amounts = _joined(waiting)
+            waiting, count = [_most(triples, amounts, limit)], limit
+    found, excess = _joined(waiting)
+    return found[np.argsort(-excess, kind="stable")[:limit]]
+
+
+def _joined(waiting):
+    triples, excess = zip(*waiting, strict=True)
+    return np.concatenate(triples), np.concatenate(excess)
+
+
+def _most(triples, excess, limit):
+    """Return those of most excess, no more than `limit`; the first come first among equals."""
+    if len(triples) <= limit:
+        return triples, excess
+    most = np.argsort(-excess, kind="stable")[:limit]
+    return triples[most], excess[most]
+
+
+def packed_circles(excess, work):
+    """Bound from below what every order overrules, by circles that share no part of a majority.
+
+    Every order overrules a pair of each circle of majorities. Circles to which weights are given, so that no pair
+    carries more than its majority, therefore cost every order the sum of the weights at least. Circles of three are
+    filled greedily; where ties leave none, or no work is left, one circle of any length is found.
+
+    Parameters
+    ----------
+    excess : array of int, shape (m, m)
+        ``excess[i, j]`` is the cost of i before j minus that of j before i.
+    work : Work
+        What may be spent. The single circle is found even so.
+
+    Returns
+    -------
+    int
+        A bound on what an order costs beyond the cheaper order of each pair; above 0 if majorities run in a circle
+        and the items are one component of them.
+    """
+    room = np.maximum(-excess, 0)  # what putting j before i costs more than i before j
+    return _threes(room.copy(), work) or _one_circle(room)
+
+
+def packing_steps(n_items):
+    """Return how many steps `packed_circles` takes, at most about: a row for each majority."""
+    return n_items**2 // 4 * (_ROW + _ENTRY * n_items // 3)
+
+
+def _threes(room, work):
+    """Fill circles i -> j -> k -> i, one i after the other; return the sum of their weights."""
+    total = 0
+    for i in range(len(room) - 2):
+        back = room[i + 1 :, i].copy()  # from each k
+        for j in np.flatnonzero(room[i, i + 1 :]):
+            if work.over:
+                return total
+            work.spend(_ROW + _ENTRY * len(back))
+            forth = room[i + 1 + j, i + 1 :]
+            most = np.minimum(forth, back)
+            filled = np.minimum(most.cumsum(), room[i, i + 1 + j])
+            weights = np.diff(filled, prepend=0)
+            forth -= weights
+            back -= weights
+            total += int(filled[-1])
+    return total
+
+
+def _one_circle(room):
+    """Follow the largest majorities until an item comes again; return the smallest of the circle, or 0."""
+    item, seen = 0, {}
+    majorities: list[int] = []
+    while len(room) and item not in seen:
+        seen[item] = len(majorities)
+        following = int(room[item].argmax())
+        majorities.append(int(room[item, following]))
+        item = following
+    return min(majorities[seen[item] :]) if majorities else 0

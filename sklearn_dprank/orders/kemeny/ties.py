@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .local_search import perturbed_search, total_cost
-from .memetic import memetic_search
+from .local_search import memetic_search, perturbed_search, total_cost
 
 _KICKS = 4  # before orders are crossed, which takes longer and meets more
 

@@ -8,8 +8,14 @@ import math
 
 from ..._utils.checks import at_least_two, check_whole
 from ..._utils.types import ShuffleMethod
-from .amplification import check_local, check_shuffle, shuffle_amplification, shuffle_local_epsilon, smallest_epsilon
-from .bounds import blanket_curve
+from .amplification import (
+    blanket_curve,
+    check_local,
+    check_shuffle,
+    shuffle_amplification,
+    shuffle_local_epsilon,
+    smallest_epsilon,
+)
 
 
 def composed_shuffle_epsilon(

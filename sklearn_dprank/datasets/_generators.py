@@ -1,0 +1,256 @@
+"""Simulated rankings: Mallows, Plackett-Luce and uniform profiles."""
+
+from math import expm1, log
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import factorial
+
+from .._utils.checks import check_number, check_whole
+from .._utils.types import RandomState
+from ..sampling.streams import seed_sequence
+
+
+def as_generator(random_state):
+    """Return the numpy Generator that `random_state` stands for.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+        None takes fresh entropy; an int seeds; a Generator is used itself, and so advanced; a
+        RandomState gives 128 bits to seed from.
+
+    Returns
+    -------
+    numpy.random.Generator
+        Where the draws come from.
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is none of these, or negative.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(seed_sequence(random_state))
+
+
+def make_mallows(
+    n_voters: int, n_items: int, phi: float, *, center: ArrayLike | None = None, random_state: RandomState = None
+) -> NDArray[np.int64]:
+    """Draw rankings from Mallows' model, by repeated insertion.
+
+    A ranking at Kendall tau distance d from the centre has probability proportional to ``phi ** d``.
+
+    Parameters
+    ----------
+    n_voters : int
+        Number of rankings, at least 1.
+    n_items : int
+        Number of items, at least 1.
+    phi : float
+        Dispersion, in [0, 1]. At 0 every ranking is the centre, at 1 all rankings are equally likely.
+    center : array-like of int, shape (n_items,), default=None
+        The position of each item in the centre: a permutation of 0, ..., n_items - 1, as the rows of
+        the result. None draws one uniformly: with the centre 0, 1, 2, ... a mechanism that breaks
+        ties by column would look better than it is.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        Source of the draws; an int makes them reproducible.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_voters, n_items)
+        Positions: entry (v, i) is where voter v puts item i; 0 is best.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the ranges above.
+
+    Notes
+    -----
+    Other conventions for the same model: ``theta = 1 - phi`` in Yan et al. (2020) and Song et al.
+    (2022); ``theta = -log(phi)`` in the package PerMallows; Hay et al. (2017) use this phi.
+
+    The item at place k of the centre overtakes v of its k predecessors with probability proportional
+    to ``phi ** v``, independently of the others, so the expected distance to the centre is the sum
+    over places of the mean of v, and the first of two items k places apart in the centre comes first
+    with probability ``(k + 1) / (1 - phi ** (k + 1)) - k / (1 - phi ** k)``.
+
+    References
+    ----------
+    C. L. Mallows (1957), "Non-null ranking models", Biometrika 44.
+
+    J.-P. Doignon, A. Pekec and M. Regenwetter (2004), "The repeated insertion model for rankings",
+    Psychometrika 69.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.datasets import make_mallows
+    >>> X = make_mallows(1000, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0)
+    >>> X.shape
+    (1000, 4)
+    >>> X.mean(axis=0).argsort()  # item 1 is first in the centre, then 2, 3 and 0
+    array([1, 2, 3, 0])
+    """
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
+    check_number(phi, "phi", least=0, most=1)
+    rng = as_generator(random_state)
+    places = rng.permutation(n_items) if center is None else _check_center(center, n_items)
+
+    # One row a place of the centre, one column a voter: every step is a few passes over short rows.
+    positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
+    for place in range(n_items):
+        earlier = positions[:place]
+        positions[place] = place - _overtaken(place, float(phi), n_voters, rng)
+        earlier += earlier >= positions[place]
+    return positions[places].T.astype(np.int64, order="C")
+
+
+def _overtaken(n_earlier, phi, size, rng):
+    """Draw v in 0, ..., n_earlier with probability proportional to phi**v, by inversion."""
+    uniform = rng.random(size)
+    if phi == 0:
+        return np.zeros(size, dtype=np.int64)
+    if phi == 1:
+        return (uniform * (n_earlier + 1)).astype(np.int64)
+    # P(V < v) = (1 - phi^v) / (1 - phi^(n_earlier + 1)), solved for v; the cap is against rounding.
+    v = np.log1p(uniform * expm1((n_earlier + 1) * log(phi))) / log(phi)
+    return np.minimum(v.astype(np.int64), n_earlier)
+
+
+def _check_center(center, n_items):
+    center = np.asarray(center)
+    if center.shape != (n_items,) or not np.array_equal(np.sort(center), np.arange(n_items)):
+        raise ValueError(
+            f"center must be a permutation of 0, ..., {n_items - 1} (where the centre puts each item), got {center}."
+        )
+    return center.astype(np.int64)
+
+
+def make_plackett_luce(
+    n_voters: int, n_items: int, weights: ArrayLike | None = None, *, random_state: RandomState = None
+) -> NDArray[np.int64]:
+    """Draw rankings from the Plackett-Luce model, by Gumbel keys.
+
+    A voter picks the best item with probability proportional to its weight, then the next one among
+    the rest in the same way, and so on.
+
+    Parameters
+    ----------
+    n_voters : int
+        Number of rankings, at least 1.
+    n_items : int
+        Number of items, at least 1.
+    weights : array-like of float, shape (n_items,), default=None
+        Positive, on any scale; item i comes before item j with probability
+        ``weights[i] / (weights[i] + weights[j])``. None draws them uniformly from the simplex.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        Source of the draws; an int makes them reproducible.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_voters, n_items)
+        Positions: entry (v, i) is where voter v puts item i; 0 is best.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the ranges above.
+
+    References
+    ----------
+    R. L. Plackett (1975), "The analysis of permutations", Applied Statistics 24.
+
+    J. I. Yellott (1977), "The relationship between Luce's choice axiom, Thurstone's theory of
+    comparative judgment, and the double exponential distribution", Journal of Mathematical
+    Psychology 15.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.datasets import make_plackett_luce
+    >>> X = make_plackett_luce(1000, 3, weights=[1, 4, 2], random_state=0)
+    >>> X.mean(axis=0).argsort()
+    array([1, 2, 0])
+    """
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
+    rng = as_generator(random_state)
+    weights = rng.standard_exponential(n_items) if weights is None else _check_weights(weights, n_items)
+
+    keys = rng.gumbel(size=(n_voters, n_items))
+    keys += np.log(weights)
+    orders = np.argsort(np.negative(keys, out=keys), axis=1)
+    positions = np.empty_like(orders)
+    np.put_along_axis(positions, orders, np.arange(n_items)[np.newaxis], axis=1)
+    return positions
+
+
+def _check_weights(weights, n_items):
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (n_items,) or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(f"weights must be {n_items} positive finite numbers, one an item, got {weights!r}.")
+    return values
+
+
+def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomState = None) -> NDArray[np.int64]:
+    """Draw a profile uniformly from the simplex of profiles.
+
+    The shares of the m! rankings are uniform on their simplex, and the voters draw theirs by these shares: every
+    histogram of n voters is then equally likely. It is another thing where every voter draws any ranking with equal
+    chances (``make_mallows(phi=1)``): the more these are, the more equal are the shares.
+
+    Parameters
+    ----------
+    n_voters : int
+        Number of rankings n, at least 1.
+    n_items : int
+        Number of items m, at least 1.
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
+        Source of the draws; an int makes them reproducible.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_voters, n_items)
+        Positions: entry (v, i) is where voter v puts item i; 0 is best. The voters are in random order.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the ranges above.
+
+    Notes
+    -----
+    Shang et al. (2014) assume that the shares are uniform on the simplex, and do not say how n voters come by them.
+    Where all C(n + m! - 1, n) histograms are equally likely, shares are uniform up to their grain, 1 / n.
+
+    The shares themselves are not drawn: Polya's urn has the same law. Voter v = 0, 1, ... takes a fresh ranking with
+    probability m! / (m! + v), and that of a random earlier voter otherwise, so that any number of items will do.
+
+    References
+    ----------
+    Shang, Wang, Cuff and Kulkarni (2014), Section III-A.
+
+    D. Blackwell and J. B. MacQueen (1973), "Ferguson distributions via Polya urn schemes", The Annals of Statistics 1.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.datasets import make_uniform_profile
+    >>> X = make_uniform_profile(2000, 3, random_state=0)
+    >>> X.shape
+    (2000, 3)
+    """
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items")
+    rng = as_generator(random_state)
+    voters = np.arange(n_voters)
+    copies = rng.random(n_voters) < voters / (factorial(n_items) + voters)
+    source = np.where(copies, rng.integers(np.maximum(voters, 1)), voters)
+    while not np.array_equal(followed := source[source], source):  # from copies to what they are copies of
+        source = followed
+    fresh, holder = np.unique(source, return_inverse=True)
+    return rng.permuted(np.tile(np.arange(n_items), (len(fresh), 1)), axis=1)[holder]

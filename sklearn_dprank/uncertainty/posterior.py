@@ -1,0 +1,196 @@
+"""Posterior of true margins and scores under published noise, with an unknown spread."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
+
+_LOG_SPREADS = np.arange(-4.2, 9.2, 0.25)
+#: Spreads in units of the noise's standard deviation; nothing is seen of smaller ones, and larger ones shrink nothing.
+SPREADS = np.exp(_LOG_SPREADS)
+#: Logarithm of the prior density of log t: t / (1/16 + t^2), up to a constant.
+LOG_PRIOR = _LOG_SPREADS - np.log(1 / 16 + SPREADS**2)
+_NEGLIGIBLE = 1e-3  # of the posterior mass, in total
+
+
+def likely(log_posterior: NDArray[np.float64]) -> list[tuple[tuple[int, ...], float]]:
+    """Return (index, probability) of the grid points that hold all of the posterior but a thousandth.
+
+    Parameters
+    ----------
+    log_posterior : ndarray
+        Unnormalised log density on a grid of any shape.
+
+    Examples
+    --------
+    >>> likely(np.log([1e-5, 3.0, 1.0]))
+    [((1,), 0.75), ((2,), 0.25)]
+    """
+    mass = np.exp(log_posterior - log_posterior.max()).ravel()
+    order = mass.argsort(kind="stable")[::-1]
+    below = mass[order].cumsum()
+    kept = order[: int(np.searchsorted(below, (1 - _NEGLIGIBLE) * below[-1])) + 1]
+    places = np.column_stack(np.unravel_index(kept, log_posterior.shape)).tolist()
+    return list(zip(map(tuple, places), (mass[kept] / mass[kept].sum()).tolist(), strict=True))
+
+
+_SPREADS, _LOG_PRIOR = SPREADS[::2], LOG_PRIOR[::2]  # a coarser grid will do in two dimensions
+
+
+def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most: float = np.inf) -> NDArray[np.float64]:
+    """Return the posterior probability that the item of each row is above that of each column.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_items, n_items)
+        Published margins.
+    precision : ndarray of shape (n_items, n_items)
+        One over the variance of the noise; 0 where nothing is known.
+    power : float, default=1.0
+        Power of the likelihood of the spreads; below 1 for noise with heavier tails than normal noise.
+    most : float, default=inf
+        Largest possible variance of a true margin.
+
+    Returns
+    -------
+    ndarray of float, shape (n_items, n_items)
+        A half on the diagonal.
+
+    Examples
+    --------
+    >>> margins = np.array([[0.0, 1.0, 3.0], [-1.0, 0.0, 1.0], [-3.0, -1.0, 0.0]])
+    >>> chance_above(margins, np.ones((3, 3))).round(2)[0]
+    array([0.5 , 0.82, 0.96])
+    """
+    seen = np.where(np.eye(len(margins), dtype=bool), 0.0, precision)
+    if not seen.any():
+        return np.full(margins.shape, 0.5)
+    # In units of the noise: a strength is measured with the sum of its item's precisions, a remainder with one of them.
+    of_items, of_pairs = (_SPREADS**2 * (numbers / seen.sum()) for numbers in (len(seen), (seen > 0).sum()))
+    evidence = power * np.array([_Model(margins, seen, variance).log_evidence(of_items) for variance in of_pairs])
+    possible = of_pairs[:, None] + 2 * of_items <= most
+    possible[0, 0] = True  # next to no spread, whatever the noise
+    points = likely(np.where(possible, evidence + _LOG_PRIOR[:, None] + _LOG_PRIOR, -np.inf))
+    out = np.zeros(margins.shape)
+    for k in {k for (k, _), _ in points}:  # one model at a time: each holds several matrices
+        model = _Model(margins, seen, of_pairs[k])
+        out += sum(chance * model.chance_above(of_items[i]) for (other, i), chance in points if other == k)
+    return out
+
+
+class _Model:
+    """The linear model of margins, given the variance of remainders.
+
+    With w_ij = 1 / (noise + remainder variance), strengths have information L + 1 / variance, L = diag(w 1) - w, and
+    h_i = sum_j w_ij margin_ij; an eigendecomposition of L serves every variance of strengths.
+    """
+
+    def __init__(self, margins, precision, of_pairs):
+        self._margins, self._precision, self._of_pairs = margins, precision, of_pairs
+        self._left = 1 / (1 + of_pairs * precision)  # of a remainder, when the margin is seen
+        weight = self._left * precision
+        values, self._vectors = eigh(np.diag(weight.sum(axis=1)) - weight)
+        self._values = np.maximum(values, 0)
+        self._h = self._vectors.T @ (weight * margins).sum(axis=1)
+        seen = weight > 0
+        # Each pair stands twice in the matrices.
+        self._constant = (np.log(weight[seen]).sum() - (weight * margins**2).sum()) / 4
+
+    def log_evidence(self, of_items):
+        """Return the log density of the margins for each variance of strengths, up to a constant."""
+        scale = 1 + of_items[:, None] * self._values
+        return self._constant + (of_items[:, None] * self._h**2 / scale - np.log(scale)).sum(axis=1) / 2
+
+    def chance_above(self, of_items):
+        """Return the posterior probability that each item is above each other, given the variance of strengths."""
+        shrunken = of_items / (1 + of_items * self._values)
+        strength = self._vectors @ (shrunken * self._h)
+        covariance = (self._vectors * shrunken) @ self._vectors.T
+        own = np.diag(covariance)
+        spread = own[:, None] + own - 2 * covariance
+        mean = (1 - self._left) * self._margins + self._left * (strength[:, None] - strength)
+        variance = self._of_pairs * self._left + self._left**2 * np.maximum(spread, 0)
+        np.fill_diagonal(mean, 0.0)
+        np.fill_diagonal(variance, 1.0)
+        return ndtr(mean / np.sqrt(variance))
+
+
+_NODES = 64  # quantiles of one value that are compared with the posterior of the others
+_FLAT = 1e6  # scales of noise: values so far out have so wide a prior that it shrinks nothing, and cancel digits
+
+
+def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
+    """Return the posterior probability that each value exceeds each other, averaged over the unknown spread.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        With noise.
+    scale : float
+        b, of the noise.
+
+    Returns
+    -------
+    ndarray of float, shape (n, n)
+        A half on the diagonal.
+
+    Examples
+    --------
+    >>> chance_before(np.array([4.0, 1.0, -5.0]), 1.0).round(2)[0]
+    array([0.5 , 0.82, 0.94])
+    """
+    values = np.asarray(values, dtype=float)
+    if np.abs(values).max() > _FLAT * scale:
+        d = (values[:, None] - values) / scale
+        wrong = np.exp(-np.abs(d)) * (1 + np.abs(d) / 2) / 2
+        return np.where(d > 0, 1 - wrong, wrong)
+    widths = np.sqrt(2) * scale * SPREADS  # the standard deviation of the noise is sqrt(2) b
+    evidence = [_Posterior(values, scale, width).log_evidence for width in widths]
+    points = likely(LOG_PRIOR + evidence)
+    return np.sum([chance * given(values, scale, widths[k]) for (k,), chance in points], axis=0)
+
+
+def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
+    """Return the same for true values with a known standard deviation, `width`.
+
+    Examples
+    --------
+    >>> given(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # of a flat prior, 1 - exp(-2) (1 + 2 / 2) / 2
+    array([[0.5 , 0.86],
+           [0.14, 0.5 ]])
+    """
+    out = np.empty((len(values), len(values)))
+    posterior = _Posterior(values, scale, width)
+    for i, nodes in enumerate(posterior.quantiles((np.arange(_NODES) + 0.5) / _NODES)):
+        out[i] = posterior.below(nodes[:, None]).mean(axis=0)
+    return (out + 1 - out.T) / 2
+
+
+class _Posterior:
+    """The laws of some numbers, given their noisy values, in units of the noise."""
+
+    def __init__(self, values, scale, width):
+        self._scale, self._t = scale, width / scale
+        self._y = values / scale
+        low = -self._y + log_ndtr((self._y - self._t**2) / self._t)
+        high = self._y + log_ndtr(-(self._y + self._t**2) / self._t)
+        self._total, self._turn = np.logaddexp(low, high), expit(low - high)
+
+    @property
+    def log_evidence(self):
+        """Log density of the noisy values given the spread, up to a constant."""
+        return self._total.sum() + len(self._y) * self._t**2 / 2
+
+    def below(self, x):
+        """Return the probabilities that numbers are below x, which goes with the values."""
+        x = np.asarray(x, dtype=float) / self._scale
+        left = np.exp(np.minimum(-self._y + log_ndtr((x - self._t**2) / self._t) - self._total, 0))
+        right = np.exp(np.minimum(self._y + log_ndtr(-(x + self._t**2) / self._t) - self._total, 0))
+        return np.where(x <= self._y, left, 1 - right)
+
+    def quantiles(self, levels):
+        """Return the quantiles of each number, shape (n, number of levels)."""
+        y, total = self._y[:, None], self._total[:, None]
+        left = self._t * ndtri_exp(np.minimum(np.log(levels) + total + y, 0)) + self._t**2
+        right = -self._t * ndtri_exp(np.minimum(np.log1p(-levels) + total - y, 0)) - self._t**2
+        return self._scale * np.where(levels <= self._turn[:, None], np.minimum(left, y), np.maximum(right, y))
