@@ -51,7 +51,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.rules import KemenyRule
-from sklearn_dprank.theory.alabi_lower import fingerprint_floor, packing_floor, packing_voters
+from sklearn_dprank.theory.alabi import fingerprint_floor, packing_floor, packing_voters
 
 PAGE = Path(__file__).parents[1] / "docs" / "user_guide"
 ITEMS, VOTERS, EPSILONS = (10, 45), (1000, 20_000), (0.1, 1.0)

@@ -47,8 +47,7 @@ from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.curator import HypercubeSampling, RandomizedResponse
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.rules import SortByScore
-from sklearn_dprank.theory.alabi import GUARANTEES, local_budget, reduction_error
-from sklearn_dprank.theory.alabi_bounds import corollary_bound
+from sklearn_dprank.theory.alabi import GUARANTEES, corollary_bound, local_budget, reduction_error
 
 TRIALS = 8
 
@@ -214,7 +213,7 @@ if __name__ == "__main__":
 # %%
 # Table 2 by name
 # ---------------
-# What is printed drops the constants; "proved" has them (`sklearn_dprank.theory.alabi_bounds.corollary_bound`).
+# What is printed drops the constants; "proved" has them (`sklearn_dprank.theory.alabi.corollary_bound`).
 
 HERE = {
     "Corollary 9": ('LDPPairwise(randomizer="djw", rule="kemeny")', "m^3/(eps sqrt(n))"),

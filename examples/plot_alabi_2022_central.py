@@ -39,9 +39,7 @@ from _shared import (
 from sklearn_dprank import DPKemenySampler, DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import kemeny_positions
-from sklearn_dprank.theory.alabi import GUARANTEES, central_budget
-from sklearn_dprank.theory.alabi_bounds import corollary_bound
-from sklearn_dprank.theory.alabi_lower import packing_voters
+from sklearn_dprank.theory.alabi import GUARANTEES, central_budget, corollary_bound, packing_voters
 
 EPSILON, DELTA, TRIALS = 1.0, 1e-6, 20
 
@@ -174,9 +172,9 @@ if __name__ == "__main__":
 # Table 1 by name
 # ---------------
 # What is printed drops the constants, so that only growth can be compared; "proved" has them
-# (`sklearn_dprank.theory.alabi_bounds.corollary_bound`). In the picture, the grey line is Theorem 13 with its constant:
+# (`sklearn_dprank.theory.alabi.corollary_bound`). In the picture, the grey line is Theorem 13 with its constant:
 # the voters without whom no pure mechanism keeps an error of .01 m^2, whatever its ratio
-# (`sklearn_dprank.theory.alabi_lower.packing_voters`).
+# (`sklearn_dprank.theory.alabi.packing_voters`).
 
 BETA = {
     "Corollary 3": "m^4/(eps n)",

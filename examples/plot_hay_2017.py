@@ -48,8 +48,13 @@ from sklearn_dprank.orders.samplers.insertion import InsertionSampler
 from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose
-from sklearn_dprank.theory.hay import epsilon_lower_bound, p_sample_voters
-from sklearn_dprank.theory.hay_sort import p_sort_failure_floor, p_sort_max_queries, p_sort_voters
+from sklearn_dprank.theory.hay import (
+    epsilon_lower_bound,
+    p_sample_voters,
+    p_sort_failure_floor,
+    p_sort_max_queries,
+    p_sort_voters,
+)
 
 TRIALS, HISTOGRAMS = 40, 3  # the paper's 10; P-BORDA-HIST takes a second each time
 

@@ -23,8 +23,7 @@ from sklearn_dprank import Aggregator, DPHistogram
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_uniform_profile
 from sklearn_dprank.metrics import ranking_changed
-from sklearn_dprank.theory.shang import lemma_3, published_sigma, simple_bound, theorem_2
-from sklearn_dprank.theory.shang_geometry import central_density
+from sklearn_dprank.theory.shang import central_density, lemma_3, published_sigma, simple_bound, theorem_2
 
 if __name__ == "__main__":
     ARGUMENTS = begin(names=())

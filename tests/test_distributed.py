@@ -20,8 +20,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
-from sklearn_dprank.ballots.partitions import partitions
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.profile import Profile, partitions
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget

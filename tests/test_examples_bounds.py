@@ -11,7 +11,7 @@ import pytest
 import sklearn_dprank
 from sklearn_dprank import DPPairwise
 from sklearn_dprank.ballots.profile import Shape
-from sklearn_dprank.theory.alabi_lower import packing_floor
+from sklearn_dprank.theory.alabi import packing_floor
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 import sklearn_dprank
 from sklearn_dprank import Borda, DPBorda, DPKwikSort, LDPPairwise, channels, rules
 from sklearn_dprank._utils.checks import (
+    COUNT_OR_NONE,
     RELATIONS,
     as_double,
     at_least_two,
@@ -21,12 +22,14 @@ from sklearn_dprank._utils.checks import (
     check_random_state,
     check_whole,
     is_published,
+    one_of,
+    or_none,
     positive,
     probability,
     shown,
+    taken_by,
     votes_changed,
 )
-from sklearn_dprank._utils.constraints import COUNT_OR_NONE, one_of, or_none, taken_by
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.channels import Central
 from sklearn_dprank.collection import curator as randomizers

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import profiles
 
-from sklearn_dprank.ballots.partitions import is_lazy
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.profile import Profile, is_lazy
 
 STREAM = """
 import resource

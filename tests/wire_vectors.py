@@ -25,8 +25,7 @@ from sklearn_dprank.collection.curator import (
     ThresholdedGaussian,
     ThresholdedLaplace,
 )
-from sklearn_dprank.collection.curator.inbox import parsed
-from sklearn_dprank.collection.curator.reports import protocol_of
+from sklearn_dprank.collection.curator.inbox import parsed, protocol_of
 from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.collection.server.messages import longest
 from sklearn_dprank.queries import (

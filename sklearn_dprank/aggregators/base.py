@@ -47,7 +47,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
     random_state: RandomState  # of those that draw
     set_fit_request: Callable[..., Self]  # scikit-learn makes it
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.constraints`.
+    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.checks`.
     parameter_checks: dict[str, Check] = {}
 
     def _compose(self) -> tuple[Any, Rule]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
+from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..channels import Central
 from ..queries import AllMargins, Histogram
@@ -92,7 +92,7 @@ class DPPairwise(_PublishedOnce):
     .. rubric:: Remarks
 
     Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). Nothing is clipped here: "add_remove" keeps n, and
-    no guarantee needs it (`~sklearn_dprank.theory.alabi_bounds` says why). Where n is public, clipping ``margins_`` is
+    no guarantee needs it (`~sklearn_dprank.theory.alabi` says why). Where n is public, clipping ``margins_`` is
     post-processing; it helps Borda a little where Laplace noise exceeds n, and Kemeny hardly.
 
     References

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
+from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
 from .._utils.types import Amount, Calibration, Neighboring, RandomState
 from ..channels import Central
 from ..rules import SortByScore, SwissRule

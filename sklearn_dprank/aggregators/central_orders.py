@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
+from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
 from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..channels import Central
 from ..mechanisms import Exponential

@@ -1,6 +1,6 @@
 """The classic aggregators: exact answers, no privacy."""
 
-from .._utils.constraints import RANDOM_STATE
+from .._utils.checks import RANDOM_STATE
 from .._utils.types import RandomState, Scores
 from ..channels import Exact
 from ..orders.kemeny.work import WORK_LIMIT

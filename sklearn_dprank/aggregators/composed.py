@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_made, shown
-from .._utils.constraints import RANDOM_STATE
+from .._utils.checks import RANDOM_STATE, check_made, shown
 from .._utils.types import RandomState, RuleName
 from ..channels import Channel, Exact
 from ..channels.streaming import Stream

@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import check_delta
-from .._utils.constraints import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, one_of, or_none
+from .._utils.checks import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, check_delta, one_of, or_none
 from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..channels import Local
 from ..collection.curator import HypercubeSampling, PrivUnitG

@@ -1,6 +1,6 @@
 """Aggregators that trust nobody and ask voters as they go."""
 
-from .._utils.constraints import COUNT, EPSILON, RANDOM_STATE, taken_by
+from .._utils.checks import COUNT, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
 from ..channels import Groups, Interactive, Rounds, Slots
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule

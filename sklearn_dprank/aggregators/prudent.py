@@ -1,6 +1,6 @@
 """Aggregators for a trusted curator that overrule no large majority."""
 
-from .._utils.constraints import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
+from .._utils.checks import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Central
 from ..queries import MaxViolatedMargin

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.constraints import DELTA, EPSILON, RANDOM_STATE, taken_by
+from .._utils.checks import DELTA, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
 from ..channels import SecureAggregation
 from ..rules import SortByScore, SwissRule

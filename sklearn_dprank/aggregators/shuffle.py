@@ -4,8 +4,17 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import check_epsilon
-from .._utils.constraints import CALIBRATION, COUNT, DELTA, EPSILON, RANDOM_STATE, VOTERS_OR_NONE, one_of, or_none
+from .._utils.checks import (
+    CALIBRATION,
+    COUNT,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    VOTERS_OR_NONE,
+    check_epsilon,
+    one_of,
+    or_none,
+)
 from .._utils.types import Amount, Calibration, RandomState, RuleName
 from ..channels import Shuffle
 from ..collection.curator.resolve import flips_by_name

@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._utils.constraints import RANDOM_STATE, taken_by
+from .._utils.checks import RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Streaming
 from ..channels.streaming import Stream

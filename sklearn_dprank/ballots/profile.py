@@ -1,8 +1,9 @@
 """A set of ballots as the package takes it: read from tables or chunk by chunk, added up, and counted."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
@@ -12,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import check_choice
 from .._utils.types import ItemNames
 from .compact import Positions
-from .counting import merge_placements
-from .names import checked_names, column_names, names_differ
-from .partitions import check_chunks, is_lazy, reduce_partitions
+from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements, net_wins
+from .names import checked_names, column_names, is_frame, names_differ
 from .rankings import as_array, compact_positions, read_positions, shape_of
-from .statistics import Statistics, read_only
+from .tables import refuse_no_table
 
 Keep: TypeAlias = Literal["positions", "counts"]
 KEPT: tuple[Keep, ...] = get_args(Keep)
@@ -38,6 +38,89 @@ class Shape(NamedTuple):
     n_items: int
     n_voters: int | None = None
     voter_epsilon: Any = None
+
+
+class Statistics:
+    """What ballots say together; base of `Profile`, which adds how ballots are read and put together.
+
+    Attributes
+    ----------
+    n_items : int
+        Number of items.
+    positions : Positions or None
+        The ballots, from which counts are made; None where the counts were given.
+    """
+
+    n_items: int
+    positions: Positions | None
+
+    def _give(self, **counts):
+        """Take counts that are made already, None for those that are not."""
+        for name, count in counts.items():
+            if count is not None:
+                self.__dict__[name] = read_only(count)  # a cached_property looks there first
+
+    @cached_property
+    def pairwise_counts(self) -> NDArray[np.int64]:
+        """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        return read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
+
+    @cached_property
+    def margins(self) -> NDArray[np.int64]:
+        """Pairwise counts minus their transpose; positive where i beats j."""
+        return read_only(self.pairwise_counts - self.pairwise_counts.T)
+
+    @cached_property
+    def net_wins(self) -> NDArray[np.int64]:
+        """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
+        wins = None if "pairwise_counts" in self.__dict__ else net_wins(self.positions)
+        return read_only(self.margins.sum(axis=1) if wins is None else wins)
+
+    @cached_property
+    def placements(self) -> NDArray[np.int64]:
+        """Where items stand, exactly: rows (item, first, last, voters), int64.
+
+        Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
+        best); items without an opinion are tied last.
+        """
+        return read_only(count_placements(self.positions))
+
+    @cached_property
+    def strict(self) -> bool:
+        """Whether every ballot, where kept, is a complete strict ranking; see `all_strict`."""
+        return self.positions is not None and all_strict(self.positions.table)
+
+    @cached_property
+    def silent(self) -> bool:
+        """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
+        if self.positions is None or "pairwise_counts" in self.__dict__:
+            return not self.pairwise_counts.any()
+        return not any_preference(self.positions)
+
+    @property
+    def position_counts(self) -> NDArray[np.float64]:
+        """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
+        out = np.zeros((self.n_items, self.n_items))
+        for item, first, last, voters in self.placements:
+            out[item, first : last + 1] += voters / (last - first + 1)
+        return out
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in state.keys() & set(_READ_ONLY):  # a copy forgets what may not be written to
+            if state[name] is not None:
+                read_only(state[name])
+
+    def __sizeof__(self):
+        # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
+        held = [*vars(self).values(), *(self.positions or ())]
+        return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
+
+
+def read_only(array):
+    """Return the array, which nobody can write to any more."""
+    array.flags.writeable = False
+    return array
 
 
 class Profile(Statistics):
@@ -277,3 +360,112 @@ def _is_empty(X):
     """Tell a table in memory without rows; what type its columns have says nothing."""
     shape: Any = getattr(X, "shape", ())
     return not is_lazy(X) and len(shape) == 2 and shape[0] == 0
+
+
+_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
+
+
+_FAN_IN = 8  # parts that one task merges
+
+
+def is_lazy(chunks: Any) -> bool:
+    """Tell a dask collection, or a list of them, from ballots in memory.
+
+    Parameters
+    ----------
+    chunks : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        Whether dask has to compute it.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.ballots.profile import is_lazy
+    >>> is_lazy([[0, 1], [1, 0]])
+    False
+    """
+    if isinstance(chunks, (list, tuple)):
+        return bool(chunks) and all(_is_collection(chunk) for chunk in chunks)
+    return _is_collection(chunks)
+
+
+def _is_collection(thing):
+    # Asked of the class, because some objects claim to have every attribute.
+    return hasattr(type(thing), "__dask_graph__")
+
+
+def partitions(chunks: Any) -> list[Any]:
+    """Return the parts of a dask collection, in order.
+
+    Parameters
+    ----------
+    chunks : dask array of shape (n_voters, n_items), dask DataFrame, Delayed, or list of them
+        Arrays are split along voters only.
+
+    Returns
+    -------
+    list of dask.delayed.Delayed
+        One for each partition; a Delayed is one by itself.
+
+    Raises
+    ------
+    ValueError
+        If a collection is not two-dimensional, or an array does not know how many columns it has.
+    """
+    if isinstance(chunks, (list, tuple)):
+        return [part for one in chunks for part in partitions(one)]
+    if not hasattr(type(chunks), "to_delayed"):
+        return [chunks]
+    if getattr(chunks, "ndim", None) != 2:
+        raise ValueError(
+            f"chunks must be two-dimensional, (n_voters, n_items), got a dask {type(chunks).__name__} that is not; "
+            "use a dask array, a dask DataFrame, or a list of Delayed chunks."
+        )
+    if hasattr(type(chunks), "rechunk"):
+        if math.isnan(chunks.shape[1]):
+            raise ValueError(
+                "chunks is a dask array with an unknown number of columns; call its compute_chunk_sizes() first."
+            )
+        chunks = chunks.rechunk({1: -1})
+    parts = chunks.to_delayed()
+    return parts.ravel().tolist() if hasattr(parts, "ravel") else list(parts)
+
+
+def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """Read every partition of a dask collection in a task of its own, and merge the results.
+
+    Parameters
+    ----------
+    chunks : dask collection, or list of them
+        See `partitions`.
+    read : callable
+        ``read(partition)``: what is kept of one partition, in memory.
+    merge : callable
+        ``merge(list)``: what is kept of neighbouring partitions together, in order.
+
+    Returns
+    -------
+    object
+        What is kept of all partitions; nothing else leaves the place where they are read.
+
+    Notes
+    -----
+    Dask's active scheduler does the work: that of a ``distributed.Client`` where there is one, else threads.
+    """
+    import dask
+
+    level = [dask.delayed(read)(part) for part in partitions(chunks)]
+    while len(level) > 1:
+        level = [dask.delayed(merge)(level[k : k + _FAN_IN]) for k in range(0, len(level), _FAN_IN)]
+    return dask.compute(level[0])[0]
+
+
+def check_chunks(chunks):
+    """Refuse what may be iterated over, but not chunk by chunk."""
+    if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
+        raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
+    if not isinstance(chunks, (Iterator, list, tuple)):
+        refuse_no_table(chunks, "chunks")

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Check, check_made, check_parameters, shown
-from .._utils.constraints import CALIBRATION, DELTA, EPSILON, NEIGHBORING
+from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, shown
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Calibration, Neighboring, NoiseName
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise

@@ -8,8 +8,17 @@ import numpy as np
 from ..collection.client import interactive as voters_half
 from ..collection.client.protocol import digest
 from ..collection.curator.base import joined
-from ..collection.curator.inbox import FOLLOW, Inbox, as_reports
-from ..collection.curator.reports import RefusedReport, bits_of, columns, new_numbers, pairs_of, whole_numbers
+from ..collection.curator.inbox import (
+    FOLLOW,
+    Inbox,
+    RefusedReport,
+    as_reports,
+    bits_of,
+    columns,
+    new_numbers,
+    pairs_of,
+    whole_numbers,
+)
 
 
 class SimulatedCrowd:

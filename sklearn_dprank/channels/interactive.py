@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Check, check_made, check_parameters, shown
-from .._utils.constraints import EPSILON
+from .._utils.checks import EPSILON, Check, check_made, check_parameters, shown
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile

@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-from .._utils.checks import Check, check_epsilon, check_parameters
-from .._utils.constraints import EPSILON
+from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile

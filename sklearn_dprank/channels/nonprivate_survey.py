@@ -4,8 +4,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, check_whole
-from .._utils.constraints import COUNT
+from .._utils.checks import COUNT, Check, check_parameters, check_whole
 from .._utils.scikit_learn import BaseEstimator
 from ..collection.client import pairs
 from ..collection.client.protocol import FLIP_GRID

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, shown
-from .._utils.constraints import COUNT
+from .._utils.checks import COUNT, Check, check_parameters, shown
 from .._utils.scikit_learn import BaseEstimator
 from ..collection.curator.query_count import group_load
 from ..orders.quicksort import quicksort_query_bound

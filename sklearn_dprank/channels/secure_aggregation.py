@@ -6,8 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from .._utils.checks import Check, check_parameters, check_whole
-from .._utils.constraints import DELTA, EPSILON, VOTERS_OR_NONE
+from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..collection.client import shares

@@ -7,8 +7,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import LEAST_EPSILON, Check, check_epsilon, check_parameters, check_whole
-from .._utils.constraints import COUNT, DELTA, EPSILON, VOTERS_OR_NONE, one_of, or_none
+from .._utils.checks import (
+    COUNT,
+    DELTA,
+    EPSILON,
+    LEAST_EPSILON,
+    VOTERS_OR_NONE,
+    Check,
+    check_epsilon,
+    check_parameters,
+    check_whole,
+    one_of,
+    or_none,
+)
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
@@ -16,12 +27,15 @@ from ..collection.client import hidden, shuffled
 from ..collection.client.protocol import FLIP_GRID, digest, flips_cost
 from ..collection.curator.base import drafted
 from ..collection.curator.epsilon_grid import as_text, both_ways, cost_as_text
-from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
-from ..collection.curator.reports import (
+from ..collection.curator.inbox import (
+    FOLLOW,
+    Inbox,
     RefusedReport,
+    as_reports,
     bits_of,
     columns,
     end_to_end,
+    gathered,
     new_numbers,
     pairs_of,
     whole_numbers,

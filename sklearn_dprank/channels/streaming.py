@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, check_whole
-from .._utils.constraints import DELTA, EPSILON, NEIGHBORING
+from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_parameters, check_whole
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Neighboring
 from ..mechanisms.correlated import CorrelatedNoise

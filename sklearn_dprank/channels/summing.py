@@ -12,8 +12,16 @@ from ..ballots.profile import Profile, Shape
 from ..collection.client import rounds
 from ..collection.client.protocol import digest, is_whole
 from ..collection.client.shares import Sum, summed
-from ..collection.curator.inbox import FOLLOW, Inbox, as_reports
-from ..collection.curator.reports import RefusedReport, end_to_end, fields, protocol_of, whole_numbers
+from ..collection.curator.inbox import (
+    FOLLOW,
+    Inbox,
+    RefusedReport,
+    as_reports,
+    end_to_end,
+    fields,
+    protocol_of,
+    whole_numbers,
+)
 from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..queries import Publication

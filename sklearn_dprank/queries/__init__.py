@@ -4,14 +4,11 @@ An answer starts as a vector of integers (`vector`), to which a channel may add 
 for a rule (`read`). A query that follows from one already answered is free (`Publication`).
 """
 
-from .base import Ask, Query, Sensitivity, n_pairs
-from .groups import GroupNetWins
+from .base import Ask, Publication, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
-from .publication import Publication
-from .scores import SCORE_GRID, NetWins, PositionalScores, ScoresByHistogram
-from .top import MaxViolatedPrefixMargin
-from .utilities import KemenyUtility, MaxViolatedMargin, OrderUtility
+from .scores import SCORE_GRID, GroupNetWins, NetWins, PositionalScores, ScoresByHistogram
+from .utilities import KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, OrderUtility
 from .voters import NumberOfVoters
 
 __all__ = [

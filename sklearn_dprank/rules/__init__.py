@@ -8,7 +8,7 @@ from .._utils.types import RuleName
 from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
 from .bradley_terry import BradleyTerryRule
-from .choose import Choose, ChooseNearAnchor
+from .choose import Choose, ChooseNearAnchor, ChooseTop
 from .hierarchical import HierarchicalRule
 from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
@@ -16,7 +16,6 @@ from .kwiksort import KwikSortRule
 from .markov_chain import MarkovChainRule
 from .sort import SortByScore
 from .swiss import SwissRule
-from .top import ChooseTop
 
 __all__ = [
     "RULE",

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, check_whole
-from .._utils.constraints import taken_by
+from .._utils.checks import Check, check_parameters, check_whole, taken_by
 from ..queries import Ask, PairTallies, Tallies
 from .base import Consensus, Rule, descending
 from .bradley_terry import BradleyTerryRule, bradley_terry_strengths

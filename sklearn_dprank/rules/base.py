@@ -28,7 +28,7 @@ class Consensus(NamedTuple):
 class Rule(BaseEstimator):
     """Turns answers into a consensus; sees a session, never ballots."""
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.constraints`.
+    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.checks`.
     parameter_checks: dict[str, Check] = {}
 
     def asks(self, n_items: int) -> list[Ask]:

@@ -4,11 +4,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dposv
+from scipy.sparse import csr_array
+from scipy.special import expit
 
 from .._utils.checks import Check, check_number, check_parameters
 from ..queries import Ask, PairTallies, estimated_margins
 from .base import Consensus, Rule, descending
-from .bradley_terry_loss import loss_of
+from .strengths import solved
 
 _STEPS = 500  # of Newton's method; it takes five to fifty
 _SETTLED, _ROUNDING = 1e-8, 1e-6  # a step so short is the last; one so short that no longer shrinks is rounding
@@ -81,7 +84,7 @@ def downhill(loss, s):
     Parameters
     ----------
     loss : callable
-        As `sklearn_dprank.rules.bradley_terry_loss.loss_of` returns it.
+        As `sklearn_dprank.rules.bradley_terry.loss_of` returns it.
     s : ndarray of float, shape (n_items,)
         Where to start.
     """
@@ -109,3 +112,184 @@ def _step(slope, curvature, lift):
     while (step := curvature.solved(slope, lift)) is None:
         lift = max(4 * lift, 1e-2 * curvature.steepest)
     return step, lift
+
+
+_MANY = 64  # items: of so many and more, the threads of BLAS would share out a solve, and wait where cores are busy
+_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # of the equations of many items; some thirty are usual
+_FULL = 0.45  # of all pairs, each way: where so many or more have answers, matrices are faster than lists
+_LARGEST = 300.0  # strengths whose exponentials doubles hold, and their ratios
+_LEAST = 1e-300  # below any probability whose logarithm matters
+
+
+def loss_of(tallies, ridge):
+    """Return minus the log-likelihood of strengths plus ``ridge`` / 2 times their sum of squares, as a function.
+
+    Parameters
+    ----------
+    tallies : tuple of Tallies
+        Answer counts, one entry for each flip probability. Counts with noise on them may be negative.
+    ridge : float
+        Weight of the penalty.
+
+    Returns
+    -------
+    callable
+        Takes strengths, shape (n_items,); returns the loss and a function without arguments. That returns the centred
+        slope, shape (n_items,), and the curvature: its largest entry is ``steepest``, and ``solved(right, lift)``
+        solves (curvature + lift) x = right, or returns None where that is not positive definite.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.queries import Tallies
+    >>> value, derive = loss_of((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)(np.zeros(2))
+    >>> slope, curvature = derive()
+    >>> round(float(value / np.log(2)), 9), slope.tolist(), curvature.solved(slope, 0.0).round(9).tolist()
+    (4.0, [-1.0, 1.0], [-0.4, 0.4])
+    """
+    m = len(tallies[0].wins)
+    # Elsewhere there may be several optima, and the last digit of a loss may decide which is found.
+    if all(flip == 0 and wins.min() >= 0 for flip, wins in tallies):
+        wins = sum(wins for _, wins in tallies)
+        if m < _MANY or np.count_nonzero(wins) >= _FULL * wins.size:
+            return _Unflipped(wins, ridge)
+    return (_FewItems if m < _MANY else _ManyItems)(tallies, ridge)
+
+
+def _said(flip, chance):
+    """Return how probable the answer is that has `chance` before it may be flipped."""
+    return np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
+
+
+def _pulls(flip, times, chance, other, said):
+    """Return the first and minus the second derivative of times * log(said) by the strength of who is preferred.
+
+    Here `other` is 1 - chance.
+    """
+    rise = (1 - 2 * flip) * chance * other / said
+    pull = times * rise
+    return pull, pull * (rise + chance - other)
+
+
+class _FewItems:
+    """Every pair, in matrices."""
+
+    def __init__(self, tallies, ridge):
+        self._tallies = [(flip, np.asarray(wins, dtype=float)) for flip, wins in tallies]
+        self._ridge = ridge
+
+    def __call__(self, s):
+        chance = expit(s[:, np.newaxis] - s)
+        said = [_said(flip, chance) for flip, _ in self._tallies]
+        likely = sum((wins * np.log(each)).sum() for (_, wins), each in zip(self._tallies, said, strict=True))
+        return self._ridge / 2 * (s @ s) - likely, partial(self._derivatives, s, chance, said)
+
+    def _derivatives(self, s, chance, said):
+        pull = bend = np.zeros(chance.shape)
+        for (flip, wins), each in zip(self._tallies, said, strict=True):
+            more_pull, more_bend = _pulls(flip, wins, chance, chance.T, each)
+            pull, bend = pull + more_pull, bend + more_bend
+        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
+        matrix = -bend - bend.T
+        matrix.flat[:: len(s) + 1] -= matrix.sum(axis=1) - self._ridge
+        return slope - slope.mean(), _Matrix(matrix)
+
+
+class _Matrix:
+    """A curvature as a matrix, solved by Cholesky's method."""
+
+    def __init__(self, matrix):
+        self._matrix = matrix
+        self.steepest = np.abs(matrix).max()
+
+    def solved(self, right, lift):
+        matrix = self._matrix.copy()
+        matrix.flat[:: len(right) + 1] += lift
+        _, step, failed = dposv(matrix, right)
+        return None if failed else step
+
+
+class _Unflipped:
+    """Every pair, in matrices, of answers that no device flips: the loss has one optimum, however it is told."""
+
+    def __init__(self, wins, ridge):
+        self._wins, self._ridge = wins.astype(float), ridge
+        self._answers = self._wins + self._wins.T
+
+    def __call__(self, s):
+        if np.abs(s).max() > _LARGEST:
+            chance, lost = expit(s[:, np.newaxis] - s), np.logaddexp(0.0, s - s[:, np.newaxis])
+        else:
+            odds = np.exp(s)  # an exponential an item, not one a pair
+            against = odds / odds[:, np.newaxis]
+            chance, lost = 1 / (1 + against), np.log1p(against)
+        value = self._ridge / 2 * (s @ s) + (self._wins * lost).sum()
+        return value, partial(self._derivatives, s, chance)
+
+    def _derivatives(self, s, chance):
+        other = chance.T.copy()
+        pull = self._wins * other
+        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
+        matrix = self._answers * chance
+        matrix *= other
+        np.negative(matrix, out=matrix)
+        matrix.flat[:: len(s) + 1] -= matrix.sum(axis=1) - self._ridge
+        return slope - slope.mean(), (_Matrix if len(s) < _MANY else _LargeMatrix)(matrix)
+
+
+class _LargeMatrix:
+    """A curvature as a matrix, solved by conjugate gradients."""
+
+    def __init__(self, matrix):
+        self._matrix, self._diagonal = matrix, matrix.diagonal()
+        self.steepest = np.abs(self._diagonal).max()
+
+    def solved(self, right, lift):
+        def product(x):
+            return np.einsum("ij,j->i", self._matrix, x) + lift * x  # not by BLAS, whose threads wait for each other
+
+        diagonal = self._diagonal + lift
+        return solved(product, diagonal, right, _SOLVED, _SOLVER_STEPS) if diagonal.min() > 0 else None
+
+
+class _ManyItems:
+    """The pairs that have answers, in lists; of most there may be none."""
+
+    def __init__(self, tallies, ridge):
+        self._n_items, self._ridge = len(tallies[0].wins), ridge
+        self._terms = [(flip, wins[np.nonzero(wins)], *np.nonzero(wins)) for flip, wins in tallies]
+
+    def __call__(self, s):
+        value, told = self._ridge / 2 * (s @ s), []
+        for flip, times, i, j in self._terms:
+            chance = expit(s[i] - s[j])
+            said = _said(flip, chance)
+            value -= (times * np.log(said)).sum()
+            told.append((flip, times, chance, expit(s[j] - s[i]), said))
+        return value, partial(self._derivatives, s, told)
+
+    def _derivatives(self, s, told):
+        m = self._n_items
+        slope, bends = self._ridge * s, csr_array((m, m))
+        for (*_, i, j), each in zip(self._terms, told, strict=True):
+            pull, bend = _pulls(*each)
+            slope = slope - np.bincount(i, pull, m) + np.bincount(j, pull, m)
+            bends = bends + csr_array((bend, (i, j)), shape=(m, m))
+        return slope - slope.mean(), _Pairs(bends, self._ridge)
+
+
+class _Pairs:
+    """A curvature by what each pair adds to it, solved by conjugate gradients."""
+
+    def __init__(self, bends, ridge):
+        self._there, self._back = bends, bends.T
+        self._diagonal = self._across(np.ones(bends.shape[0])) + ridge
+        self.steepest = np.abs(self._diagonal).max()
+
+    def _across(self, x):
+        return self._there @ x + self._back @ x
+
+    def solved(self, right, lift):
+        diagonal = self._diagonal + lift
+        if diagonal.min() <= 0:
+            return None
+        return solved(lambda x: diagonal * x - self._across(x), diagonal, right, _SOLVED, _SOLVER_STEPS)

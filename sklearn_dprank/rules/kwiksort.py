@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters
-from .._utils.constraints import COUNT_OR_NONE, one_of
+from .._utils.checks import COUNT_OR_NONE, Check, check_parameters, one_of
 from ..orders.quicksort import binary_insertion_bound, p_sort_max_queries, quicksort_query_bound
 from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, n_pairs

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, shown
-from .._utils.constraints import or_none
+from .._utils.checks import Check, check_parameters, or_none, shown
 from .._utils.types import Scores
 from ..queries import Ask, NetWins, PositionalScores
 from .base import Consensus, Rule, descending

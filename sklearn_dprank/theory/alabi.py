@@ -5,13 +5,19 @@ Kendall tau distance is at most alpha OPT + beta. n voters, m items.
 """
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from .._utils.checks import at_least_two, is_published, positive
-from .._utils.types import Variant
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, gammaln
+
+from .._utils.checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
+from .._utils.types import Neighboring, Variant
 from ..collection.curator.query_count import group_load, group_overflow_bound
 from ..orders.quicksort import quicksort_query_bound
+from ..privacy.calibration import gaussian_sigma
 
 __all__ = [
     "GUARANTEES",
@@ -268,3 +274,641 @@ def printed_response_epsilon(per_answer: float) -> float:
     0.62
     """
     return math.log1p(math.expm1(per_answer) / 2)
+
+
+def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> NDArray[np.int64]:
+    """Return the ranking pi^x of 2 d + t items that encodes x in {-1, +1}^d.
+
+    The identity, with items j and j + d + t exchanged where x_j = -1.
+
+    Parameters
+    ----------
+    signs : array-like of shape (d,)
+        x, entries -1 and +1.
+    n_middle : int
+        Number t of items that never move, between the two blocks of d.
+
+    Returns
+    -------
+    numpy.ndarray of shape (2 * d + t,)
+        Positions, from 0.
+
+    Notes
+    -----
+    The paper's text says that the exchange happens where x_j = +1; its formula says -1.
+
+    References
+    ----------
+    Alabi et al. (2022), Lower bounds, connection to one-way marginals.
+
+    Examples
+    --------
+    >>> marginal_ranking([1, -1], 1)
+    array([0, 4, 2, 3, 1])
+    """
+    exchanged = np.flatnonzero(np.asarray(signs) < 0)
+    positions = np.arange(2 * len(signs) + n_middle)
+    far = exchanged + len(signs) + n_middle
+    positions[exchanged], positions[far] = far, exchanged
+    return positions
+
+
+def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "corrected") -> NDArray[np.int64]:
+    """Return rho(sigma) in {-1, +1}^d, what a ranking says about the marginals.
+
+    Parameters
+    ----------
+    positions : array-like of shape (2 * d + t,)
+        A ranking sigma.
+    n_signs : int
+        Number d of signs.
+    variant : {"corrected", "published"}, default="corrected"
+        Which sign.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        +1 where item j comes before item j + d + t.
+
+    Notes
+    -----
+    The paper prints the opposite sign, with which rho(pi^x) = -x and Observation 15 fails.
+
+    References
+    ----------
+    Alabi et al. (2022), definition of rho before Observation 15.
+
+    Examples
+    --------
+    >>> marginal_signs(marginal_ranking([1, -1], 1), 2)
+    array([ 1, -1])
+    """
+    positions = np.asarray(positions)
+    before = np.where(positions[:n_signs] < positions[-n_signs:], 1, -1)
+    return -before if is_published(variant) else before
+
+
+def _expected_errors(guess, signs):
+    """Return d/2 - <guess, mean of signs>/2: how many signs the guess gets wrong, on average over the rows."""
+    guess = np.asarray(guess)
+    return (len(guess) - float(guess @ np.mean(signs, axis=0))) / 2
+
+
+def marginal_lower_bound(
+    positions: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
+) -> float:
+    """Return the bound of Observation 15: K(sigma, {pi^x}) >= t (d/2 - <rho(sigma), mean x>/2).
+
+    A good consensus has to get the signs of the marginals right: each wrong sign crosses all t middle items.
+
+    Parameters
+    ----------
+    positions : array-like of shape (2 * d + t,)
+        Any ranking sigma (the paper prints a permutation of 2 d items).
+    signs : array-like of shape (n, d)
+        The vectors x, one a voter.
+    n_middle : int
+        Number t of middle items.
+    variant : {"corrected", "published"}, default="corrected"
+        The sign of `marginal_signs`; with the printed one the bound is false.
+
+    Returns
+    -------
+    float
+        Lower bound on the average Kendall tau distance.
+
+    References
+    ----------
+    Alabi et al. (2022), Observation 15.
+
+    Examples
+    --------
+    >>> marginal_lower_bound([0, 1, 2], [[-1]], 1), marginal_lower_bound([0, 1, 2], [[1]], 1, variant="published")
+    (1.0, 1.0)
+    """
+    n_signs = np.shape(signs)[1]
+    return n_middle * _expected_errors(marginal_signs(positions, n_signs, variant=variant), signs)
+
+
+def marginal_leanings(positions: ArrayLike, n_signs: int) -> NDArray[np.float64]:
+    """Return y in [-1, 1]^d, how far a ranking leans to each sign: Observation 15 with twice the factor.
+
+    Parameters
+    ----------
+    positions : array-like of shape (2 * d + t,)
+        A ranking sigma, t at least 1.
+    n_signs : int
+        Number d of signs.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        1 less the share of the middle items that come before item j, less the share that come after item j + d + t.
+
+    Notes
+    -----
+    Item j belongs before each middle item and j + d + t after it if x_j = 1, and the other way round if x_j = -1: of
+    these pairs sigma gets t (1 - x_j y_j) wrong. So K(sigma, {pi^x}) >= t (d - <y, mean x>), where Observation 15 has
+    half of that for the signs; y = x for pi^x itself, so that Observation 16 meets it but for pairs of outer items.
+
+    References
+    ----------
+    Alabi et al. (2022), Observations 15 and 16.
+
+    Examples
+    --------
+    >>> marginal_leanings(marginal_ranking([1, -1], 2), 2)
+    array([ 1., -1.])
+    >>> marginal_leanings([0, 2, 3, 1], 1)  # the middle items are last: only the first item is right for x = 1
+    array([0.])
+    """
+    positions = np.asarray(positions)
+    first, middle, last = np.split(positions, [n_signs, len(positions) - n_signs])
+    before, after = middle < first[:, None], middle > last[:, None]
+    return 1 - before.mean(axis=1) - after.mean(axis=1)
+
+
+def marginal_upper_bound(
+    guess: ArrayLike, signs: Sequence[float] | NDArray[Any], n_middle: int, *, variant: Variant = "corrected"
+) -> float:
+    """Return the bound of Observation 16: K(pi^y, {pi^x}) <= 2 t (d/2 - <y, mean x>/2) + 2 d^2.
+
+    Parameters
+    ----------
+    guess : array-like of shape (d,)
+        y, entries -1 and +1.
+    signs : array-like of shape (n, d)
+        The vectors x, one a voter.
+    n_middle : int
+        Number t of middle items.
+    variant : {"corrected", "published"}, default="corrected"
+        The factor 2 t, or the printed t.
+
+    Returns
+    -------
+    float
+        Upper bound on the average Kendall tau distance.
+
+    Notes
+    -----
+    A wrong sign exchanges both j and j + d + t with every middle item: 2 t inversions, where the paper counts t
+    (d = 2, t = 10, y = -x: distance 44, printed bound 28).
+
+    References
+    ----------
+    Alabi et al. (2022), Observation 16.
+
+    Examples
+    --------
+    >>> marginal_upper_bound([1, 1], [[-1, -1]], 10), marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="published")
+    (48.0, 28.0)
+    """
+    crossings = n_middle if is_published(variant) else 2 * n_middle
+    return crossings * _expected_errors(guess, signs) + 2 * len(np.asarray(guess)) ** 2
+
+
+_LARGEST = 400  # items: beyond, the integers of `_nearby` take more than a few seconds
+
+
+@lru_cache(maxsize=32)
+def _nearby(n_items):
+    """Return the logarithms of the shares of all rankings within 0, 1, ..., C(m, 2) inversions of one.
+
+    By integers: they stay exact where shares would underflow. The k-th item passes 0 to k - 1 others.
+    """
+    counts = np.ones(1, dtype=object)
+    for k in range(2, n_items + 1):
+        summed = np.cumsum(np.append(counts, [0] * (k - 1)))
+        counts = summed - np.append([0] * k, summed)[: len(summed)]
+    everything = math.log(math.factorial(n_items))
+    return np.array([math.log(within) - everything for within in np.cumsum(counts)])
+
+
+def packing_floor(n_voters: int, n_items: int, epsilon: float) -> float:
+    """Return the additive error that no epsilon-private algorithm avoids, whatever its approximation ratio.
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Numbers n and m; m at most 400.
+    epsilon : float
+        Privacy parameter, of one ballot replaced; twice that of one added or removed.
+
+    Returns
+    -------
+    float
+        Sum over r = 0, 1, ..., C(m, 2) - 1 of (1 - V) / (1 - V + e^(epsilon n) V), V being the share of all rankings
+        within r inversions of one: half of all pairs where nothing is told, next to nothing from epsilon n = ln m! on.
+
+    Notes
+    -----
+    Let all n voters hold one ranking pi, so that OPT = 0. Exchanging them all changes no probability by more than a
+    factor e^(epsilon n). Of what is output, a share V of all pi is within r inversions; if these make it e^(epsilon n)
+    times likelier than the others do, it is right within r with probability e^(epsilon n) V/(1 - V + e^(epsilon n) V),
+    averaged over pi, and nothing does better. The sum over r of what is left is a mean distance.
+
+    The paper packs codewords pi^x into the space of rankings, which shows the same growth; here all rankings are the
+    packing, and every term is as large as it can be.
+
+    References
+    ----------
+    Alabi et al. (2022), Theorem 13; Hardt and Talwar (2010).
+
+    Examples
+    --------
+    >>> packing_floor(10, 20, 1e-9)  # of 190 pairs
+    94.99...
+    >>> round(packing_floor(10, 20, 1.0), 2), packing_floor(50, 20, 1.0) < 1e-3
+    (38.58, True)
+    """
+    check_whole(n_voters, "n_voters")
+    check_whole(n_items, "n_items", 2, _LARGEST)
+    positive(epsilon=epsilon)
+    near = _nearby(n_items)[:-1]
+    far = near[::-1]  # reversed, a ranking of more than r inversions has less than C(m, 2) - r
+    return float(expit(far - near - epsilon * n_voters).sum())
+
+
+def packing_voters(n_items: int, epsilon: float, additive: float | None = None) -> int:
+    """Return how many voters an additive error takes at least, at any approximation ratio (Theorem 13).
+
+    Parameters
+    ----------
+    n_items : int
+        Number m of items, at most 400.
+    epsilon : float
+        Privacy parameter.
+    additive : float or None, default=None
+        The error, in pairs a voter; None is the paper's .01 m^2.
+
+    Returns
+    -------
+    int
+        The least n with `packing_floor` at most `additive`: the paper's Omega(m/epsilon), by its constant.
+
+    References
+    ----------
+    Alabi et al. (2022), Theorem 13.
+
+    Examples
+    --------
+    >>> [packing_voters(m, epsilon=0.1) for m in (10, 20, 40, 80)]
+    [142, 343, 801, 1789]
+    """
+    check_whole(n_items, "n_items", 2, _LARGEST)
+    positive(epsilon=epsilon)
+    error = 0.01 * n_items**2 if additive is None else additive
+    positive(additive=error)
+    # there even the largest term, 1/V = m! at r = 0, is small enough
+    enough = math.ceil(max(math.lgamma(n_items + 1) + math.log(math.comb(n_items, 2) / error), 0) / epsilon) + 1
+    low, high = 0, enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if packing_floor(middle, n_items, epsilon) <= error else (middle, high)
+    return high
+
+
+_SHAPES = np.geomspace(0.01, 30, 80)[:, None]  # gamma; every value gives a true bound
+
+
+def fingerprint_floor(n_voters: int, n_items: int, epsilon: float, delta: float, ratio: float = 1.0) -> float:
+    """Return an additive error that no (epsilon, delta)-private algorithm of this ratio avoids (Theorem 14).
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Numbers n and m.
+    epsilon, delta : float
+        Privacy parameters, of one ballot replaced.
+    ratio : float, default=1.0
+        The approximation ratio alpha.
+
+    Returns
+    -------
+    float
+        The largest, over d, t = m - 2 d and gamma > 0, of
+
+            t d (1 - alpha (1 - h) (1 + (2 d - 3/2)/t) - (n + 2 gamma)/(2 gamma) D), not below 0,
+
+        h = Gamma(gamma + 1/2) / (sqrt(pi) Gamma(gamma + 1)), v = 2 gamma/(2 gamma + 1) and
+        D = sinh(epsilon) sqrt(v/d) + (1 + e^-epsilon) delta v. It is a constant share of m^2 as long as n is below a
+        constant times sqrt(m)/epsilon and delta below one over n.
+
+    Notes
+    -----
+    The theorem is printed for (1, o(1/n))-privacy and n = o(sqrt(m)/epsilon); epsilon is meant in both places.
+
+    The constants are derived here. Draw p_j in [-1, 1] with density in proportion to (1 - p^2)^(gamma - 1), votes pi^x
+    with E x_j = p_j, and let y be `marginal_leanings` of the output. By parts, the sum over voters of E <y, x - p>
+    is 2 gamma E <y, p>, and E <y, mean x> exceeds E <y, p> by a share 1/n of that sum. Privacy holds each voter's term
+    to d D: with a fresh vote in its place it would have mean 0, and at most sqrt(d v) on average. And
+    t (d - E <y, mean x>) <= E K <= alpha OPT + beta with OPT <= d (1 - h) (t + 2 d - 3/2), the cost of the signs of p,
+    where a wrong sign crosses every middle item twice and others of the 2 d at most 4 d - 3 times.
+
+    References
+    ----------
+    Alabi et al. (2022), Theorem 14; Dwork, Smith, Steinke, Ullman and Vadhan (2015), Steinke and Ullman (2017).
+
+    Examples
+    --------
+    >>> round(fingerprint_floor(5, 400, 0.1, 1e-9))
+    14484
+    >>> fingerprint_floor(1000, 400, 0.1, 1e-9)
+    0.0
+    """
+    check_whole(n_voters, "n_voters")
+    at_least_two(n_items=n_items)
+    positive(epsilon=epsilon)
+    check_number(delta, "delta", least=0, below=1)
+    check_number(ratio, "ratio", least=1)
+    d = np.arange(1, (n_items - 1) // 2 + 1)
+    if d.size == 0:
+        return 0.0
+    t = n_items - 2 * d
+    h = np.exp(gammaln(_SHAPES + 0.5) - gammaln(_SHAPES + 1)) / math.sqrt(math.pi)
+    v = 2 * _SHAPES / (2 * _SHAPES + 1)
+    told = math.sinh(epsilon) * np.sqrt(v / d) + (1 + math.exp(-epsilon)) * delta * v
+    agreed = 1 - ratio * (1 - h) * (1 + (2 * d - 1.5) / t)
+    floors = t * d * (agreed - (n_voters / (2 * _SHAPES) + 1) * told)
+    return max(0.0, float(floors.max()))
+
+
+class Approximation(NamedTuple):
+    """What is proved of a mechanism: expected average Kendall tau distance <= ratio OPT + additive.
+
+    Attributes
+    ----------
+    ratio : float
+        alpha.
+    additive : float
+        beta, in pairs a voter.
+    """
+
+    ratio: float
+    additive: float
+
+
+def stopped_reduction(
+    ratio: float,
+    n_items: int,
+    query_error: float,
+    fallback_error: float,
+    stops: float,
+    *,
+    variant: Variant = "corrected",
+) -> Approximation:
+    """Return the guarantee of an algorithm that asks until its answers are used up, then starts anew (Theorems 5, 11).
+
+    Parameters
+    ----------
+    ratio : float
+        Approximation ratio alpha of the algorithm without noise, at least 1.
+    n_items : int
+        Number m of items.
+    query_error : float
+        Expected absolute error e of an answer w_ij.
+    fallback_error : float
+        That of an answer of the fallback, which asks for all pairs.
+    stops : float
+        Probability that the answers do not last: xi/m^4 in Theorem 5; a few of them in Theorem 11, where a group
+        can be asked too often as well.
+    variant : {"corrected", "published"}, default="corrected"
+        The fallback is the exact Kemeny order of its answers, or a 2-approximation, and `reduction_error`'s constant.
+
+    Returns
+    -------
+    Approximation
+        ratio alpha + stops, additive error that of `reduction_error` plus `stops` times the fallback's.
+
+    Notes
+    -----
+    The proof bounds K(sigma*, w~), the fallback's cost by the first answers, by what Corollary 3 says of K(sigma*, w),
+    its cost by the votes. Counting every ranking by the votes from the start mends that and gives what is
+    returned: the fallback's noise is fresh, so that it knows nothing of why it was called.
+
+    References
+    ----------
+    Alabi et al. (2022), Theorems 5 and 11.
+
+    Examples
+    --------
+    >>> stopped_reduction(5, 10, 0.01, 0.05, stops=1e-4)
+    Approximation(ratio=5.0001, additive=2.70045)
+    """
+    positive(fallback_error=fallback_error)
+    check_number(stops, "stops", least=0, most=1)
+    alpha = 2 if is_published(variant) else 1
+    again = reduction_error(alpha, n_items, fallback_error, variant=variant)
+    return Approximation(
+        ratio + alpha * stops, reduction_error(ratio, n_items, query_error, variant=variant) + stops * again
+    )
+
+
+def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float:
+    """Return a bound on the expected error of a share w_ij when voters send all comparisons (Theorem 8).
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Numbers n and m.
+    epsilon : float
+        Privacy parameter of a voter.
+
+    Returns
+    -------
+    float
+        B_d / (2 sqrt(n)), with d = C(m, 2) and B_d = 2^(d-1) / (tanh(epsilon/2) C(d-1, floor(d/2))), the scale of
+        Duchi, Jordan and Wainwright's corners when ties are broken evenly; it grows like m / (epsilon sqrt(n)).
+
+    Notes
+    -----
+    `~sklearn_dprank.collection.curator.HypercubeSampling` does better by default: at epsilon = 4 and m = 10 by half.
+    Theorem 8's additive error is `reduction_error` of this.
+
+    References
+    ----------
+    Alabi et al. (2022), Theorem 8; Duchi, Jordan and Wainwright (2018).
+
+    Examples
+    --------
+    >>> round(hypercube_answer_error(10_000, 10, 1.0), 4)
+    0.0905
+    """
+    check_whole(n_voters, "n_voters")
+    at_least_two(n_items=n_items)
+    positive(epsilon=epsilon)
+    d = math.comb(n_items, 2)
+    corners = 2 ** (d - 1) / math.comb(d - 1, d // 2)
+    return corners / math.tanh(epsilon / 2) / (2 * math.sqrt(n_voters))
+
+
+class GroupAnswers(NamedTuple):
+    """What Lemma 10 promises of the answers of m groups of voters.
+
+    Attributes
+    ----------
+    query_error : float
+        Bound on the expected error of a share w_ij.
+    overflow : float
+        Bound on the probability that a group is asked more often than it can pay for.
+    """
+
+    query_error: float
+    overflow: float
+
+
+def group_answers(
+    n_voters: int, n_items: int, epsilon: float, n_queries: int, *, variant: Variant = "corrected"
+) -> GroupAnswers:
+    """Return what is known of n_queries adaptive answers, each by one of m groups, 2 q/m a group (Lemma 10).
+
+    Parameters
+    ----------
+    n_voters, n_items : int
+        Numbers n and m.
+    epsilon : float
+        Privacy parameter of a voter, all of it for these answers.
+    n_queries : int
+        Number q of questions.
+    variant : {"corrected", "published"}, default="corrected"
+        The response to v = 2 w - 1 and a union of binomial tails; or the printed response to w, and exp(-.1 q/m).
+
+    Returns
+    -------
+    GroupAnswers
+        query_error sqrt(m/n) d/2, or d with the printed response; d = (e^epsilon0 + 1)/(e^epsilon0 - 1) and
+        epsilon0 = .5 epsilon m/q.
+
+    Notes
+    -----
+    The printed tail is proved for q > 10 m log m. The q that KwikSort needs is 3 to 8 times smaller for m = 5 to 100;
+    the printed value is then .26 to .82 and true, but far off: .04 to .18. The response to w in {0, 1} is a fair coin
+    at w = 0 and spends only part of epsilon0 (`alabi.printed_response_epsilon`). The paper takes n to be a multiple of
+    m; here the smallest group counts.
+
+    References
+    ----------
+    Alabi et al. (2022), Lemma 10 and Algorithm 2.
+
+    Examples
+    --------
+    >>> group_answers(10_000, 20, 1.0, 150)
+    GroupAnswers(query_error=0.671..., overflow=0.0720...)
+    >>> group_answers(10_000, 20, 1.0, 150, variant="published")
+    GroupAnswers(query_error=1.342..., overflow=0.472...)
+    """
+    at_least_two(n_items=n_items)
+    check_whole(n_voters, "n_voters", n_items)
+    check_whole(n_queries, "n_queries")
+    positive(epsilon=epsilon)
+    printed = is_published(variant)
+    load = 2 * n_queries / n_items
+    error = _response_error(n_voters, n_items, epsilon / load)
+    if printed:
+        return GroupAnswers(2 * error, math.exp(-0.1 * n_queries / n_items))
+    return GroupAnswers(error, min(1.0, group_overflow_bound(n_queries, n_items, math.floor(load))))
+
+
+def _response_error(n_voters, n_items, epsilon):
+    """Return a bound on the error of a share that one of m groups answers by randomised response on v = +-1."""
+    return 1 / (2 * math.tanh(epsilon / 2) * math.sqrt(n_voters // n_items))
+
+
+def _curator_error(answers, n_voters, epsilon, delta, changed, part=1.0):
+    """Return the expected error of a share when a part of epsilon, or of the squared mu, pays for that many answers."""
+    if delta:
+        return math.sqrt(2 / math.pi * answers / part) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
+    return answers * changed / (part * epsilon) / (2 * n_voters)
+
+
+def _central_all(n_voters, n_items, epsilon, delta, _xi, changed):
+    error = _curator_error(math.comb(n_items, 2), n_voters, epsilon, delta, changed)
+    return Approximation(1, reduction_error(1, n_items, error))
+
+
+def _central_kwiksort(n_voters, n_items, epsilon, delta, xi, changed):
+    budget = central_budget(n_items, epsilon, xi)
+    paid = {"n_voters": n_voters, "epsilon": epsilon, "delta": delta, "changed": changed}
+    part = 0.5 if budget.fallback else 1.0
+    asked, again = (_curator_error(answers, **paid, part=part) for answers in (budget.n_answers, math.comb(n_items, 2)))
+    return stopped_reduction(5, n_items, asked, again, xi / n_items**4 if budget.fallback else 0)
+
+
+def _local_all(n_voters, n_items, epsilon, *_):
+    return Approximation(1, reduction_error(1, n_items, hypercube_answer_error(n_voters, n_items, epsilon)))
+
+
+def _local_kwiksort(n_voters, n_items, epsilon, _delta, xi, _changed):
+    budget = local_budget(n_items, epsilon, xi)
+    asked = _response_error(n_voters, n_items, budget.per_answer)
+    again = hypercube_answer_error(n_voters, n_items, epsilon / 2)
+    return stopped_reduction(5, n_items, asked, again, 2 * xi / n_items**4 if budget.fallback else 0)
+
+
+_COROLLARIES = {
+    "Corollary 3": _central_all,
+    "Corollary 4": _central_all,
+    "Corollary 6": _central_kwiksort,
+    "Corollary 7": _central_kwiksort,
+    "Corollary 9": _local_all,
+    "Corollary 12": _local_kwiksort,
+}
+
+
+def corollary_bound(
+    source: str,
+    n_voters: int,
+    n_items: int,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    xi: float = 1.0,
+    neighboring: Neighboring = "replace",
+) -> Approximation:
+    """Return the guarantee behind a row of Tables 1 and 2, constants included.
+
+    Parameters
+    ----------
+    source : {"Corollary 3", "Corollary 4", "Corollary 6", "Corollary 7", "Corollary 9", "Corollary 12"}
+        A source of `alabi.GUARANTEES`. In turn: `DPPairwise` with Laplace and Gaussian noise, `DPKwikSort` with
+        Laplace and Gaussian noise, ``LDPPairwise(randomizer="djw", rule="kemeny")`` and `LDPGroupKwikSort`.
+    n_voters, n_items : int
+        Numbers n and m.
+    epsilon : float
+        Privacy parameter.
+    delta : float, default=0.0
+        Positive for Corollaries 4 and 7, and only for them.
+    xi : float, default=1.0
+        What KwikSort's fallback may add to the ratio is at most 2 xi/m^4.
+    neighboring : {"replace", "add_remove"}, default="replace"
+        Which profiles count as neighbours, for a curator; "replace", the paper's, needs twice the noise.
+
+    Returns
+    -------
+    Approximation
+        With the exact Kemeny order for the paper's approximation scheme: ratio 1 where the table has 1 + xi.
+
+    Notes
+    -----
+    KwikSort's bound is the larger one for long: the ratio 5 costs a factor 3, and the fallback half the budget. Its
+    additive error is the smaller one from m = 192 on in Corollary 6 against 3, for no m up to 250 in Corollaries 7
+    and 12 against 4 and 9. (`LDPGroupKwikSort` falls back on one random pair a voter, at 4/5 of the error counted.)
+
+    References
+    ----------
+    Alabi et al. (2022), Corollaries 3, 4, 6, 7, 9 and 12, Tables 1 and 2.
+
+    Examples
+    --------
+    >>> corollary_bound("Corollary 3", 10_000, 10, 1.0)
+    Approximation(ratio=1, additive=0.40...)
+    >>> round(corollary_bound("Corollary 6", 10_000, 20, 1.0).additive, 2)
+    34.2
+    """
+    check_choice(source, "source", _COROLLARIES)
+    at_least_two(n_items=n_items)
+    positive(epsilon=epsilon)
+    if (delta > 0) != (source in ("Corollary 4", "Corollary 7")):
+        raise ValueError(f"delta must be positive for Corollaries 4 and 7 and 0 otherwise, got {delta!r} for {source}.")
+    check_whole(n_voters, "n_voters", n_items if source == "Corollary 12" else 1)
+    return _COROLLARIES[source](n_voters, n_items, epsilon, delta, xi, votes_changed(neighboring))

@@ -7,12 +7,17 @@ and the error rate is at most C(m, 2) times the expectation of that.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import quad
 from scipy.special import ndtr
 
-from .._utils.checks import positive
-from .shang_geometry import webb_density_bound
-from .shang_noise import published_sigma, score_noise_std
+from .._utils.checks import at_least_two, check_choice, check_number, positive
+from .._utils.types import GaussianConstant
+from ..privacy.calibration import classical_gaussian_sigma
 
 __all__ = [
     "borda_bound",
@@ -57,7 +62,7 @@ def lemma_2(n_voters: float, n_items: int, sigma: float, width: float, slab: flo
 
     Examples
     --------
-    >>> from sklearn_dprank.theory.shang_geometry import slab_probability
+    >>> from sklearn_dprank.theory.shang import slab_probability
     >>> round(lemma_2(2000, 3, 46.0, 0.05, slab_probability(0.05, [2, 1, 0])), 3)
     0.758
     """
@@ -250,3 +255,191 @@ def borda_bound(n_voters: float, sigma: float) -> float:
     0.1325
     """
     return simple_bound(n_voters, 3, sigma, density=25 * math.sqrt(3) / 18)
+
+
+def webb_density_bound(n_items: int) -> float:
+    """Return (m! - 1)/sqrt(2), above the density of D at 0 for every positional rule.
+
+    The largest central slice of a regular simplex has volume sqrt(N)/((N - 2)! sqrt(2)); the simplex itself has
+    sqrt(N)/(N - 1)!, with N = m!.
+
+    Parameters
+    ----------
+    n_items : int
+        Number m of candidates.
+
+    Returns
+    -------
+    float
+        Bound on f_D(0), hence on f_D everywhere.
+
+    References
+    ----------
+    Webb (1996); Shang et al. (2014), proof of Theorem 2.
+
+    Examples
+    --------
+    >>> round(webb_density_bound(3), 4)
+    3.5355
+    """
+    at_least_two(n_items=n_items)
+    return (math.factorial(n_items) - 1) / math.sqrt(2)
+
+
+def _directions(scores):
+    """Return the distinct entries of b, one an ordered pair of positions, and how often each occurs: (m - 2)!."""
+    scores = np.asarray(scores, dtype=float)
+    at_least_two(n_items=len(scores))
+    differences = (scores[:, None] - scores)[~np.eye(len(scores), dtype=bool)]
+    if not differences.any():
+        raise ValueError("scores must not all be equal: such a rule ranks nothing.")
+    repeats = math.factorial(len(scores) - 2)
+    return differences / math.sqrt(repeats * np.sum(differences**2)), repeats
+
+
+def central_density(scores: Sequence[float] | NDArray[Any]) -> float:
+    """Return f_D(0) exactly for a positional rule, as a product integral.
+
+    f_D(0) = (N - 1)/pi Int_0^inf Prod_{b_k > 0} 1/(1 + b_k^2 t^2) dt, N = m!: a uniform point of the simplex is a
+    normalised vector of independent exponentials, and b pairs each ranking with its mirror.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_items,)
+        Points of each position; shifts and scale do not matter.
+
+    Returns
+    -------
+    float
+        Density of D at 0, its maximum.
+
+    Notes
+    -----
+    That 0 is the maximum (Lemma 1) is true, but equation (13) of its proof is not: off centre, the slice is not
+    proportional to the density of a sum of exponentials. The reason is that f_D is even and, by Brunn and
+    Minkowski, f_D^(1/(N - 2)) is concave.
+
+    References
+    ----------
+    Shang et al. (2014), Lemma 1; Webb (1996).
+
+    Examples
+    --------
+    >>> round(central_density([2, 1, 0]), 5), round(central_density([1, 0, 0]), 5)
+    (2.40563, 2.5)
+    """
+    direction, repeats = _directions(scores)
+    squares = direction[direction > 0] ** 2
+    integral = quad(lambda t: math.exp(-repeats * np.log1p(squares * t**2).sum()), 0, math.inf, epsabs=1e-12)[0]
+    return (math.factorial(len(scores)) - 1) / math.pi * integral
+
+
+def slab_probability(width: float, scores: Sequence[float] | NDArray[Any]) -> float:
+    """Return P(|D| <= width) exactly, twice the integral of f_D over [0, width] in Lemma 2.
+
+    D <= w if and only if sum_k (b_k - w) xi_k <= 0 for independent exponentials xi; inverted by Gil-Pelaez.
+
+    Parameters
+    ----------
+    width : float
+        Distance to the hyperplane of ties, in units of the normalised profile.
+    scores : array-like of shape (n_items,)
+        Points of each position.
+
+    Returns
+    -------
+    float
+        Probability that a uniform profile is that close to a tie between two given candidates.
+
+    References
+    ----------
+    Shang et al. (2014), Lemma 2.
+
+    Examples
+    --------
+    >>> round(slab_probability(0.01, [2, 1, 0]), 5)
+    0.04809
+    """
+    direction, repeats = _directions(scores)
+    shifted = direction - width
+
+    def imaginary_part(u):
+        # ln of prod_k 1/(1 - i c_k u), by modulus and angle
+        modulus = math.exp(-repeats / 2 * np.log1p((shifted * u) ** 2).sum())
+        return modulus * math.sin(repeats * np.arctan(shifted * u).sum()) / u
+
+    below = 0.5 - quad(imaginary_part, 0, math.inf, epsabs=1e-12, limit=500)[0] / math.pi
+    return 2 * below - 1
+
+
+_CONSTANTS: dict[str, GaussianConstant] = {"2/delta": "two", "4/(5 delta)": "dwork_2006"}
+
+
+def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4/(5 delta)"] = "2/delta") -> float:
+    """Return the Gaussian noise of the paper's Theorem 1, for counts with L2 sensitivity 1.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, at most 1.
+    delta : float
+        Privacy parameter, in (0, 1).
+    form : {"2/delta", "4/(5 delta)"}, default="2/delta"
+        Which of the two constants in use for that theorem stands inside the logarithm.
+
+    Returns
+    -------
+    float
+        sigma = sqrt(2 ln(form))/epsilon.
+
+    Notes
+    -----
+    Copies of the paper lost the formula; the two candidates differ by 4% and both are valid for epsilon <= 1.
+    Sensitivity 1 is for adding or removing a ballot; replacing one needs sqrt(2) times the noise. The analytic
+    Gaussian mechanism needs far less (26.5 instead of 46.0 at epsilon = .1, delta = 5e-5).
+
+    References
+    ----------
+    Shang et al. (2014), Theorem 1; Dwork, Kenthapadi, McSherry, Mironov and Naor (2006).
+
+    Examples
+    --------
+    >>> round(published_sigma(0.1, 5e-5), 1), round(published_sigma(0.1, 5e-5, form="4/(5 delta)"), 1)
+    (46.0, 44.0)
+    """
+    check_number(epsilon, "epsilon", above=0, most=1)
+    check_choice(form, "form", _CONSTANTS)
+    return classical_gaussian_sigma(epsilon, delta, constant=_CONSTANTS[form])
+
+
+def score_noise_std(scores: ArrayLike, sigma: float) -> float:
+    """Return the noise each candidate's score effectively gets from noise on all m! counts.
+
+    The score noise has covariance (alpha - beta) I + beta 1 1^T; the common part moves no ranking, so for sorting
+    it equals independent noise of variance alpha - beta = sigma^2 (m - 2)! (m sum s^2 - (sum s)^2).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_items,)
+        Points of each position.
+    sigma : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    float
+        Standard deviation, in points.
+
+    Notes
+    -----
+    It grows like sqrt((m - 2)!): beyond about 12 candidates the noise drowns any profile.
+
+    Examples
+    --------
+    >>> round(score_noise_std([2, 1, 0], 1.0), 4), round(score_noise_std(range(8), 1.0))
+    (2.4495, 492)
+    """
+    scores = np.asarray(scores, dtype=float)
+    at_least_two(n_items=len(scores))
+    spread = len(scores) * np.sum(scores**2) - np.sum(scores) ** 2
+    return sigma * math.sqrt(math.factorial(len(scores) - 2) * spread)

@@ -18,7 +18,7 @@ from scipy import stats
 
 import sklearn_dprank
 from sklearn_dprank import DPBorda, channels, mechanisms
-from sklearn_dprank._utils.constraints import one_of
+from sklearn_dprank._utils.checks import one_of
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Device

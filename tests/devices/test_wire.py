@@ -20,8 +20,7 @@ from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, LDPQuickSort, Shuf
 from sklearn_dprank.channels import Local, Shuffle
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox
-from sklearn_dprank.collection.curator.reports import protocol_of
+from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox, protocol_of
 
 ITEMS = ["a", "b", "c", "d"]
 KINDS = [*wire_vectors.RANDOMIZERS, pytest.param("hidden", marks=pytest.mark.slow), "assigned"]

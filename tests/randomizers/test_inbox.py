@@ -13,8 +13,7 @@ from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import Randomizer, RefusedReport
 from sklearn_dprank.collection.curator.base import joined
-from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox, gathered, parsed
-from sklearn_dprank.collection.curator.reports import whole_numbers
+from sklearn_dprank.collection.curator.inbox import LONGEST, Inbox, gathered, parsed, whole_numbers
 
 EVERY = [kind for kind in vars(randomizers).values() if inspect.isclass(kind) and issubclass(kind, Randomizer)]
 EVERY.remove(Randomizer)

@@ -8,9 +8,9 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank.queries import PairTallies, Tallies, estimated_margins
-from sklearn_dprank.rules import BradleyTerryRule, bradley_terry_loss
-from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths, downhill
-from sklearn_dprank.rules.bradley_terry_loss import loss_of
+from sklearn_dprank.rules import BradleyTerryRule
+from sklearn_dprank.rules import bradley_terry as bradley_terry_loss
+from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths, downhill, loss_of
 
 WAYS = {"few items": (1000, 0.0), "most pairs": (2, 0.0), "lists": (2, 2.0)}  # from how many items, and what share
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])

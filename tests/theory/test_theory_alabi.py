@@ -6,12 +6,7 @@ import pytest
 
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.theory import alabi
-from sklearn_dprank.theory.alabi_marginals import (
-    marginal_lower_bound,
-    marginal_ranking,
-    marginal_signs,
-    marginal_upper_bound,
-)
+from sklearn_dprank.theory.alabi import marginal_lower_bound, marginal_ranking, marginal_signs, marginal_upper_bound
 
 
 def kendall(a, b):

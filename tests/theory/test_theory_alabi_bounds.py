@@ -11,11 +11,14 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KemenyRule, KwikSortRule, SortByScore
-from sklearn_dprank.theory.alabi import GUARANTEES, central_budget, local_budget, reduction_error
-from sklearn_dprank.theory.alabi_bounds import (
+from sklearn_dprank.theory.alabi import (
+    GUARANTEES,
+    central_budget,
     corollary_bound,
     group_answers,
     hypercube_answer_error,
+    local_budget,
+    reduction_error,
     stopped_reduction,
 )
 

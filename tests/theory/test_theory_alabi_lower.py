@@ -9,9 +9,14 @@ from scipy.special import beta
 from sklearn_dprank import DPBorda, DPKemenySampler, DPKwikSort, DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.theory.alabi_bounds import corollary_bound
-from sklearn_dprank.theory.alabi_lower import fingerprint_floor, packing_floor, packing_voters
-from sklearn_dprank.theory.alabi_marginals import marginal_leanings, marginal_ranking
+from sklearn_dprank.theory.alabi import (
+    corollary_bound,
+    fingerprint_floor,
+    marginal_leanings,
+    marginal_ranking,
+    packing_floor,
+    packing_voters,
+)
 
 
 def kendall(a, b):

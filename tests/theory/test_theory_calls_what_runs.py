@@ -5,7 +5,8 @@ from sklearn_dprank.channels import Groups
 from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedLaplace
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
-from sklearn_dprank.theory import alabi, hay_sort, yan
+from sklearn_dprank.theory import alabi, yan
+from sklearn_dprank.theory import hay as hay_sort
 
 
 @pytest.mark.parametrize("m", [2, 3, 7, 12, 30])

@@ -4,7 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dprank.theory import hay, hay_sort
+from sklearn_dprank.theory import hay
+from sklearn_dprank.theory import hay as hay_sort
 
 
 def kendall(a, b):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank.theory import shang
-from sklearn_dprank.theory.shang_geometry import _directions, central_density, slab_probability, webb_density_bound
+from sklearn_dprank.theory.shang import _directions, central_density, slab_probability, webb_density_bound
 
 BORDA, PLURALITY, VETO = (2, 1, 0), (1, 0, 0), (1, 1, 0)
 

@@ -3,9 +3,9 @@
 from .base import Randomizer
 from .epsilon_grid import flip_within
 from .hypercube import HypercubeSampling
+from .inbox import RefusedReport
 from .mallows import MallowsRandomizer
 from .privunit import PrivUnitG
-from .reports import RefusedReport
 from .response import RandomizedResponse
 from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 

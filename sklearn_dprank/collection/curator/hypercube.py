@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from ..._utils.checks import Check, check_parameters
-from ..._utils.constraints import one_of
+from ..._utils.checks import Check, check_parameters, one_of
 from ..._utils.types import Amount, Items
 from ...queries import AllMargins, n_pairs
 from ...uncertainty import AnswersLaw
@@ -16,7 +15,7 @@ from ..client import hypercube as voters_half
 from ..client.hypercube import VARIANTS, differing_weights
 from .base import Drawn, Heard, Randomizer, listed
 from .epsilon_grid import as_text, levels_within
-from .reports import RefusedReport, columns
+from .inbox import RefusedReport, columns
 
 _SIGNS = "not the right number of signs"
 

@@ -12,7 +12,7 @@ from ...queries import NetWins, n_pairs
 from ..client import mallows as voters_half
 from ..client.protocol import FLIP_GRID
 from .base import Drawn, Randomizer, listed
-from .reports import RefusedReport, columns, end_to_end, whole_numbers
+from .inbox import RefusedReport, columns, end_to_end, whole_numbers
 
 
 class MallowsRandomizer(Randomizer):

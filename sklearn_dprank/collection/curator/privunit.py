@@ -15,7 +15,7 @@ from ..client import privunit as voters_half
 from ..client.privunit import PER_UNIT, shortened
 from .base import Drawn, Heard, Randomizer, listed
 from .epsilon_grid import as_text, levels_within
-from .reports import columns, end_to_end, whole_numbers
+from .inbox import columns, end_to_end, whole_numbers
 
 _CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._utils.checks import Check, check_parameters, check_whole
-from ..._utils.constraints import COUNT_OR_NONE
+from ..._utils.checks import COUNT_OR_NONE, Check, check_parameters, check_whole
 from ..._utils.types import Amount, Items, PairNoise
 from ...ballots.compact import Positions
 from ...queries import PairTallies, Tallies, n_pairs
@@ -18,8 +17,8 @@ from ..client import pairs as voters_half
 from ..client.protocol import FLIP_GRID, flips_cost
 from .base import Drawn, Heard, Randomizer, listed
 from .epsilon_grid import as_text, cost_as_text, flip_within
+from .inbox import RefusedReport, bits_of, columns, end_to_end, pairs_of
 from .query_count import best_query_count
-from .reports import RefusedReport, bits_of, columns, end_to_end, pairs_of
 
 
 class PairFlips(Randomizer):

@@ -2,8 +2,7 @@
 
 from decimal import Decimal
 
-from ..._utils.checks import check_delta, check_parameters
-from ..._utils.constraints import CALIBRATION, or_none
+from ..._utils.checks import CALIBRATION, check_delta, check_parameters, or_none
 from ..._utils.types import Amount, Calibration
 from ...privacy.calibration import classical_gaussian_sigma
 from ...privacy.flips import thresholded_gaussian_flip, thresholded_laplace_flip

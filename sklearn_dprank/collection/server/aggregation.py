@@ -16,9 +16,8 @@ from ..client import rounds
 from ..client.protocol import digest, is_whole, refuse_unless
 from ..client.randomizers import checked
 from ..client.shares import summed
-from .checked_file import CheckedFile
+from .checked_file import CheckedFile, refuse_old_file
 from .messages import checked_voters, longest, read
-from .old_files import refuse_old_file
 
 _TOGETHER = 1024  # reports kept, or added up, at a time
 _CHARACTERS = 1 << 20  # of the messages that are read together

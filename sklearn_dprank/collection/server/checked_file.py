@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -239,3 +239,41 @@ def _checksum(*parts):
 def _added(digest, *checksums):
     """Return the running digest of rows after adding some: the sum of their checksums, in any order."""
     return (digest + sum(int.from_bytes(checksum, "big") for checksum in checksums)) % (1 << 8 * _WIDTH)
+
+
+def refuse_old_file(path):
+    """Raise `ServerFileError` if `path` is a server's file of release 0.2.0; leave all others to `CheckedFile`."""
+    try:
+        place = os.fsdecode(path)
+        if place == ":memory:" or not os.path.isfile(place) or not os.path.getsize(place):
+            return
+        with closing(sqlite3.connect(place)) as connection:
+            ((protocol, number, question, said),) = connection.execute(
+                "SELECT protocol, number, question, said FROM server"
+            ).fetchall()
+            ((shares,),) = connection.execute("SELECT count(*) FROM shares").fetchall()
+    except (OSError, TypeError, ValueError, sqlite3.Error):
+        return  # not such a file, or damaged: `CheckedFile` refuses it
+    raise ServerFileError(
+        f"path={shown(path)} was written by release 0.2.0 for server {number} of protocol {protocol}. "
+        f"{_spent(question, said, shares)} This release cannot continue the file, because its reports have no "
+        "commitments. Keep it as a record of what was spent; release 0.2.0 can repeat its sum. Use a new path for "
+        "a new protocol."
+    )
+
+
+def _spent(question, said, shares):
+    """Return what a file says of the budget of its voters, in words."""
+    earlier = (
+        f" It has turned to question {question}: all questions up to {question} count as spent." if question else ""
+    )
+    if said is not None:
+        return f"It has released its sum over {_voters(said)} voters: the budget of this protocol is spent.{earlier}"
+    return f"It has released no sum{' for this question' if question else ''} and holds {shares} reports.{earlier}"
+
+
+def _voters(said):
+    try:
+        return int(json.loads(said)["n_reports"])
+    except (KeyError, TypeError, ValueError):
+        return "an unknown number of"

@@ -1,6 +1,6 @@
 """Advice from public inputs: which estimator, and what error to expect of it."""
 
-from .error_model import Alternative
+from .curves import Alternative
 from .recommendation import Recommendation, recommend
 
 __all__ = ["Alternative", "Recommendation", "recommend"]

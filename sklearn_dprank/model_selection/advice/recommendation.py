@@ -17,7 +17,7 @@ from ..._utils.checks import (
 from ..._utils.types import Neighboring
 from ...ballots.profile import Shape
 from ..parameters import in_words
-from .error_model import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook
+from .curves import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Outlook
 from .rules import central_choice, local_choice, secure_choice, shuffle_choice
 
 _LARGEST_EPSILON = 500.0  # of the local and the shuffle model, in double precision

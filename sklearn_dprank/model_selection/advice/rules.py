@@ -21,7 +21,7 @@ from ...collection.curator import PrivUnitG
 from ...privacy.calibration import gaussian_sigma
 from ...privacy.shuffle.groups import composed_local_epsilon
 from ...queries import NetWins, n_pairs
-from .error_model import Alternative, Considered, Outlook, preferred
+from .curves import Alternative, Considered, Outlook, preferred
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # of one voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16

@@ -317,7 +317,7 @@ def test_seeds_of_candidates_are_replaced():
 
 
 def test_pairs_are_counted_once(monkeypatch):
-    from sklearn_dprank.ballots import statistics as module
+    from sklearn_dprank.ballots import profile as module
 
     calls = []
     count = module.count_pairs

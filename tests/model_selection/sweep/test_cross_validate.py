@@ -98,7 +98,7 @@ def test_profiles(keep):
 
 
 def test_ballots_are_counted_once(monkeypatch):
-    from sklearn_dprank.ballots import statistics as module
+    from sklearn_dprank.ballots import profile as module
 
     calls = []
     count = module.count_pairs
