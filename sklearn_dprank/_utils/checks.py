@@ -1,4 +1,4 @@
-"""Checks of parameters: what a number, a count or a choice must be, each with its one message."""
+"""Checks of parameters, each with its one error message."""
 
 import math
 import warnings

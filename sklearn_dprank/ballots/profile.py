@@ -1,4 +1,4 @@
-"""A set of ballots as the package takes it: read from tables or chunk by chunk, added up, and counted."""
+"""`Profile`: a set of ballots with its counts, read from tables, chunks or partitions."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator

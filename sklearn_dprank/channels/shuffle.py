@@ -42,10 +42,9 @@ from ..collection.curator.inbox import (
 )
 from ..collection.curator.resolve import check_randomizer, resolve_flips
 from ..collection.curator.response import PairFlips, counted_wins
-from ..privacy.guarantee import PrivacyGuarantee
+from ..privacy.guarantee import SHUFFLER, PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
-from ..privacy.trust import SHUFFLER
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..sampling.bit_source import BitSource
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived

@@ -7,11 +7,13 @@
     dprank recommend --items 10 --voters 1e4 --epsilon 0.1
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 
+from .. import __version__
 from ..privacy import BudgetExhausted
-from .parser import parser
+from . import comparing, ranking, recommending
 
 __all__ = ["main"]
 
@@ -50,3 +52,19 @@ def _show(text):
     """Print text; what the terminal cannot show goes out escaped, for what it says may be paid for by now."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+_DESCRIPTION = "Differentially private rank aggregation: one consensus of many rankings, and a promise to every voter."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; ``options.run(options)`` of what it parses does the work."""
+    made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in (ranking, comparing, recommending):
+        added = commands.add_parser(command.NAME, help=command.ABOUT, description=f"{command.ABOUT.capitalize()}.")
+        command.add_arguments(added)
+        added.add_argument("--format", choices=["text", "json"], default="text", help="how the result is printed")
+        added.set_defaults(run=command.run)
+    return made

@@ -15,8 +15,7 @@ from ..privacy.composition import Losses
 from ..privacy.rounding import round_down, rounded_up
 from ..queries import Query, Sensitivity
 from ..sampling.bit_source import BitSource
-from ..sampling.discrete_laplace import discrete_laplace
-from ..sampling.many_laplace import LEAST_RATE, many_laplace
+from ..sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
 from ..sampling.rounded_gaussian import grid_of, rounded_gaussian
 from ..sampling.skellam import many_skellam
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw

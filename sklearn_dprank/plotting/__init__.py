@@ -1,10 +1,10 @@
 """Displays: computed in ``from_*``, drawn in ``plot``. Needs matplotlib (the extra ``plot``)."""
 
 from ._consensus import ConsensusDisplay
-from ._frame import results_frame
 from ._intervals import RankIntervalDisplay
 from ._margins import PairwiseMarginDisplay
 from ._queries import QueryCountDisplay
+from ._search import results_frame
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [

@@ -1,13 +1,14 @@
-"""What a fitted `GridSearchCV` measured: trials by metric, and lines of error against one parameter."""
+"""`SearchDisplay` and `results_frame`: the results of a search as a picture and as a table."""
 
 import math
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..metrics import kendall_tau_scorer
+from ..model_selection import GridSearchCV
 from ..model_selection.parameters import configured, is_called
 from ..privacy.estimator_guarantees import mixing_step
 from ._words import distinct, text_of, texts_of
@@ -169,3 +170,77 @@ def _stacked(rows):
     for row, trials in zip(stacked, rows, strict=True):
         row[: len(trials)] = trials
     return stacked
+
+
+_MISSING = float("nan")
+
+
+def results_frame(search: GridSearchCV) -> Any:
+    """Return every trial of a fitted search as one row of a DataFrame.
+
+    Parameters
+    ----------
+    search : fitted `sklearn_dprank.model_selection.GridSearchCV`
+        The search.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a candidate, split and trial. Columns: "candidate", the parameters of the grid by name, "split",
+        "trial", "seed", and one a metric ("score", or the names of several; larger is better). A parameter that the
+        candidate's grid does not have is NaN, and so are scores of trials that did not finish. A parameter that is
+        called like another column keeps the prefix ``param_``.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    ValueError
+        If the search is not fitted.
+
+    Notes
+    -----
+    .. rubric:: Privacy
+
+    Scores are exact functions of the ballots, and seeds undo the noise: nothing in the table is private.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from sklearn_dprank.plotting import results_frame
+    >>> trials = [np.array([[-0.4, -0.3]]), np.array([[-0.1, -0.1]])]
+    >>> seeds = [np.array([[5, 6]]), np.array([[7, 8]])]
+    >>> grid = [{"epsilon": 0.1}, {"epsilon": 1.0}]
+    >>> search = SimpleNamespace(cv_results_={"params": grid, "trial_test_score": trials, "seed": seeds})
+    >>> results_frame(search).groupby("epsilon")["score"].mean().tolist()
+    [-0.35, -0.1]
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('results_frame needs pandas: install the extra "plot", or pip install pandas') from None
+    metrics = metrics_of(search)
+    results = search.cv_results_
+    seeds = [np.asarray(seed) for seed in results["seed"]]
+    sizes = [seed.size for seed in seeds]
+    places = [np.indices(seed.shape).reshape(2, -1) for seed in seeds]
+    fixed = {"candidate", "split", "trial", "seed", *metrics}
+    columns = {"candidate": np.repeat(np.arange(len(seeds)), sizes)}
+    for name in dict.fromkeys(name for params in results["params"] for name in params):
+        values = [params.get(name, _MISSING) for params in results["params"]]
+        columns[f"param_{name}" if name in fixed else name] = _column(pd, values, sizes)
+    columns["split"], columns["trial"] = np.concatenate(places, axis=1)
+    columns["seed"] = np.concatenate([seed.ravel() for seed in seeds])
+    for metric in metrics:
+        columns[metric] = np.concatenate([scores.ravel() for scores in trials_of(search, metric)])
+    return pd.DataFrame(columns)
+
+
+def _column(pd, values, sizes):
+    """Repeat each candidate's value for its trials; estimators and arrays stay whole objects."""
+    whole = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        whole[k] = value
+    column = pd.Series(np.repeat(whole, sizes))
+    return column if any(value is None for value in values) else column.infer_objects()  # None is a value, too

@@ -1,4 +1,4 @@
-"""What a query is: what it asks, how far one ballot moves the answer, and what it follows from."""
+"""Base class for queries and their sensitivities, and publications of answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Queries for one score an item: net wins, and the scores of positions."""
+"""Queries for one score per item: net wins, net wins within groups, scores of positions."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Costs of orders, answered with an order."""
+"""Queries whose answer is an order, with the cost of every order: Kemeny, prudent orders, top k."""
 
 import math
 import warnings

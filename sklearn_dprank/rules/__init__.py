@@ -5,9 +5,8 @@ from functools import partial
 
 from .._utils.checks import Check, check_made, shown
 from .._utils.types import RuleName
-from .adaptive import AdaptiveBradleyTerryRule
 from .base import Consensus, Rule
-from .bradley_terry import BradleyTerryRule
+from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule
 from .choose import Choose, ChooseNearAnchor, ChooseTop
 from .hierarchical import HierarchicalRule
 from .instant_runoff import InstantRunoffRule

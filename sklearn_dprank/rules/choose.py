@@ -1,4 +1,4 @@
-"""The order that answers a query is the consensus: drawn by a mechanism, or read off noisy numbers."""
+"""Rules whose consensus is the order that answers a query."""
 
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,17 @@
-"""Alabi, Ghazi, Kumar and Manurangsi (2022): approximation guarantees, budgets of DPKwikSort and LDPKwikSort.
+"""Alabi, Ghazi, Kumar and Manurangsi (2022): guarantees, upper bounds and lower bounds with their constants.
 
 Notation: w_ij is the share of voters who prefer i to j; an (alpha, beta) guarantee means that the expected average
 Kendall tau distance is at most alpha OPT + beta. n voters, m items.
+
+Upper bounds (Theorems 5, 8 and 11, Lemma 10): The paper clips noisy shares to [0, 1] (footnote 2), so that
+they are shares again: an approximation ratio above 1 is proved for shares only. The estimators do not clip, and the
+bounds hold all the same. Clipping moves no answer away from the true one, so the error e of an answer bounds that of
+the clipped one. KwikSort reads of an answer whether it is above 1/2, which clipping does not change: what is proved of
+the clipped answers holds for its rankings. The exact Kemeny order has ratio 1 for any numbers.
+
+Lower bounds (Theorems 13 and 14, Observations 15 and 16): The theorems state how many voters are necessary, up to
+constants that they do not give. Both floors here are additive errors: for every private algorithm there are votes with
+E K(sigma, votes) >= ratio OPT + floor. Local algorithms are private algorithms, so the floors hold for them too.
 """
 
 import math
@@ -21,14 +31,28 @@ from ..privacy.calibration import gaussian_sigma
 
 __all__ = [
     "GUARANTEES",
+    "Approximation",
     "BudgetSplit",
+    "GroupAnswers",
     "Guarantee",
     "central_budget",
+    "corollary_bound",
+    "fingerprint_floor",
+    "group_answers",
     "group_load",
     "group_overflow_bound",
+    "hypercube_answer_error",
     "local_budget",
+    "marginal_leanings",
+    "marginal_lower_bound",
+    "marginal_ranking",
+    "marginal_signs",
+    "marginal_upper_bound",
+    "packing_floor",
+    "packing_voters",
     "printed_response_epsilon",
     "reduction_error",
+    "stopped_reduction",
 ]
 
 

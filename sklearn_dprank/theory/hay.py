@@ -1,4 +1,4 @@
-"""Hay, Elagina and Miklau (2017): what privacy costs in the central model, Theorems 5.1 and 5.2."""
+"""Hay, Elagina and Miklau (2017): errors in the central model (Theorems 5.1 to 5.3) and P-SORT (Section 3.4)."""
 
 import math
 

@@ -4,6 +4,8 @@ Setting: the normalised profile p is uniform on the simplex of the m! rankings, 
 N(0, sigma^2), and candidates are sorted by total positional score. For a pair of candidates let b be the unit
 vector along the difference of their scores and D = <b, p>; noise flips the pair with probability Q(n |D| / sigma),
 and the error rate is at most C(m, 2) times the expectation of that.
+
+The simplex has N = m! vertices. D is the signed distance of a profile to the tie of the pair, with density f_D.
 """
 
 import math
@@ -21,13 +23,16 @@ from ..privacy.calibration import classical_gaussian_sigma
 
 __all__ = [
     "borda_bound",
+    "central_density",
     "equation_27",
     "lemma_2",
     "lemma_3",
     "published_sigma",
     "score_noise_std",
     "simple_bound",
+    "slab_probability",
     "theorem_2",
+    "webb_density_bound",
 ]
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_dprank.cli import files, main
-from sklearn_dprank.cli.parser import parser
+from sklearn_dprank.cli import files, main, parser
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 NAMES = ["tea", "coffee", "water"]

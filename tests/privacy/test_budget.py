@@ -28,7 +28,7 @@ from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, Priv
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.estimator_guarantees import owed_before
-from sklearn_dprank.privacy.trust import TRUST
+from sklearn_dprank.privacy.guarantee import TRUST
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident
 X = np.random.default_rng(0).permuted(np.tile(np.arange(3), (N_VOTERS, 1)), axis=1)

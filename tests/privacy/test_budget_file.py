@@ -24,7 +24,7 @@ from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy.budget.budget import file as budget_file
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.privacy.trust import TRUST
+from sklearn_dprank.privacy.guarantee import TRUST
 
 X = [[0, 1, 2]] * 100
 GAUSSIAN = DPBorda(epsilon=0.1, delta=1e-7, noise="gaussian")

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from sklearn_dprank.privacy import PrivacyGuarantee
 from sklearn_dprank.privacy.composition import Losses
-from sklearn_dprank.privacy.guarantee import NEIGHBORING
-from sklearn_dprank.privacy.trust import TRUST
+from sklearn_dprank.privacy.guarantee import NEIGHBORING, TRUST
 
 
 def guarantee(epsilon=1.0, delta=0.0, trust="central", neighboring="add_remove", **more):

@@ -8,9 +8,8 @@ import pytest
 from audit_tools import Biased, Dealt
 from scipy import stats
 
-from sklearn_dprank.sampling import many_laplace as module
-from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
-from sklearn_dprank.sampling.many_laplace import LEAST_RATE, many_laplace
+from sklearn_dprank.sampling import discrete_laplace as module
+from sklearn_dprank.sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
 from sklearn_dprank.sampling.streams import SeededBits
 
 RATES = [Fraction(50), Fraction(5), Fraction(1), Fraction(355, 113), Fraction(1, 7), LEAST_RATE]

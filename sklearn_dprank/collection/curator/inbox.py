@@ -1,4 +1,4 @@
-"""What a curator takes from the wire: reports are read as a stream, many at a time, refused by reason, and counted."""
+"""Reports that a curator receives: parsed as a stream, validated, and counted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Simulated errors of families of mechanisms, as ``examples/simulate_recommendations.py`` stored them, and between."""
+"""Simulated error curves of mechanisms, stored by ``examples/simulate_recommendations.py``, and their interpolation."""
 
 import json
 import math

@@ -1,4 +1,27 @@
-"""Lower bounds for Kemeny optima: a linear relaxation, alternating directions, packings of directed 3-cycles."""
+"""Lower bounds for Kemeny optima: a linear program, alternating directions, and packings of directed 3-cycles.
+
+The linear program, solved by SciPy from scratch or by HiGHS's own bindings with a warm start:
+minimise w x over low <= x <= high, where each row, a directed 3-cycle of three pairs, has x_p + x_q + x_r <= b with
+some of the pairs reversed.
+
+Alternating directions find dual prices of its rows within a percent, where the simplex method takes long.
+Write z_ij = x_ij - 1/2 = -z_ji. The relaxation asks for the least w z with |z_ij| <= 1/2 for each pair and
+|z_ij + z_jk + z_ki| <= 1/2 for each three items. Every pair and every three items get a copy of what they limit, u = z
+and v = C z, which is clipped; then z is mended by least squares, and so on (Boyd et al., section 3.1). Mending is one
+line: on all pairs C'C is m times the projection away from gradients (Jiang et al., theorem 3), so that
+
+    (I + C'C)^-1 r = (r + m g) / (1 + m),  g_ij = (sum of r_i. - sum of r_j.) / m.
+
+What a copy exceeds its limit by before it is clipped is its price. Nothing here is exact: `linear_ordering.dual_bound`
+makes a proved bound of any prices.
+
+References
+----------
+Boyd, S., Parikh, N., Chu, E., Peleato, B., & Eckstein, J. (2011). Distributed optimization and statistical learning via
+the alternating direction method of multipliers. Foundations and Trends in Machine Learning 3.
+Jiang, X., Lim, L.-H., Yao, Y., & Ye, Y. (2011). Statistical ranking and combinatorial Hodge theory. Mathematical
+Programming 127.
+"""
 
 import math
 from functools import cache

@@ -1,7 +1,8 @@
 """Privacy amplification by shuffling: one central epsilon for many local ones.
 
-n users randomise one message each, a trusted shuffler forgets who sent what, and the curator sees
-the multiset. Neighbouring inputs differ in the value of one user; n is public.
+n users randomise one message each, a trusted shuffler removes who sent what, and the curator sees the multiset.
+Neighbouring inputs differ in the value of one user; n is public. Privacy curves give delta as a function of epsilon.
+There f = 1 / (1 + e^local_epsilon).
 """
 
 import math

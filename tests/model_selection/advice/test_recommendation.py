@@ -26,9 +26,9 @@ from sklearn_dprank import (
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate, recommend
-from sklearn_dprank.model_selection.advice import rules
+from sklearn_dprank.model_selection.advice import recommendation as rules
 from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
-from sklearn_dprank.model_selection.advice.rules import worth
+from sklearn_dprank.model_selection.advice.recommendation import worth
 
 TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
 
