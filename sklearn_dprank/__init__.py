@@ -6,6 +6,7 @@ Votes -> a channel answers queries under a trust model -> a rule turns answers i
 from typing import TYPE_CHECKING
 
 from ._utils.lazy import lazily
+from ._utils.moved import announce
 
 if TYPE_CHECKING:
     from .aggregators.central import DPHistogram, DPPairwise
@@ -54,3 +55,5 @@ __all__ = [
 # Loaded when first used: a voter's device imports this package too, and has no need of scikit-learn.
 if not TYPE_CHECKING:  # a checker would take every name for one of the package's
     __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))
+
+announce()

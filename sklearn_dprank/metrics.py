@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .ballots.profile import Ballots, as_profile
 from .ballots.rankings import check_ballot, compact_positions
-from .orders.kemeny.kemeny import minimum_order, warn_of_gap
+from .orders.kemeny import minimum_order, warn_of_gap
 from .orders.permutations import FEW, as_positions, disagreements, opposite_pairs, order_to_positions
 from .queries import n_pairs
 

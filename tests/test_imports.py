@@ -4,11 +4,13 @@ import os
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import sklearn_dprank
+from sklearn_dprank._utils.moved import MOVED
 
 ROOT = Path(sklearn_dprank.__file__).parents[1]
 
@@ -32,7 +34,10 @@ def test_the_bare_package_loads_nothing_but_itself():
 
 def test_of_its_own_modules_it_loads_what_is_lazy():
     code = "import sys, sklearn_dprank; print(*(name for name in sys.modules if name.startswith('sklearn_dprank')))"
-    assert set(python(code)) == {"sklearn_dprank", "sklearn_dprank._utils.lazy"}
+    assert set(python(code)) == {
+        "sklearn_dprank",
+        *(f"sklearn_dprank._utils{name}" for name in ("", ".lazy", ".moved")),
+    }
 
 
 def test_every_public_name_is_there_before_it_is_used():
@@ -55,3 +60,20 @@ def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
 def test_a_name_that_is_not_there_is_an_attribute_error():
     code = "import sklearn_dprank\ntry: sklearn_dprank.Bordo\nexcept AttributeError as error: print(error)"
     assert python(code) == ["module", "'sklearn_dprank'", "has", "no", "attribute", "'Bordo'"]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_an_old_path_names_the_new_one(old, new):
+    with pytest.raises(ImportError, match=rf"^sklearn_dprank\.{old} has moved: import sklearn_dprank\.{new}\.$"):
+        import_module(f"sklearn_dprank.{old}")
+    import_module(f"sklearn_dprank.{new}")
+
+
+def test_what_is_below_an_old_package_names_the_new_package():
+    with pytest.raises(ImportError, match=r"sklearn_dprank\.devices has moved: import sklearn_dprank\.collection\.client"):
+        import_module("sklearn_dprank.devices.device")
+
+
+def test_a_module_that_never_was_is_not_found_as_ever():
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'sklearn_dprank\.bordas'$"):
+        import_module("sklearn_dprank.bordas")

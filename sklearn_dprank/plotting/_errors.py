@@ -14,7 +14,7 @@ from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
 from ..model_selection.parameters import is_aggregator
 from ..model_selection.seeds import child_seeds
-from ..orders.kemeny.kemeny import minimum_order, warn_of_gap
+from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of

@@ -9,18 +9,20 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
-from sklearn_dprank.orders.kemeny.kemeny.alternating import alternating_prices
-from sklearn_dprank.orders.kemeny.kemeny.directed_3cycles import packed_circles, violated_circles
-from sklearn_dprank.orders.kemeny.kemeny.kemeny import minimum_order
-from sklearn_dprank.orders.kemeny.kemeny.linear_ordering import LinearOrdering
-from sklearn_dprank.orders.kemeny.kemeny.local_search import insertion_search, total_cost
-from sklearn_dprank.orders.kemeny.kemeny.memetic import descended, memetic_search
-from sklearn_dprank.orders.kemeny.kemeny.relaxation import Relaxation, WarmRelaxation
-from sklearn_dprank.orders.kemeny.kemeny.work import WORK_LIMIT, Work
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.orders.kemeny.kemeny import linear_ordering
+from sklearn_dprank.orders.kemeny import linear_ordering, minimum_order
+from sklearn_dprank.orders.kemeny.linear_ordering import LinearOrdering
+from sklearn_dprank.orders.kemeny.local_search import descended, insertion_search, memetic_search, total_cost
+from sklearn_dprank.orders.kemeny.relaxation import (
+    Relaxation,
+    WarmRelaxation,
+    alternating_prices,
+    packed_circles,
+    violated_circles,
+)
+from sklearn_dprank.orders.kemeny.work import WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace

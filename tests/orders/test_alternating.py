@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.alternating import alternating_prices, alternating_steps
-from sklearn_dprank.orders.kemeny.kemeny.linear_ordering import dual_bound
-from sklearn_dprank.orders.kemeny.kemeny.relaxation import Relaxation
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
-from sklearn_dprank.orders.kemeny.kemeny import alternating
+from sklearn_dprank.orders.kemeny import relaxation as alternating
+from sklearn_dprank.orders.kemeny.linear_ordering import dual_bound
+from sklearn_dprank.orders.kemeny.relaxation import Relaxation, alternating_prices, alternating_steps
+from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.directed_3cycles import packed_circles, packing_steps, violated_circles
-from sklearn_dprank.orders.kemeny.kemeny.local_search import total_cost
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
+from sklearn_dprank.orders.kemeny.local_search import total_cost
+from sklearn_dprank.orders.kemeny.relaxation import packed_circles, packing_steps, violated_circles
+from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 
 

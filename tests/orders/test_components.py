@@ -2,9 +2,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.components import majority_components
 
-from sklearn_dprank.orders.kemeny.kemeny import components
+from sklearn_dprank.orders.kemeny import components
+from sklearn_dprank.orders.kemeny.components import majority_components
 from sklearn_dprank.orders.subset_dp import best_order
 
 

@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn_dprank.orders.kemeny.kemeny.components import majority_components
-from sklearn_dprank.orders.kemeny.kemeny.kemeny import minimum_order, warn_of_gap
-from sklearn_dprank.orders.kemeny.kemeny.linear_ordering import LinearOrdering, _closure, dual_bound
-from sklearn_dprank.orders.kemeny.kemeny.local_search import insertion_search, total_cost
-from sklearn_dprank.orders.kemeny.kemeny.memetic import memetic_search
-from sklearn_dprank.orders.kemeny.kemeny.relaxation import Relaxation, WarmRelaxation
-from sklearn_dprank.orders.kemeny.kemeny.work import COLD, WORK_LIMIT, Work
 
-from sklearn_dprank.orders.kemeny.kemeny import kemeny, linear_ordering
-from sklearn_dprank.orders.kemeny.kemeny import work as work_module
+from sklearn_dprank.orders.kemeny import kemeny, linear_ordering, minimum_order, warn_of_gap
+from sklearn_dprank.orders.kemeny import work as work_module
+from sklearn_dprank.orders.kemeny.components import majority_components
+from sklearn_dprank.orders.kemeny.linear_ordering import LinearOrdering, _closure, dual_bound
+from sklearn_dprank.orders.kemeny.local_search import insertion_search, memetic_search, total_cost
+from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation
+from sklearn_dprank.orders.kemeny.work import COLD, WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.sampling.streams import SeededBits
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.local_search import _Descent, insertion_search, perturbed_search, total_cost
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
+from sklearn_dprank.orders.kemeny.local_search import _Descent, insertion_search, perturbed_search, total_cost
+from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.sampling.streams import SeededBits
 

@@ -3,11 +3,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.kemeny import minimum_order
-from sklearn_dprank.orders.kemeny.kemeny.local_search import insertion_search, total_cost
-from sklearn_dprank.orders.kemeny.kemeny.memetic import _crossed, _shuffled, descended, memetic_search
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
+from sklearn_dprank.orders.kemeny import minimum_order
+from sklearn_dprank.orders.kemeny.local_search import (
+    _crossed,
+    _shuffled,
+    descended,
+    insertion_search,
+    memetic_search,
+    total_cost,
+)
+from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.sampling.streams import SeededBits
 

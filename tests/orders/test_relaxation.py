@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn_dprank.orders.kemeny.kemeny.relaxation import Relaxation, WarmRelaxation, relaxation
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
-from sklearn_dprank.orders.kemeny.kemeny import relaxation as relaxation_module
+from sklearn_dprank.orders.kemeny import relaxation as relaxation_module
+from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation, relaxation
+from sklearn_dprank.orders.kemeny.work import Work
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])

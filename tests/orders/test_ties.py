@@ -2,10 +2,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.local_search import insertion_search, total_cost
-from sklearn_dprank.orders.kemeny.kemeny.ties import first_optimum, met_optimum
-from sklearn_dprank.orders.kemeny.kemeny.work import Work
 
+from sklearn_dprank.orders.kemeny.linear_ordering import first_optimum, met_optimum
+from sklearn_dprank.orders.kemeny.local_search import insertion_search, total_cost
+from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 
 

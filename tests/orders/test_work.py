@@ -1,9 +1,9 @@
 import math
 
 import pytest
-from sklearn_dprank.orders.kemeny.kemeny.work import COLD, WARM, Pace, Work
 
-from sklearn_dprank.orders.kemeny.kemeny import work as work_module
+from sklearn_dprank.orders.kemeny import work as work_module
+from sklearn_dprank.orders.kemeny.work import COLD, WARM, Pace, Work
 
 
 def test_counts_down():

@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn_dprank.privacy.budget.budget.adaptive import Account, mu_of_pure
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.privacy.budget.adaptive import Account, mu_of_pure
 from sklearn_dprank.privacy.calibration import gaussian_delta, gaussian_deltas, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses
 

@@ -17,8 +17,6 @@ from sklearn import config_context, model_selection
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn_dprank.privacy.budget.budget.charging import InMemory
-from sklearn_dprank.privacy.budget.budget.releases import Terms
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPPairwise, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.aggregators.base import RankAggregator
@@ -27,6 +25,8 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
+from sklearn_dprank.privacy.budget.charging import InMemory
+from sklearn_dprank.privacy.budget.releases import Terms
 from sklearn_dprank.privacy.estimator_guarantees import owed_before
 from sklearn_dprank.privacy.guarantee import TRUST
 

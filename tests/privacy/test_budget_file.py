@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn_dprank.privacy.budget.budget.releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
 from sklearn_dprank import DPBorda, LDPPairwise
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
-from sklearn_dprank.privacy.budget.budget import file as budget_file
+from sklearn_dprank.privacy.budget import file as budget_file
+from sklearn_dprank.privacy.budget.releases import Release, Terms, guarantee_as_text, guarantee_from_text
 from sklearn_dprank.privacy.composition import Losses
 from sklearn_dprank.privacy.guarantee import TRUST
 

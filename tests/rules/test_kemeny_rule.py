@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from oracles import ScriptedSession, naive_kemeny, random_margins
 from sklearn.exceptions import ConvergenceWarning
-from sklearn_dprank.orders.kemeny.kemeny.work import WORK_LIMIT
 
 from sklearn_dprank import Borda, DPBorda, DPPairwise, Kemeny, KwikSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.orders.kemeny.work import WORK_LIMIT
 from sklearn_dprank.queries import AllMargins
 from sklearn_dprank.rules import (
     BradleyTerryRule,

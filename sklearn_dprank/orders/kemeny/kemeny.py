@@ -96,7 +96,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.kemeny.kemeny import minimum_order
+    >>> from sklearn_dprank.orders.kemeny import minimum_order
     >>> counts = np.array([[0, 6, 4], [3, 0, 8], [5, 1, 0]])  # 9 voters: 0 beats 1 beats 2 beats 0
     >>> found = minimum_order(counts.T)
     >>> found.order, found.value, found.optimal
@@ -172,7 +172,7 @@ def majority_order(margins):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dprank.orders.kemeny.kemeny import majority_order
+    >>> from sklearn_dprank.orders.kemeny import majority_order
     >>> majority_order(np.array([[0, -2, 1], [2, 0, 3], [-1, -3, 0]]))
     array([1, 0, 2])
     """

@@ -1,1 +1,14 @@
 """Budget accounting for several releases."""
+
+from typing import TYPE_CHECKING
+
+from ..._utils.lazy import lazily
+
+if TYPE_CHECKING:
+    from .budget import PrivacyBudget
+
+__all__ = ["PrivacyBudget"]
+
+# Loaded when first used, because the other modules here import each other through this package.
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, {"PrivacyBudget": "budget"})
