@@ -17,7 +17,7 @@ LINT = (
     "ruff check .",
     "ruff format --check .",
     "mypy",
-    "mypy --strict --config-file= --follow-imports=silent tests/user_code.py",
+    "mypy --strict --config-file= --follow-imports=silent tests/support/user_code.py",
     "lint-imports --no-cache",
 )
 #: What the page "Against others" is measured against; nothing of the package or its tests needs them.

@@ -67,7 +67,7 @@ def unaudited(cls):
 
 @pytest.mark.parametrize("cls", private_classes(), ids=lambda cls: cls.__name__)
 def test_every_private_estimator_and_option_has_an_audit(cls):
-    assert not unaudited(cls), "add a case to tests/audited.py, which the exact audits take theirs from"
+    assert not unaudited(cls), "add a case to tests/support/audited.py, which the exact audits take theirs from"
 
 
 def test_an_estimator_or_option_of_tomorrow_is_missed():

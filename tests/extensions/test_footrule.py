@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extensions import footrule
 from extensions.footrule import Footrule
 from queries import test_sensitivities as proofs
 
@@ -27,7 +28,7 @@ class Halved(Footrule):
 
 
 def test_one_module_one_class_public_names():
-    tree = ast.parse(Path(__file__).with_name("footrule.py").read_text())
+    tree = ast.parse(Path(footrule.__file__).read_text())
     assert [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] == ["Footrule"]
     taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "sklearn_dprank" in node.module]
     assert taken

@@ -15,14 +15,14 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
 from sklearn_dprank.sampling.streams import SeededBits
 
-EXTENSIONS = Path(__file__).parents[1] / "extensions"
+EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
 SIZES = [3, 4]
 RATE = 0.7  # of the law exp(-rate cost) that the privacy loss per unit of rate is read from
 
 
 def every_query():
-    """The query classes of the package and of tests/extensions that state a sensitivity, whoever wrote them."""
+    """The query classes of the package and of tests/support/extensions that state a sensitivity, whoever wrote them."""
     for module in pkgutil.walk_packages(sklearn_dprank.__path__, "sklearn_dprank."):
         if "plotting" not in module.name:  # it asks nothing, and takes a second
             importlib.import_module(module.name)

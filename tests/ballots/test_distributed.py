@@ -1,0 +1,430 @@
+"""More than one machine: dask collections, and a real cluster of two processes."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import warnings
+from functools import partial
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import profiles
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
+from sklearn_dprank.ballots.profile import Profile, partitions
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.model_selection import GridSearchCV, cross_validate
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
+
+dask = pytest.importorskip("dask", reason="needs the extra distributed")
+da = pytest.importorskip("dask.array", reason="needs the extra distributed")
+dd = pytest.importorskip("dask.dataframe", reason="needs the extra distributed")
+distributed = pytest.importorskip("distributed", reason="needs the extra distributed")
+psutil = pytest.importorskip("psutil", reason="needs the extra distributed")
+pd = pytest.importorskip("pandas")
+
+ROOT = Path(__file__).parents[2]
+
+
+def assert_same(one, other):
+    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
+    assert (one.item_names is None) == (other.item_names is None)
+    assert one.item_names is None or one.item_names.tolist() == other.item_names.tolist()
+
+
+# Dask collections, on dask's schedulers in this process
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def cut(draw, length):
+    """Draw chunk sizes that add up to this length; some may be 0."""
+    cuts = sorted(draw(st.lists(st.integers(0, length), max_size=4)))
+    return tuple(np.diff([0, *cuts, length]).tolist())
+
+
+@pytest.mark.slow
+@settings(max_examples=80)
+@given(profiles(max_voters=20), st.data(), st.sampled_from(["counts", "positions"]))
+def test_array_is_the_same_in_memory(X, data, keep):
+    lazy = da.from_array(X, chunks=(cut(data.draw, X.shape[0]), cut(data.draw, X.shape[1])))
+    profile = Profile.from_chunks(lazy, keep=keep)
+    assert_same(profile, Profile.from_rankings(X))
+    assert (profile.positions is None) == (keep == "counts")
+    if keep == "positions":
+        np.testing.assert_array_equal(
+            [Profile.from_rankings([row]).pairwise_counts for row in X],
+            [Profile.from_rankings([row]).pairwise_counts for row in _rows(profile)],
+        )
+
+
+def _rows(profile):
+    """Return kept ballots as floats, in order."""
+    table, _ = profile.positions
+    return np.where(table == profile.positions.sentinel, np.nan, table).T
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(profiles(max_voters=20), st.integers(0, 2**32 - 1), st.booleans())
+def test_unknown_and_empty_partitions(X, seed, as_frame):
+    kept = np.random.default_rng(seed).random(len(X)) < 0.3
+    kept[0] = True
+    lazy = da.from_array(X, chunks=(3, X.shape[1]))[da.from_array(kept, chunks=3)]
+    names = None
+    if as_frame:
+        names = [f"item {i}" for i in range(X.shape[1])]
+        lazy = dd.from_dask_array(lazy, columns=names)
+    else:
+        assert np.isnan(lazy.shape[0])
+    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(X[kept], item_names=names))
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 8, 9, 30, 70])
+def test_frame(n_partitions):
+    X = np.random.default_rng(0).integers(0, 4, (70, 4)).astype(float)
+    X[::7, 1] = np.nan
+    frame = pd.DataFrame(X, columns=["tea", "milk", "water", "mate"])
+    lazy = dd.from_pandas(frame, npartitions=n_partitions)
+    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(frame))
+    few = lazy[lazy["tea"] > 2.5]  # most partitions of one row are empty now
+    assert_same(Profile.from_chunks(few), Profile.from_rankings(frame[frame["tea"] > 2.5]))
+    renamed = Profile.from_chunks(lazy, item_names=list("abcd"))
+    assert renamed.item_names.tolist() == list("abcd")
+
+
+def test_list_of_delayed_chunks():
+    X = [make_mallows(50, 5, 0.8, random_state=seed) for seed in range(20)]
+    lazy = [dask.delayed(make_mallows)(50, 5, 0.8, random_state=seed) for seed in range(20)]
+    assert_same(Profile.from_chunks(lazy), Profile.from_rankings(np.concatenate(X)))
+    assert_same(Profile.from_chunks(lazy[0]), Profile.from_rankings(X[0]))
+    arrays = [da.from_array(x, chunks=(20, 5)) for x in X]
+    assert len(partitions(arrays)) == 60
+    assert_same(Profile.from_chunks(arrays), Profile.from_rankings(np.concatenate(X)))
+
+
+def test_nothing_but_counts_leaves_a_task():
+    from dask.callbacks import Callback
+
+    made = []
+    X = da.from_array(make_mallows(1000, 5, 0.8, random_state=0), chunks=(10, 5))
+    with Callback(posttask=lambda key, value, *_: made.append(value)):
+        Profile.from_chunks(X)
+    read = [value for value in made if isinstance(value, Profile)]
+    assert len(read) == 100 + 13 + 2 + 1  # the partitions, and a tree with eight branches at every node
+    assert all(profile.positions is None for profile in read)
+    assert [profile.n_voters for profile in read].count(10) == 100
+
+
+def test_names_that_differ_between_partitions():
+    frame = pd.DataFrame([[0, 1], [1, 0]], columns=["tea", "milk"])
+    with pytest.raises(ValueError, match="the same names in another order, do not add up"):
+        Profile.from_chunks([dask.delayed(frame), dask.delayed(frame[["milk", "tea"]])])
+    with pytest.raises(ValueError, match="profiles over 2 and 3 items do not add up"):
+        Profile.from_chunks([dask.delayed(np.eye(2)), dask.delayed(np.eye(3))])
+
+
+def test_errors():
+    X = da.from_array(np.full((20, 3), 4711.0), chunks=(5, 3))
+    assert Profile.from_chunks(X[X[:, 0] > 5000]).n_voters == 0
+    with pytest.raises(ValueError, match=r"must be two-dimensional, .* got a dask Array that is not"):
+        Profile.from_chunks(X[:, 0])
+    with pytest.raises(ValueError, match=r"must be two-dimensional, .* got a dask Series that is not"):
+        Profile.from_chunks(dd.from_dask_array(X, columns=list("abc"))["a"])
+    with pytest.raises(ValueError, match=r"unknown number of columns; call its compute_chunk_sizes\(\) first"):
+        Profile.from_chunks(X[:, X[0] > 0])
+    with pytest.raises(ValueError, match="item_names has 2 names for 3 items"):
+        Profile.from_chunks(X, item_names=["a", "b"])
+    with pytest.raises(ValueError, match=r"keep must be one of \['positions', 'counts'\], got 'all'"):
+        Profile.from_chunks(X, keep="all")
+    with pytest.raises(ValueError) as caught:
+        Profile.from_chunks(da.from_array(np.array([["4711", "x"]]), chunks=1))
+    assert "X must hold numbers" in str(caught.value) and "4711" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "delayed"])
+def test_ballots_that_are_not_in_memory_are_not_fetched_by_accident(kind):
+    X = np.full((6, 3), 4711.0)
+    lazy = {
+        "array": da.from_array(X, chunks=(2, 3)),
+        "frame": dd.from_pandas(pd.DataFrame(X), npartitions=2),
+        "delayed": dask.delayed(X),
+    }[kind]
+    fitted = DPBorda().fit(X)
+    for read in (
+        Profile.from_rankings,
+        DPBorda().fit,
+        LDPPairwise().fit,
+        fitted.score,
+        partial(cross_validate, Borda()),
+    ):
+        with pytest.raises(ValueError, match=r"Profile\.from_chunks\(X\), or load them with X\.compute\(\)") as caught:
+            read(lazy)
+        assert "4711" not in str(caught.value)
+
+
+# Private fits on workers
+
+
+@pytest.fixture
+def threads(tmp_path):
+    """A client of a worker in this process."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            processes=False,
+            threads_per_worker=1,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster, timeout="600s") as client,
+    ):
+        yield client
+
+
+def warned(estimator, fit="fit"):
+    """Fit, and return the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(estimator, fit)([[0, 1, 2]] * 20)
+    return [str(each.message) for each in caught]
+
+
+def test_a_private_fit_inside_a_worker_warns(threads):
+    for estimator, fit in [
+        (DPBorda(), "fit"),
+        (LDPPairwise(), "fit"),
+        (make_pipeline(DPBorda()), "fit"),
+        (DPStreamingBorda(horizon=3), "partial_fit"),
+    ]:
+        assert warned(clone(estimator), fit) == []  # here, beside a client
+        (message,) = threads.submit(warned, estimator, fit, pure=False).result()
+        assert message.startswith("A private fit runs inside a worker of dask. dask runs a task again when its worker")
+        assert "fit on the client" in message
+    for simulated in (Borda(), DPBorda(random_state=0)):
+        assert threads.submit(warned, simulated, pure=False).result() == []
+    assert threads.submit(Profile.from_rankings, [[0, 1, 2]] * 20).result().n_voters == 20
+
+
+@pytest.mark.slow
+def test_what_warns_does_not_load_dask():
+    code = (
+        "import sys; from sklearn_dprank import DPBorda; DPBorda().fit([[0, 1, 2]] * 9); print('dask' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.stdout == "False\n", done.stderr
+
+
+def release_in_a_task(path, died):
+    """Fit once; the worker dies after its first fit, before the result is sent."""
+    budget = PrivacyBudget.open(path)
+    fitted = budget.fit(DPBorda(epsilon=0.25), [[0, 1, 2]] * 20, release_id="results of May")
+    if not died.exists():
+        died.touch()
+        os._exit(1)
+    return fitted.consensus_.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_task_whose_worker_died_does_not_release_again(tmp_path):
+    path, died = tmp_path / "voters.budget", tmp_path / "died"
+    PrivacyBudget.open(path, 1.0)
+    environment = dict(os.environ)
+    try:
+        with (
+            distributed.LocalCluster(
+                n_workers=1,
+                processes=True,
+                threads_per_worker=1,
+                dashboard_address=None,
+                local_directory=str(tmp_path / "dask"),
+            ) as cluster,
+            distributed.Client(cluster, timeout="600s") as client,
+        ):
+            future = client.submit(release_in_a_task, path, died)
+            with pytest.raises(BudgetExhausted, match="'results of May' was charged"):
+                future.result(timeout=600)
+    finally:
+        os.environ.clear()  # starting workers sets variables here as well
+        os.environ.update(environment)
+    assert died.exists()
+    (release,) = PrivacyBudget.open(path).releases_
+    assert (release.release_id, release.guarantee.epsilon) == ("results of May", 0.25)
+
+
+# A cluster of processes
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    environment = dict(os.environ)
+    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(
+            n_workers=2,
+            processes=True,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+        ) as cluster,
+        distributed.Client(cluster, timeout="600s") as client,
+    ):
+        client.wait_for_workers(2, timeout=600)
+        workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        yield client
+    os.environ.clear()  # starting workers sets variables here as well
+    os.environ.update(environment)
+    gone, alive = psutil.wait_procs(workers, timeout=600)
+    assert len(gone) == 2 and not alive
+
+
+@pytest.fixture
+def on_cluster(client):
+    with dask.config.set(scheduler=None):  # the active client's
+        yield client
+
+
+def without_times(trials):
+    return {name: values.tolist() for name, values in trials.items() if not name.endswith("_time")}
+
+
+@pytest.mark.slow
+def test_profile_on_a_cluster(on_cluster):
+    X = make_mallows(20_000, 6, 0.8, random_state=0)
+    assert_same(Profile.from_chunks(da.from_array(X, chunks=(1000, 3))), Profile.from_rankings(X))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    few = dd.from_pandas(frame, npartitions=7)
+    few = few[few["a"] > 4]
+    assert_same(Profile.from_chunks(few, keep="positions"), Profile.from_rankings(frame[frame["a"] > 4]))
+    assert Profile.from_chunks(few[few["a"] < 0]).n_voters == 0
+
+
+@pytest.mark.slow
+def test_partitions_are_read_by_the_workers(on_cluster):
+    """Each chunk is one ballot that says in which process it was made and read."""
+    workers = sorted(on_cluster.run(os.getpid).values())
+
+    def whereabouts(chunk):
+        return np.array([[pid == os.getpid() for pid in [*workers, 0]]]) * -1
+
+    chunks = [dask.delayed(whereabouts)(chunk) for chunk in range(20)]
+    profile = Profile.from_chunks(chunks)
+    first, second = profile.pairwise_counts[:2, 2]  # preferred to no process: made there
+    assert first + second == profile.n_voters == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["positions", "counts"])
+def test_cross_validate_on_a_cluster(on_cluster, keep):
+    profile = Profile.from_rankings(make_mallows(2000, 8, 0.9, random_state=0), keep=keep)
+    expected = cross_validate(DPBorda(0.1), profile, n_trials=40, random_state=0, n_jobs=1)
+    with joblib.parallel_config(backend="dask"):
+        found = cross_validate(DPBorda(0.1), profile, n_trials=40, random_state=0)
+        where = cross_validate(DPBorda(), profile, n_trials=40, scoring=lambda fitted, test: float(os.getpid()))
+    assert without_times(found) == without_times(expected)
+    assert len(set(expected["test_score"])) > 5
+    assert set(where["test_score"]) <= set(on_cluster.run(os.getpid).values())
+
+
+@pytest.mark.slow
+def test_local_mechanism_on_a_cluster(on_cluster):
+    """The ballots go to the workers, and each trial draws all reports anew."""
+    X = make_mallows(3000, 5, 0.8, random_state=0)
+    expected = cross_validate(LDPPairwise(1.0), X, n_trials=12, random_state=0, n_jobs=1)
+    with joblib.parallel_config(backend="dask"):
+        found = cross_validate(LDPPairwise(1.0), X, n_trials=12, random_state=0)
+    assert without_times(found) == without_times(expected)
+
+
+@pytest.mark.slow
+def test_grid_search_on_a_cluster(on_cluster):
+    profile = Profile.from_chunks([make_mallows(500, 6, 0.9, center=range(6), random_state=seed) for seed in range(4)])
+    grid = {"epsilon": [0.01, 0.1, 1.0], "noise": ["laplace", "knorm"]}
+    search = GridSearchCV(DPBorda(), grid, n_trials=15, random_state=0, progress=False)
+    expected = clone(search).set_params(n_jobs=1).fit(profile)
+    with joblib.parallel_config(backend="dask"):
+        found = search.fit(profile)
+    for name in ("params", "mean_test_score", "min_test_score", "rank_test_score"):
+        assert list(found.cv_results_[name]) == list(expected.cv_results_[name])
+    for name in ("trial_test_score", "seed"):
+        np.testing.assert_array_equal(np.stack(found.cv_results_[name]), np.stack(expected.cv_results_[name]))
+    assert found.best_params_ == expected.best_params_
+    assert found.best_estimator_.consensus_.tolist() == expected.best_estimator_.consensus_.tolist()
+
+
+# The user guide and the example
+
+
+@pytest.mark.slow
+def test_user_guide(on_cluster, capsys, tmp_path):
+    """Its blocks run one after another as printed, but for the address and the folder."""
+    X = make_mallows(900, 3, 0.3, center=[1, 0, 2], random_state=0)
+    (tmp_path / "ballots").mkdir()
+    for day, part in enumerate(np.split(X, 3)):
+        frame = pd.DataFrame(part, columns=["tea", "coffee", "milk"])
+        frame.to_csv(tmp_path / "ballots" / f"{day}.csv", index=False)
+        np.save(tmp_path / "ballots" / f"{day}.npy", part)
+    page = (ROOT / "docs" / "user_guide" / "distributed.rst").read_text()
+    counting, files, sweep = map(textwrap.dedent, re.findall(r"code-block:: python\n\n((?: {3}.*\n|\n)+)", page))
+    names = {"DPBorda": DPBorda, "Profile": Profile}
+
+    def run(block):
+        block = block.replace("tcp://scheduler:8786", on_cluster.scheduler.address)
+        exec(compile(block.replace('"ballots/', f'"{tmp_path.as_posix()}/ballots/'), "distributed.rst", "exec"), names)
+
+    expected = Profile.from_rankings(X, item_names=["tea", "coffee", "milk"])
+    run(counting)
+    with names["client"]:
+        assert capsys.readouterr().out == "['coffee' 'tea' 'milk']\n"
+        assert_same(names["profile"], expected)
+        run(files)
+        assert_same(names["profile"], expected)
+        run(sweep)
+        assert_same(names["profile"], expected)
+        assert names["search"].best_estimator_.consensus_.tolist() == ["coffee", "tea", "milk"]
+
+
+@pytest.mark.slow
+def test_example(on_cluster, capsys):
+    spec = importlib.util.spec_from_file_location("run_on_dask", ROOT / "examples" / "run_on_dask.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.CHUNK = 700
+    few = ["--voters", "1000", "3000", "--central-trials", "30", "--local-voters", "500", "--local-trials", "12"]
+    example.main([on_cluster.scheduler.address, *few])
+    printed = capsys.readouterr().out
+    rows = dict(re.findall(r"^(\S.*?)  +(\d+\.\d\d +\d+\.\d\d)$", printed, flags=re.MULTILINE))
+    assert list(rows) == [
+        "draw and count 1,000 ballots",
+        "draw and count 3,000 ballots",
+        "30 trials of DPBorda, 500 voters",
+        "12 trials of LDPBorda, 500 voters",
+    ]
+    assert "2 workers, 2 threads" in printed
+    assert_same(Profile.from_chunks(example.as_dask_array(1500)), Profile.from_chunks(example.as_stream(1500)))
+
+
+@pytest.mark.slow
+def test_example_starts_a_cluster(tmp_path):
+    script = [sys.executable, str(ROOT / "examples" / "run_on_dask.py")]
+    few = ["--voters", "1000", "--central-trials", "20", "--local-voters", "500", "--local-trials", "12"]
+    done = subprocess.run([*script, *few], capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "draw and count 1,000 ballots" in done.stdout and "Error" not in done.stderr

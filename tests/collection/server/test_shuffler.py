@@ -1,0 +1,529 @@
+"""The shuffler: whose messages it takes, when it releases them, what its file tells, and what a restart remembers."""
+
+import copy
+import json
+import math
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from local_tools import apart
+from scipy.stats import chisquare
+
+from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
+from sklearn_dprank.channels import balanced_design
+from sklearn_dprank.collection import ServerFileError, Shuffler
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.server.submissions import longest
+from sklearn_dprank.sampling.streams import Bits
+
+ROOT = Path(__file__).parents[3]
+ITEMS = ["a", "b", "c"]
+LEAST, K = 6, 2
+CURATOR = {
+    pairs: ShufflePairwise(local_epsilon=2.0, n_queries=K, min_reports=LEAST, pairs=pairs, random_state=0)
+    for pairs in ("hidden", "assigned")
+}
+PROTOCOL = {pairs: curator.protocol(ITEMS) for pairs, curator in CURATOR.items()}
+NAME = {pairs: digest(protocol) for pairs, protocol in PROTOCOL.items()}
+EVERY = [[0, 1], [0, 2], [1, 2]]
+DESIGN = balanced_design(12, 3, K, Bits.from_random_state(0).assignment)
+
+
+def submission(voter, pairs="hidden", row=None):
+    """A submission that can be checked by hand: its messages tell whose it is."""
+    asked = EVERY[voter % 3], EVERY[(voter + 1) % 3]
+    if pairs == "assigned":
+        asked = DESIGN[voter if row is None else row].tolist()
+    messages = [
+        {"shuffle": k if pairs == "hidden" else 0, "pair": list(pair), "answer": voter % 2}
+        for k, pair in enumerate(asked)
+    ]
+    return {"protocol": NAME[pairs], "report": f"{voter:032x}", "messages": messages}
+
+
+def with_voters(voters, path=":memory:"):
+    shuffler = Shuffler(PROTOCOL["hidden"], path)
+    assert shuffler.receive(map(submission, voters)) == len(voters)
+    return shuffler
+
+
+def with_design(voters, **options):
+    shuffler = Shuffler(PROTOCOL["assigned"], design=DESIGN, **options)
+    assert shuffler.receive((voter, submission(voter, "assigned")) for voter in voters) == len(voters)
+    return shuffler
+
+
+def as_set(messages):
+    return Counter(json.dumps(message, sort_keys=True) for message in messages)
+
+
+def messages_of(voters, pairs="hidden"):
+    return as_set(message for voter in voters for message in apart(submission(voter, pairs)))
+
+
+# --- one protocol
+
+
+def test_a_voter_with_a_protocol_of_its_own_is_refused():
+    """A curator gives each voter a slightly different protocol, and would know each message by its digest."""
+    shuffler, own = Shuffler(PROTOCOL["hidden"]), []
+    for voter in range(30):
+        protocol = {**PROTOCOL["hidden"], "central_delta": f"1.{voter + 1}e-06"}
+        own.append(Device(protocol, random_state=voter).report([0, 1, 2]))
+    assert len({each["protocol"] for each in own}) == 30
+    assert shuffler.receive(own) == 0 and shuffler.refused == {"another protocol": 30}
+    with pytest.raises(ValueError, match="waiting voters, got 0"):
+        shuffler.release()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [LDPPairwise().protocol(3), SecAggBorda(min_reports=9).protocol(3), {**PROTOCOL["hidden"], "epsilon": "0.5"}, None],
+    ids=["local", "secure aggregation", "states less than it spends", "none"],
+)
+def test_a_protocol_of_the_shuffle_model(protocol):
+    with pytest.raises(RefusedProtocol):
+        Shuffler(protocol)
+
+
+# --- what is refused
+
+
+def spoiled(**changes):
+    return {**submission(1), **changes}
+
+
+def message(**changes):
+    first, second = submission(1)["messages"]
+    return spoiled(messages=[{**first, **changes}, second])
+
+
+FIRST, SECOND = submission(1)["messages"]
+BAD = [
+    ("{", "not JSON"),
+    (b"\xff\xfe", "not JSON"),
+    ("[" * 400, "not JSON"),
+    (json.dumps(submission(1)) + " " * 600, "too long"),
+    (b"0" * (longest(PROTOCOL["hidden"]) + 1), "too long"),
+    (None, "not a JSON object"),
+    ([submission(1)], "not a JSON object"),
+    ((0, submission(1)), "not a JSON object"),
+    (spoiled(protocol=NAME["assigned"]), "another protocol"),
+    (spoiled(protocol=None), "another protocol"),
+    (apart(submission(1))[0], "wrong keys"),
+    (spoiled(voter="secret-7"), "wrong keys"),
+    (message(time="secret-7"), "wrong keys"),
+    (message(protocol=NAME["hidden"]), "wrong keys"),
+    (spoiled(report=7), "no report number"),
+    (spoiled(report="0" * 31), "no report number"),
+    (spoiled(report="A" * 32), "no report number"),
+    (spoiled(messages=[]), "wrong number of messages"),
+    (spoiled(messages=[FIRST]), "wrong number of messages"),
+    (spoiled(messages=[FIRST, SECOND] * 510), "wrong number of messages"),
+    (spoiled(messages={"0": FIRST, "1": SECOND}), "wrong number of messages"),
+    (spoiled(messages=[FIRST, 7]), "not a JSON object"),
+    (spoiled(messages=[FIRST, FIRST]), "shuffle out of range"),
+    (message(shuffle=1), "shuffle out of range"),
+    (message(shuffle=2), "shuffle out of range"),
+    (message(shuffle=False), "shuffle out of range"),
+    (message(shuffle=-1), "shuffle out of range"),
+    (message(pair=[1, 0]), "pair out of range"),
+    (message(pair=[0, 3]), "pair out of range"),
+    (message(pair=[0, 10**40]), "pair out of range"),
+    (message(answer=2), "answer out of range"),
+    (message(answer=True), "answer out of range"),
+    (message(answer=None), "answer out of range"),
+]
+
+
+@pytest.mark.parametrize(("bad", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
+def test_each_bad_submission_is_refused_for_a_reason(bad, reason):
+    shuffler = Shuffler(PROTOCOL["hidden"])
+    assert shuffler.receive([submission(0), bad, json.dumps(submission(2)), json.dumps(submission(3)).encode()]) == 3
+    assert shuffler.refused == {reason: 1} and shuffler.waiting == 3
+
+
+def test_one_submission_in_place_of_several():
+    for one in (submission(1), json.dumps(submission(1)), b"{}", None, 7):
+        with pytest.raises(ValueError, match="submissions must be an iterable of submissions"):
+            Shuffler(PROTOCOL["hidden"]).receive(one)
+
+
+NASTY = [None, True, 0, 1, 2, -1, 0.0, "0", "", [], {}, [0, 1], [1, 0], [[0, 1]], 2**70, "0" * 32, "f" * 32]
+
+
+def changed(said, rng):
+    """A submission with something changed somewhere, as an object or text."""
+    said = copy.deepcopy(said)
+    for _ in range(rng.choice([1, 1, 2])):
+        holder = rng.choice([said, *(one for one in said.get("messages") or [] if isinstance(one, dict))])
+        name, how = rng.choice(list(holder) or ["x"]), rng.random()
+        if how < 0.2:
+            holder.pop(name, None)
+        elif how < 0.3 and isinstance(said.get("messages"), list):
+            said["messages"] = rng.choice([said["messages"][::-1], said["messages"] * 2, said["messages"][:1]])
+        else:
+            holder[rng.choice([name, name, name, "voter"])] = copy.deepcopy(rng.choice(NASTY))
+        if not isinstance(said.get("messages"), list):
+            break
+    return said if rng.random() < 0.5 else json.dumps(said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pairs", ["hidden", "assigned"])
+def test_shuffler_and_curator_accept_the_same_submissions(pairs):
+    rng = random.Random(pairs)
+    honest = [submission(voter, pairs) for voter in range(12)]
+    sent = [changed(rng.choice(honest), rng) for _ in range(400)]
+    sent = [one for one in sent if (json.loads(one) if isinstance(one, str) else one).keys() >= {"messages"}]
+    free = {"design": DESIGN} if pairs == "assigned" else {}
+    others = [one | {"report": f"{1000 + voter:032x}"} for voter, one in enumerate(honest)]
+    accepted = Counter()
+    for one in sent:
+        shuffler = Shuffler(PROTOCOL[pairs], **free)
+        row = next((v for v, h in enumerate(honest) if h["report"] == report_of(one)), 0)
+        new = shuffler.receive([(row, one)] if pairs == "assigned" else [one])
+        elsewhere = shuffler.refused.get("not the voter's pairs", 0)
+        fitted = CURATOR[pairs].fit_reports([*others, one], items=ITEMS)
+        assert fitted.reports_accepted_ == K * (12 + new + elsewhere)
+        accepted[new] += 1
+    assert min(accepted[0], accepted[1]) > 15
+
+
+def report_of(one):
+    return (json.loads(one) if isinstance(one, str) else one).get("report")
+
+
+# --- each voter once
+
+
+def test_a_submission_that_comes_again_counts_once():
+    shuffler = with_voters(range(4))
+    assert shuffler.receive([submission(3), submission(4), submission(4), json.dumps(submission(0))]) == 1
+    assert shuffler.refused == {"received before": 3} and shuffler.waiting == 5
+    # What came first stays.
+    assert shuffler.receive([submission(5), {**submission(7), "report": submission(5)["report"]}]) == 1
+    assert as_set(shuffler.release()) == messages_of(range(6))
+
+
+def test_after_a_release_nobody_is_released_again():
+    shuffler = with_voters(range(8))
+    assert as_set(shuffler.release()) == messages_of(range(8))
+    assert shuffler.waiting == 0 and shuffler.batches == 1
+    assert shuffler.receive(map(submission, range(13))) == 5
+    with pytest.raises(ValueError, match=r"at least min_reports=6 waiting voters, got 5. Nothing is released"):
+        shuffler.release()
+    assert shuffler.waiting == 5 and shuffler.batches == 1
+    shuffler.receive([submission(13)])
+    second = shuffler.release()
+    assert as_set(second) == messages_of(range(8, 14))
+    assert as_set(shuffler.batch(0)) == messages_of(range(8)) and shuffler.batch(1) == second
+    for number in (-1, 2, True, 0.0, "0"):
+        with pytest.raises(ValueError, match="number must be an integer from 0 to 1"):
+            shuffler.batch(number)
+    fitted = CURATOR["hidden"].fit_reports([*shuffler.batch(0), *second], items=ITEMS)
+    assert fitted.reports_accepted_ == 14 * K
+
+
+def test_below_min_reports_nothing_is_released():
+    shuffler = with_voters(range(LEAST - 1))
+    with pytest.raises(ValueError, match="min_reports=6 waiting voters, got 5"):
+        shuffler.release()
+    for _ in range(9):  # neither submissions that come again nor others that are refused hide anybody
+        shuffler.receive([submission(0), spoiled(messages=[FIRST, SECOND] * LEAST)])
+    with pytest.raises(ValueError, match="waiting voters, got 5"):
+        shuffler.release()
+    with pytest.raises(ValueError, match="number must be"):
+        shuffler.batch(0)
+    shuffler.receive([submission(LEAST)])
+    assert len(shuffler.release()) == LEAST * K
+
+
+def test_many_threads_release_each_voter_once():
+    shuffler, heard = Shuffler(PROTOCOL["hidden"]), []
+
+    def run(k):
+        shuffler.receive(submission(voter) for voter in range(k, k + 40))
+        try:
+            heard.append(shuffler.release())
+        except ValueError:
+            return
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(0, 80, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    released = sum(map(as_set, heard), Counter())
+    assert len(heard) == shuffler.batches
+    assert released.total() + K * shuffler.waiting == 110 * K
+    assert released <= messages_of(range(110))
+
+
+# --- restarts
+
+
+def test_after_a_restart(tmp_path):
+    path = tmp_path / "shuffler.db"
+    with_voters(range(4), path).close()
+    again = Shuffler(PROTOCOL["hidden"], path)
+    assert again.receive(map(submission, range(2, 7))) == 3 and again.refused == {"received before": 2}
+    first = again.release()
+    again.close()
+    last = Shuffler(PROTOCOL["hidden"], path)
+    assert last.batch(0) == first and as_set(first) == messages_of(range(7))
+    assert last.receive(map(submission, range(9))) == 2 and last.refused == {"received before": 7}
+    last.close()
+
+
+KILLED = """
+import json, os, sys
+from sklearn_dprank.collection.server import Shuffler
+given = json.loads(sys.stdin.read())
+shuffler = Shuffler(given["protocol"], given["path"])
+shuffler.receive(given["submissions"])
+if given["release"]:
+    shuffler.release()
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", [False, True])
+def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
+    path = tmp_path / "shuffler.db"
+    sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
+    given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
+    )
+    assert done.returncode == -9, done.stderr
+    shuffler = Shuffler(PROTOCOL["hidden"], path)
+    assert shuffler.receive(sent["submissions"]) == 0 and shuffler.refused == {"received before": 8}
+    assert (shuffler.batches, shuffler.waiting) == ((1, 0) if release else (0, 8))
+    assert as_set(shuffler.batch(0) if release else shuffler.release()) == messages_of(range(8))
+    shuffler.close()
+
+
+def test_files_are_not_mixed_up(tmp_path):
+    with_voters(range(3), tmp_path / "hidden.db").close()
+    other = {**PROTOCOL["hidden"], "min_reports": LEAST + 1}
+    with_design(range(3), path=tmp_path / "assigned.db").close()
+    for make in (
+        lambda: Shuffler(other, tmp_path / "hidden.db"),
+        lambda: Shuffler(PROTOCOL["assigned"], tmp_path / "hidden.db", design=DESIGN),
+        lambda: Shuffler(PROTOCOL["assigned"], tmp_path / "assigned.db", design=DESIGN[::-1]),
+    ):
+        with pytest.raises(ValueError, match="is the file of another server or shuffler, or of another protocol"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE rows SET value = x'00' WHERE key >= x'77'", "DELETE FROM rows WHERE key < x'77'"]
+)
+def test_a_damaged_file_releases_nothing(damage, tmp_path):
+    """A message that was changed, or a number that was lost: its voter could submit again."""
+    path = tmp_path / "shuffler.db"
+    shuffler = with_voters(range(8), path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(damage).rowcount in (8, 16)
+    with pytest.raises(ServerFileError, match=r"damaged|lost rows"):
+        shuffler.release()
+    assert shuffler.batches == 0
+    shuffler.close()
+    with pytest.raises(ServerFileError):
+        Shuffler(PROTOCOL["hidden"], path)
+
+
+# --- what the batch and the file tell
+
+
+def test_a_batch_tells_nothing_of_voters_and_their_order():
+    released = with_voters(range(9)).release()
+    assert all(list(one) == ["protocol", "shuffle", "pair", "answer"] for one in released)
+    # Written by hand by some device: with spaces, and in another order. What is released is alike for all.
+    shuffler = with_voters(range(8))
+    shuffler.receive([json.dumps(dict(reversed(submission(8).items())), indent=1)])
+    texts = {json.dumps(one) for one in shuffler.release()}
+    assert texts == {json.dumps(one) for one in released}
+
+
+def test_the_order_of_a_batch_is_random():
+    """The first voter's message is equally often at each place, and so is the last one's."""
+    protocol = ShufflePairwise(local_epsilon=1.0, min_reports=4).protocol(5)
+    every = [[i, j] for j in range(5) for i in range(j)]
+    sent = [
+        {
+            "protocol": digest(protocol),
+            "report": f"{voter:032x}",
+            "messages": [{"shuffle": 0, "pair": every[voter], "answer": 0}],
+        }
+        for voter in range(4)
+    ]
+    orders = Counter()
+    for _ in range(480):
+        shuffler = Shuffler(protocol)
+        shuffler.receive(sent)
+        orders[tuple(every.index(one["pair"]) for one in shuffler.release())] += 1
+        shuffler.close()
+    assert len(orders) == 24 and chisquare(list(orders.values())).pvalue > 1e-4
+
+
+def test_released_messages_are_gone_from_where_they_waited(tmp_path):
+    """The file then holds numbers, and the mixed batch in its own order: nothing in the order of arrival."""
+    path = tmp_path / "shuffler.db"
+    shuffler = with_voters(range(200), path)
+    waiting = [key for key, _ in rows(shuffler) if key[:1] == b"w"]
+    assert len(waiting) == 200 * K and all(key in path.read_bytes() for key in waiting)
+    shuffler.release()
+    shuffler.close()
+    left = path.read_bytes()
+    assert not any(key in left for key in waiting)
+
+
+def rows(shuffler):
+    with shuffler._file.transaction(write=False):
+        return list(shuffler._file.rows())
+
+
+def test_nothing_that_is_kept_joins_a_number_and_a_message(tmp_path):
+    shuffler = with_design(range(12), path=tmp_path / "shuffler.db")
+    for _ in range(2):
+        kinds = Counter(key[:1] for key, _ in rows(shuffler))
+        for key, value in rows(shuffler):
+            assert (key[:1] in b"nv") == (value == b"")
+        assert kinds[b"n"] == kinds[b"v"] == 12
+        if not shuffler.batches:
+            shuffler.release()
+    assert kinds == {b"n": 12, b"v": 12, b"x": 24}
+    shuffler.close()
+
+
+# --- assigned pairs
+
+
+def test_voters_send_about_the_pairs_of_the_published_design():
+    shuffler = with_design(range(10))
+    other = next(v for v in range(12) if DESIGN[v].tolist() != DESIGN[10].tolist())
+    twice = submission(10, "assigned")["messages"][:1] * K
+    for sent, reason in [
+        ((10, submission(10, "assigned", row=other)), "not the voter's pairs"),
+        (submission(10, "assigned"), "no voter"),
+        ((12, submission(10, "assigned")), "no voter"),
+        ((-1, submission(11, "assigned")), "no voter"),
+        ((True, submission(1, "assigned")), "no voter"),
+        (("10", submission(10, "assigned")), "no voter"),
+        ((10, submission(10, "assigned"), 0), "no voter"),
+        ((10, {**submission(10, "assigned"), "messages": twice}), "pair asked twice"),
+        ((10, {**submission(10), "protocol": NAME["assigned"]}), "shuffle out of range"),
+        ((3, {**submission(3, "assigned"), "report": "f" * 32}), "received before"),  # a voter twice
+    ]:
+        before = shuffler.refused.get(reason, 0)
+        assert shuffler.receive([sent]) == 0 and shuffler.refused[reason] == before + 1
+    assert shuffler.waiting == 10
+    assert shuffler.receive([(np.int64(10), submission(10, "assigned"))]) == 1
+    backwards = submission(11, "assigned")
+    backwards["messages"].reverse()
+    assert shuffler.receive([(11, backwards)]) == 1
+    assert as_set(shuffler.release()) == messages_of(range(12), "assigned")
+
+
+def test_one_submission_of_two_voters():
+    """Somebody sends another voter's submission as well: it counts once, and the other voter still counts."""
+    same = next((a, b) for a in range(12) for b in range(a) if set(map(tuple, DESIGN[a])) == set(map(tuple, DESIGN[b])))
+    shuffler = with_design([same[0]])
+    copied = submission(same[0], "assigned")
+    assert shuffler.receive([(same[1], copied)]) == 0 and shuffler.refused == {"received before": 1}
+
+
+def test_too_few_messages_about_a_pair():
+    """Six voters, of whom each pair should have four; those who are asked about one of them stay away."""
+    about = [v for v in range(12) if (0, 1) in set(map(tuple, DESIGN[v].tolist()))]
+    here = [v for v in range(12) if v not in about] + about[:3]
+    shuffler = with_design(here)
+    assert len(here) >= LEAST
+    with pytest.raises(ValueError, match="at least 4 waiting messages about each pair, got 3"):
+        shuffler.release()
+    shuffler.receive([(about[3], submission(about[3], "assigned"))])
+    messages = shuffler.release()
+    assert CURATOR["assigned"].fit_reports(messages, items=ITEMS).reports_accepted_ == (len(here) + 1) * K
+
+
+def test_nobody_is_asked_about_a_pair():
+    everybody = [v for v in range(12) if (0, 1) not in set(map(tuple, DESIGN[v].tolist()))]
+    with pytest.raises(ValueError, match=r"(waiting messages about each pair, got 0|waiting voters, got \d)"):
+        with_design(everybody).release()
+
+
+@pytest.mark.parametrize(
+    ("design", "match"),
+    [
+        (None, "design must be an integer array of shape .n_voters, 2, 2.*assigns pairs"),
+        (DESIGN[:5], "at least min_reports=6 rows, got 5"),
+        (DESIGN[:, :1], "got int64 of shape"),
+        (DESIGN[0], "got int64 of shape"),
+        (DESIGN.astype(float), "got float64 of shape"),
+        (DESIGN[..., ::-1], "of items, i < j"),
+        (DESIGN + 1, "of items, i < j"),
+        (DESIGN - 1, "of items, i < j"),
+        (np.repeat(DESIGN[:, :1], 2, axis=1), "distinct pairs for each voter"),
+        (np.repeat(DESIGN[:1], 12, axis=0), "balanced"),  # a curator who asks one voter alone about a pair
+        ([*[[[0, 1], [0, 2]]] * 11, [[0, 1], [1, 2]]], "balanced"),
+    ],
+)
+def test_a_design_that_does_not_follow_the_rule(design, match):
+    with pytest.raises(ValueError, match=match):
+        Shuffler(PROTOCOL["assigned"], design=design)
+
+
+def test_hidden_pairs_have_no_design():
+    with pytest.raises(ValueError, match="design must be None"):
+        Shuffler(PROTOCOL["hidden"], design=DESIGN)
+
+
+@pytest.mark.slow
+@given(n=st.integers(1, 40), m=st.integers(2, 6), data=st.data())
+def test_every_balanced_design_is_accepted(n, m, data):
+    k = data.draw(st.integers(1, math.comb(m, 2)))
+    design = balanced_design(n, m, k, Bits.from_random_state(data.draw(st.integers(0, 99))).assignment)
+    protocol = ShufflePairwise(local_epsilon=1.0, n_queries=k, pairs="assigned", min_reports=n).protocol(m)
+    shuffler = Shuffler(protocol, design=design.tolist())
+    devices = [Device(protocol, random_state=v).report(list(range(m)), design[v]) for v in range(n)]
+    assert shuffler.receive(enumerate(devices)) == n
+    assert as_set(shuffler.release()) == as_set(one for said in devices for one in apart(said))
+    shuffler.close()
+
+
+# --- from end to end
+
+
+def test_devices_shuffler_and_curator(tmp_path):
+    names, order = ["pear", "fig", "plum", "kiwi"], [2, 0, 3, 1]
+    curator = ShufflePairwise(local_epsilon=8.0, n_queries=3, min_reports=90, random_state=0)
+    protocol = json.loads(json.dumps(curator.protocol(names)))
+    outbox = tmp_path / "sent.jsonl"
+    with open(outbox, "w") as lines:
+        for voter in range(95):
+            text = json.dumps(Device(protocol, random_state=voter).report(np.argsort(order).tolist()))
+            lines.write(text + "\n" + (text + "\n" if voter % 10 == 0 else ""))  # some come twice
+    shuffler = Shuffler(protocol, tmp_path / "shuffler.db")
+    with open(outbox, "rb") as lines:
+        assert shuffler.receive(lines) == 95
+    assert shuffler.refused == {"received before": 10}
+    fitted = curator.fit_reports(shuffler.release(), items=names)
+    assert fitted.consensus_.tolist() == [names[item] for item in order]
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (285, {})
+    shuffler.close()

@@ -1,0 +1,45 @@
+"""The quickstart prints the right values, and the user guide's examples run."""
+
+import doctest
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = ROOT / "examples" / "plot_quickstart.py"
+
+
+@pytest.fixture
+def quickstart(tmp_path, monkeypatch, capsys):
+    """The variables of the example, run in an empty folder, and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    yield runpy.run_path(str(QUICKSTART)), capsys.readouterr().out
+    plt.close("all")
+
+
+@pytest.mark.slow
+def test_quickstart(quickstart):
+    made, printed = quickstart
+    best, private, scored = made["best"], made["private"], made["scored"]
+    assert best.consensus_.tolist() == ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]
+    assert "not private: ramen pho mole dal laksa paella shakshuka pierogi\n" in printed
+    assert f"private:     {' '.join(private.consensus_)}\n" in printed
+    assert private.privacy_.statement() in printed and private.privacy_.certified
+    assert len(re.findall(r" net wins, rank [1-8] to [1-8]$", printed, flags=re.MULTILINE)) == 8
+    assert scored.random_state is None
+    code = [line for line in QUICKSTART.read_text().split('"""')[2].splitlines() if line and line[0] != "#"]
+    assert len(code) <= 30
+
+
+PAGES = [page for room in ("user_guide", "extending") for page in sorted((ROOT / "docs" / room).glob("*.rst"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_user_guide(page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert failed == 0

@@ -1,0 +1,96 @@
+"""The example of secure aggregation: what passes between the parties, and what comes out, whoever dies."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import SecAggBorda, SecAggSwissBorda
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.server import AggregationServer, agreed
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "run_secure_aggregation.py"
+
+
+@pytest.fixture
+def example():
+    spec = importlib.util.spec_from_file_location("run_secure_aggregation", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_lines_carry_shares_and_nothing_else(example, tmp_path):
+    curator = SecAggBorda(epsilon=1.0, min_reports=20)
+    protocol = json.dumps(curator.protocol(3))
+    outboxes = [tmp_path / "a", tmp_path / "b"]
+    example.run_devices(protocol, [[0, 1, 2]] * 30, [True] * 4 + [False] * 26, outboxes)
+    sent = [[json.loads(line) for line in outbox.read_text().splitlines()] for outbox in outboxes]
+    assert [len(lines) for lines in sent] == [30, 26]
+    for number, lines in enumerate(sent):
+        fields = {"protocol", "report", "commitments", "server", "salt", "share"}
+        assert all(set(line) == fields for line in lines)
+        assert {line["server"] for line in lines} == {number}
+    servers = [AggregationServer(json.loads(protocol), number) for number in range(2)]
+    for server, outbox in zip(servers, outboxes, strict=True):
+        with open(outbox, "rb") as messages:
+            server.receive(messages)
+    chosen = agreed(server.reports() for server in servers)
+    assert curator.fit_sums([server.release(chosen) for server in servers], items=3).reports_accepted_ == 26
+
+
+def test_devices_are_kept_before_their_messages_leave(example, tmp_path):
+    """What is on disk after a round has the answers; a device that was away has none, and an answer comes again."""
+    protocol = SecAggSwissBorda(epsilon=1.0, min_reports=3).protocol(3)
+    home, outboxes = tmp_path / "devices", [tmp_path / "a", tmp_path / "b"]
+    made = [{"device": Device(protocol).to_json(), "ballot": [0, 1, 2]} for _ in range(4)]
+    home.write_text("".join(json.dumps(voter) + "\n" for voter in made))
+    question = {"protocol": digest(protocol), "question": 1, "groups": [[0, 1, 2]]}
+    example.run_round(question, home, [False, True, False, False], outboxes)
+    sent = [outbox.read_text() for outbox in outboxes]
+    assert [len(text.splitlines()) for text in sent] == [3, 3]
+    kept = [json.loads(json.loads(line)["device"])["said"] for line in home.read_text().splitlines()]
+    assert [len(said) for said in kept] == [1, 0, 1, 1]
+    example.run_round(question, home, [False, True, False, False], outboxes)
+    assert [outbox.read_text() for outbox in outboxes] == sent
+
+
+@pytest.mark.slow
+def test_rounds_in_other_processes(tmp_path, example):
+    command = [sys.executable, str(SCRIPT), "--swiss", "--voters", "200", "--epsilon", "4"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True, env=env)
+    printed = done.stdout
+    assert done.stderr == "" and list(tmp_path.iterdir()) == []
+    counted = re.search(r"of whom (\d+), (\d+), (\d+), (\d+) are in the sums", printed).groups()
+    assert all(180 <= int(count) < 200 for count in counted)
+    assert f"In it:     {min(map(int, counted))} voters" in printed
+    assert "epsilon = 4, delta = 1e-06 (secure_aggregation, replace; read its caveats)" in printed
+    order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
+    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER + example.MORE)]
+    assert sorted(order) == sorted(example.DISHES + example.MORE) and np.mean(away) < 1.5
+
+
+@pytest.mark.slow
+def test_other_processes(tmp_path, example):
+    command = [sys.executable, str(SCRIPT), "--voters", "400", "--processes", "2", "--epsilon", "2"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True, env=env)
+    printed = done.stdout
+    assert done.stderr == "" and list(tmp_path.iterdir()) == []
+    protocol = json.loads(re.search(r"^Protocol: (.*)$", printed, flags=re.MULTILINE)[1])
+    assert protocol["min_reports"] == 360
+    assert "400, of whom 384 and 372 reached the two servers" in printed and "372 voters" in printed
+    assert "epsilon = 2, delta = 1e-06 (secure_aggregation, replace; read its caveats)" in printed
+    assert "one of the 2 servers, 360 of the voters" in printed
+    order = re.search(r"^Consensus: (.*)$", printed, flags=re.MULTILINE)[1].split(" > ")
+    away = [abs(order.index(dish) - place) for place, dish in enumerate(example.ORDER)]
+    assert sorted(order) == sorted(example.DISHES) and np.mean(away) < 1

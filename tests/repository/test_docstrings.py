@@ -1,0 +1,105 @@
+"""One fact, one wording: what several estimators share, their docstrings state in the same words."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from docstring_tools import entries
+
+import sklearn_dprank
+from sklearn_dprank.aggregators import (
+    central,
+    central_borda,
+    central_orders,
+    classic,
+    local,
+    local_interactive,
+    prudent,
+    secure_aggregation,
+    shuffle,
+    streaming,
+)
+from sklearn_dprank.aggregators import central_borda as swiss
+from sklearn_dprank.aggregators import local as local_borda
+
+ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
+# What each class does with it is the class's own.
+OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
+# Facts of a trust model: whose epsilon it is.
+BY_TRUST = {"epsilon", "delta"}
+TRUST = {
+    central.__name__: "central",
+    central_borda.__name__: "central",
+    central_orders.__name__: "central",
+    prudent.__name__: "central",
+    swiss.__name__: "central",
+    local.__name__: "local",
+    local_borda.__name__: "local",
+    local_interactive.__name__: "local",
+    shuffle.__name__: "shuffle",
+    secure_aggregation.__name__: "secure_aggregation",
+    streaming.__name__: "stream",
+}
+# Another fact of the same name, and why.
+APART = {
+    **{(cls, "privacy_"): "it promises nothing" for cls in ESTIMATORS if cls.__module__ == classic.__name__},
+    (sklearn_dprank.DPTopK, "consensus_"): "it has the best few only",
+    (sklearn_dprank.DPTopK, "ranks_"): "all others are tied",
+    (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
+    (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
+    (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",
+    (sklearn_dprank.Aggregator, "scores_"): "they are those of any rule",
+    (sklearn_dprank.LDPPairwise, "delta"): "it is no failure probability: answers are pure whatever it is",
+}
+
+
+def wordings():
+    """Return {(name, trust model or ""): {estimator: words}} of what is one fact in several estimators."""
+    found = defaultdict(dict)
+    for cls in ESTIMATORS:
+        for section in ("Parameters", "Attributes"):
+            for name, words in entries(cls.__doc__, section).items():
+                if name not in OWN and (cls, name) not in APART:
+                    found[name, TRUST[cls.__module__] if name in BY_TRUST else ""][cls.__name__] = words
+    return {fact: said for fact, said in found.items() if len(said) > 1}
+
+
+def test_the_facts_that_readers_meet_everywhere_are_compared():
+    names = {name for name, _ in wordings()}
+    assert names >= {"privacy_", "random_state", "consensus_", "ranks_", "n_features_in_", "feature_names_in_"}
+    assert names >= {"neighboring", "epsilon", "delta", "reports_accepted_", "reports_refused_", "min_reports"}
+    assert len(wordings()["consensus_", ""]) == len(ESTIMATORS) - 1  # but for `DPTopK`
+
+
+@pytest.mark.parametrize("fact", wordings(), ids=lambda fact: " ".join(fact).strip())
+def test_one_wording(fact):
+    said = wordings()[fact]
+    first = next(iter(said))
+    for cls, words in said.items():
+        assert words == said[first], f"{cls} and {first} word it differently"
+
+
+@pytest.mark.parametrize("cls", sorted({cls for cls, _ in APART}, key=lambda cls: cls.__name__))
+def test_what_is_apart_is_another_fact(cls):
+    for name in [name for apart, name in APART if apart is cls]:
+        words = [said for section in ("Parameters", "Attributes") for said in [entries(cls.__doc__, section).get(name)]]
+        assert any(words)
+        common = {said for (other, _), all_said in wordings().items() if other == name for said in all_said.values()}
+        assert common.isdisjoint(words), f"{cls.__name__}: {name} needs no exception"
+
+
+def test_what_may_be_published_has_its_home():
+    guide = Path(__file__).parents[2] / "docs" / "user_guide" / "publishing.rst"
+    assert ".. _may-be-published:" in guide.read_text(encoding="utf-8")
+
+
+def test_privacy_of_a_part_refers_to_the_whole():
+    """scikit-learn tells no estimator that it is a step of a pipeline, or that a search chose its parameters."""
+    seen = 0
+    for name in sklearn_dprank.__all__:
+        text = getattr(sklearn_dprank, name).__doc__ or ""
+        if "    privacy_ : PrivacyGuarantee" in text:
+            stated = " ".join(text.split("privacy_ : PrivacyGuarantee")[1].split()[:40])
+            seen += 1
+            assert stated.startswith("Not private.") or "privacy.guarantee_of` does" in stated, name
+    assert seen > 20

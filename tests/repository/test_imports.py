@@ -1,0 +1,81 @@
+"""Importing the package: cheap until something is used, and the same to whoever uses it."""
+
+import os
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import sklearn_dprank
+from sklearn_dprank._utils.moved import MOVED
+
+ROOT = Path(sklearn_dprank.__file__).parents[1]
+
+
+def python(code):
+    """Return the words that a program prints in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+FOREIGN = "sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names)"
+
+
+def test_the_bare_package_loads_nothing_but_itself():
+    bare = python(f"import sys; import sklearn_dprank; dir(sklearn_dprank); print(*{FOREIGN})")
+    without = python(f"import sys; print(*{FOREIGN})")  # what this environment loads at every start
+    assert set(bare) - set(without) == {"sklearn_dprank"}
+
+
+def test_of_its_own_modules_it_loads_what_is_lazy():
+    code = "import sys, sklearn_dprank; print(*(name for name in sys.modules if name.startswith('sklearn_dprank')))"
+    assert set(python(code)) == {
+        "sklearn_dprank",
+        *(f"sklearn_dprank._utils{name}" for name in ("", ".lazy", ".moved")),
+    }
+
+
+def test_every_public_name_is_there_before_it_is_used():
+    listed = python("import sklearn_dprank; print(*dir(sklearn_dprank))")
+    assert set(sklearn_dprank.__all__) <= set(listed)
+
+
+def test_a_star_import_brings_every_public_name():
+    brought: dict[str, object] = {}
+    exec("from sklearn_dprank import *", brought)
+    assert set(brought) - {"__builtins__"} == set(sklearn_dprank.__all__)
+
+
+@pytest.mark.slow
+def test_a_pickled_estimator_opens_in_a_process_that_has_not_imported_it():
+    fitted = pickle.dumps(sklearn_dprank.Borda().fit([[1, 0, 2]]))
+    assert python(f"import pickle; print(*pickle.loads({fitted!r}).consensus_)") == ["1", "0", "2"]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    code = "import sklearn_dprank\ntry: sklearn_dprank.Bordo\nexcept AttributeError as error: print(error)"
+    assert python(code) == ["module", "'sklearn_dprank'", "has", "no", "attribute", "'Bordo'"]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_an_old_path_names_the_new_one(old, new):
+    with pytest.raises(ImportError, match=rf"^sklearn_dprank\.{old} has moved: import sklearn_dprank\.{new}\.$"):
+        import_module(f"sklearn_dprank.{old}")
+    import_module(f"sklearn_dprank.{new}")
+
+
+def test_what_is_below_an_old_package_names_the_new_package():
+    with pytest.raises(
+        ImportError, match=r"sklearn_dprank\.devices has moved: import sklearn_dprank\.collection\.client"
+    ):
+        import_module("sklearn_dprank.devices.device")
+
+
+def test_a_module_that_never_was_is_not_found_as_ever():
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'sklearn_dprank\.bordas'$"):
+        import_module("sklearn_dprank.bordas")

@@ -1,0 +1,40 @@
+"""Under ``-O`` asserts are gone: no guard may be one. Nor does anything warn, of bytes or of files left open."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(*arguments):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    command = [sys.executable, "-W", "error", "-bb", "-X", "dev", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=env, cwd=ROOT, timeout=600)
+
+
+@pytest.mark.slow
+def test_examples_fits_and_refusals_without_asserts():
+    done = python("-O", "tests/support/optimised.py")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["asserts"] is False and said["wrong"] == [] and said["refusals"] > 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["-O"], ["-OO"]], ids=["plain", "O", "OO"])
+def test_the_command_warns_of_nothing(options, tmp_path):
+    """Without docstrings too."""
+    path = tmp_path / "votes.csv"
+    path.write_text("tea,milk\n" + "1,2\n" * 50)
+    arguments = ["-m", "sklearn_dprank", "rank", str(path), "--positions", "--format", "json", "--epsilon"]
+    done = python(*options, *arguments, "50")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["consensus"] == ["tea", "milk"]
+    refused = python(*options, *arguments, "-1")
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr.startswith("dprank rank: epsilon must be a positive, finite number")

@@ -1,0 +1,45 @@
+"""Code that runs in a process of its own: a fork of the test, or a new interpreter."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+forking = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # other threads live: those of BLAS
+]
+
+
+def in_child(run):
+    """What ``run()`` returns in a forked process, through JSON; it must end within seconds."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, json.dumps(run()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    alarm = threading.Timer(60, os.kill, (child, 9))  # one that waits for a lock waits for ever
+    alarm.start()
+    with open(reader, "rb") as pipe:
+        said = pipe.read()
+    alarm.cancel()
+    os.waitpid(child, 0)
+    assert said, "the child said nothing"
+    return json.loads(said)
+
+
+def python(code, text=""):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, env=env, timeout=600, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,400 @@
+"""Test vectors of the wire format: what a device says for a protocol, a ballot and given random words.
+
+``python tests/support/wire_vectors.py`` writes them anew; a test compares the file with what the code says now.
+"""
+
+import hashlib
+import json
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+from share_tools import message_to
+
+from sklearn_dprank import Aggregator, SecAggBorda, SecAggSwissBorda
+from sklearn_dprank.channels import Groups, Interactive, SecureAggregation
+from sklearn_dprank.collection.client import Device
+from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.curator import (
+    HypercubeSampling,
+    MallowsRandomizer,
+    PrivUnitG,
+    RandomizedResponse,
+    RefusedReport,
+    ThresholdedGaussian,
+    ThresholdedLaplace,
+)
+from sklearn_dprank.collection.curator.inbox import parsed, protocol_of
+from sklearn_dprank.collection.server import AggregationServer
+from sklearn_dprank.collection.server.messages import longest
+from sklearn_dprank.queries import (
+    AllMargins,
+    Ask,
+    GroupNetWins,
+    Histogram,
+    NetWins,
+    PairMargin,
+    PairTallies,
+)
+from sklearn_dprank.rules import KwikSortRule
+from sklearn_dprank.sampling.streams import Bits, BitSource
+
+FILE = Path(__file__).parents[1] / "collection" / "client" / "vectors.json"
+STREAMS = ("noise", "coins", "assignment")
+RANDOMIZERS = {
+    "rr": RandomizedResponse(n_queries=3),
+    "laplace": ThresholdedLaplace(n_queries=2, calibration="published"),
+    "gaussian": ThresholdedGaussian(n_queries=1, delta=1e-4, calibration="published"),
+    "hypercube": HypercubeSampling(),
+    "hypercube, half_tie": HypercubeSampling("half_tie"),
+    "mallows": MallowsRandomizer(),
+    "privunit": PrivUnitG(),
+}
+BALLOTS = {
+    "a ranking": [2, 0, 3, 1, 4],
+    "ties": [1, 0, 1, 0, 2],
+    "no opinion": [0, None, 1, 2, None],
+    "silent": [None] * 5,
+}
+NAMES = ["tea", "café", "水", "🙂", 5]  # two, three and four bytes in UTF-8; a number is not its text
+
+
+class DealtBits(BitSource):
+    """Words from a list, dealt strictly in order; `dealt` is what was taken."""
+
+    def __init__(self, words):
+        super().__init__()
+        self._words = iter(words)
+        self.dealt = []
+
+    def words(self, size):
+        taken = [next(self._words) for _ in range(size)]
+        self.dealt += taken
+        return np.array(taken, dtype=np.uint64)
+
+    def integer(self, bound):
+        while True:
+            (word,) = self.words(1).tolist()
+            draw = word & ((1 << (bound - 1).bit_length()) - 1)
+            if draw < bound:
+                return draw
+
+
+def chance(name, stream, first=()):
+    """Words that begin with `first` and go on at random, the same on every machine."""
+    yield from first
+    for number in count():
+        yield int.from_bytes(hashlib.sha256(f"{name}/{stream}/{number}".encode()).digest()[:8], "big")
+
+
+def device(protocol, words):
+    """A device that draws from these words, {stream: iterable}."""
+    made = Device(protocol)
+    made._bits = Bits(*(DealtBits(words[stream]) for stream in STREAMS), certified=False)
+    return made
+
+
+def dealt(made):
+    return {stream: [f"{word:016x}" for word in getattr(made._bits, stream).dealt] for stream in STREAMS}
+
+
+def numbers(words):
+    return {stream: [int(word, 16) for word in words[stream]] for stream in STREAMS}
+
+
+# --- what the file holds
+
+
+def reports():
+    for kind, randomizer in RANDOMIZERS.items():
+        for epsilon, (what, ballot) in zip((0.1, 1.0, 4.0, 2.5), BALLOTS.items(), strict=True):
+            yield f"{kind}, {what}", randomizer.protocol(epsilon, NAMES), {"ballot": ballot}, {}
+        yield f"{kind}, few items", randomizer.protocol(1.0, 3), {}, {}
+    yield from shuffles()
+    yield from shares()
+    yield from corners()
+
+
+def shuffles():
+    two = {
+        "version": 3,
+        "randomizer": "rr-shuffled",
+        "items": NAMES,
+        "epsilon": "2.00000000000",
+        "n_queries": 2,
+        "pairs": "hidden",
+        "min_reports": 1000,
+        "flip": [1211204485066402, 2**52],
+        "central_epsilon": "0.32",
+        "central_delta": "1e-06",
+    }
+    for what, ballot in BALLOTS.items():
+        yield f"rr-shuffled, hidden, {what}", two, {"ballot": ballot}, {}
+    assigned = {**two, "central_epsilon": "0.74", "pairs": "assigned"}
+    for what, ballot in BALLOTS.items():
+        yield f"rr-shuffled, assigned, {what}", assigned, {"ballot": ballot, "pairs": [[0, 1], [1, 4]]}, {}
+
+
+def shares():
+    borda = {**SecAggBorda(epsilon=1.0, min_reports=1000).protocol(5), "items": NAMES}
+    for what, ballot in BALLOTS.items():
+        yield f"skellam-shares, {what}", borda, {"ballot": ballot}, {}
+    margins = SecureAggregation(epsilon=0.5, n_servers=3, min_reports=40, max_reports=60, release=AllMargins())
+    protocol = Aggregator(margins, "kemeny").protocol(3)
+    yield "skellam-shares, three servers", protocol, {"ballot": [1, None, 0]}, {}
+    many = SecAggBorda(epsilon=1.0, min_reports=100_000).protocol(3)
+    yield "skellam-shares, little noise", many, {}, {}
+    for what, ballot in BALLOTS.items():
+        scores = {"name": "positional_scores", "scores": [4, 2, 0, -1, -2]}  # they move less than net wins
+        yield f"skellam-shares, scores of places, {what}", {**borda, "statistic": scores}, {"ballot": ballot}, {}
+        histogram = Histogram(unseen_last="opinion" in what)
+        counts = SecureAggregation(epsilon=1.0, min_reports=4000).plan([Ask(histogram)], 3).protocol
+        yield f"skellam-shares, a histogram, {what}", counts, {"ballot": ballot[2:]}, {}
+
+
+def corners():
+    """Words that chance hardly ever deals."""
+    hypercube = HypercubeSampling().protocol(1.0, 3)
+    high, low = hypercube["levels"]
+    edge = high * 2**63 // (4 * high + 4 * low)  # of no differing sign: more bits must tell
+    yield "hypercube, a lead on the edge", hypercube, {}, {"noise": [edge]}
+    yield "hypercube, equal keys", hypercube, {}, {"noise": [edge + 1, 0x0000000700000007, 0x9]}
+    mallows = MallowsRandomizer().protocol(1.0, 3)
+    one, two, _ = mallows["weights"]
+    many = [None if item % 5 == 4 else item % 7 for item in range(24)]  # 21! is above 2^63: two runs of picks
+    yield "mallows, 24 items", MallowsRandomizer().protocol(20.0, 24), {"ballot": many}, {}
+    yield "mallows, a lead on the edge", mallows, {}, {"noise": [1, one * 2**63 // (one + two), 5]}
+    steep = {**PrivUnitG().protocol(30.0, 3), "norm": 1000}
+    tiny, others, further = 1, range(2**62, 2**62 + 9), [2**20, 2**11]  # the first of ten is about 2^-107
+    ten = [tiny, *others, *further]
+    yield "privunit, far in the tail", steep, {}, {"noise": [2**63, *ten, *ten]}  # a side, ten tries, ten tests
+    yield "privunit, below gamma", steep, {}, {"noise": [1, 2**15]}
+
+
+def conversations():
+    two_kinds = {
+        "version": 3,
+        "randomizer": "rr-interactive",
+        "items": NAMES,
+        "epsilon": "2.5",
+        "answers": 2,
+        "flips": {"each": 2**51 - 2**48, "last": 2**50},
+        "flip_grid": 2**52,
+    }
+    every = [[i, j] for i in range(5) for j in range(i + 1, 5)]
+    for what, ballot in BALLOTS.items():
+        asked = [("each", 1, [[0, 1]]), ("each", 4, [[0, 1], [0, 4], [2, 3]]), ("last", 5, every)]
+        yield f"rr-interactive, {what}", two_kinds, ballot, asked, {}
+    between = {"noise": [3 * 2**49] * 3}  # turns an answer of the one kind round, and not one of the other
+    yield "rr-interactive, two flips", two_kinds, BALLOTS["a ranking"], asked, between
+    yield from rounds()
+    asks = KwikSortRule(on_exhausted="coin").asks(3)
+    groups = Interactive(1.0, Groups()).plan(asks, 3, n_voters=90).protocol
+    yield "rr-interactive, as KwikSort asks", groups, [1, None, 0], [("each", 1, [[0, 1], [0, 2]])], {}
+
+
+def rounds():
+    """(name, protocol, ballot, what each question is about, words) of sums in rounds."""
+    asks = [
+        Ask(GroupNetWins(((0, 1, 2), (3, 4)), 1), share=Fraction(1, 2)),
+        Ask(PairMargin(), times=3, share=Fraction(1, 4)),
+        Ask(NetWins(), share=Fraction(1, 4)),
+    ]
+    several = {**in_rounds(asks, 5), "items": NAMES}
+    about = [(1, {"groups": [[4, 0, 1], [2, 3]]}), (2, {"pair": [0, 3]}), (4, {"pair": [4, 1]}), (5, {})]
+    for what, ballot in BALLOTS.items():
+        yield f"skellam-rounds, {what}", several, ballot, about, {}
+    asks = [Ask(PairTallies(), times=2, share=Fraction(1, 2)), Ask(AllMargins(), share=Fraction(1, 2))]
+    about = [(1, {"pairs": [[0, 1], [1, 2]]}), (3, {})]
+    yield "skellam-rounds, counts of pairs", in_rounds(asks, 3), [1, None, 0], about, {}
+    swiss = SecAggSwissBorda(epsilon=1.0, n_servers=3, min_reports=2000).protocol(14)
+    groups = [[[*range(14)]], [[*range(13, -1, -2), 0], [*range(2, 14, 2)]]]
+    asked = [(number, {"groups": made}) for number, made in enumerate(groups, 1)]
+    yield "skellam-rounds, as Swiss rounds ask", swiss, [item % 5 for item in range(14)], asked, {}
+
+
+def in_rounds(asks, n_items):
+    return SecureAggregation(epsilon=2.0, min_reports=60).plan(asks, n_items).protocol
+
+
+def refused_protocols():
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    cube = HypercubeSampling().protocol(1.0, ["a", "b", "c"])
+    vector = PrivUnitG().protocol(1.0, ["a", "b", "c"])
+    mallows = MallowsRandomizer().protocol(1.0, ["a", "b", "c"])
+    grid = 2**52
+    yield "no flip", {**rr, "flip": [0, grid]}
+    yield "a negative flip", {**rr, "flip": [-5, grid]}
+    yield "another grid", {**rr, "flip": [rr["flip"][0], 2**53]}
+    yield "dearer than stated", {**rr, "epsilon": "0.999999999999999"}
+    yield "dearer by one point", {**rr, "flip": [rr["flip"][0] - 1, grid]}
+    yield "a number, not text", {**rr, "epsilon": 1.0}
+    yield "an old version", {**rr, "version": 1}
+    yield "another field", {**rr, "note": ""}
+    yield "a field less", {name: value for name, value in rr.items() if name != "n_queries"}
+    yield "a truth value", {**rr, "n_queries": True}
+    yield "a name twice", {**rr, "items": ["a", "b", "a"]}
+    yield "an unknown randomizer", {**rr, "randomizer": "exact"}
+    yield "levels exchanged", {**cube, "levels": cube["levels"][::-1]}
+    yield "a huge level", {**cube, "levels": [10**400, 1]}
+    yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
+    yield "PrivUnit in version 1", {**vector, "epsilon": "400", "levels": [400, 1]}
+    yield "a weight of nothing", {**mallows, "weights": [grid, grid, 0]}
+
+    sums = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
+    yield "too few voters for the noise", {**sums, "min_reports": 999}
+    yield "too little noise", {**sums, "rate": [sums["rate"][0] * 999 // 1000, sums["rate"][1]]}
+    yield "one server", {**sums, "servers": 1}
+    yield "a modulus that is too small", {**sums, "modulus_bits": sums["modulus_bits"] - 1}
+    yield "an unknown statistic", {**sums, "statistic": "ballot"}
+    yield "dearer alone than stated", {**sums, "local_epsilon": "1.0"}
+    yield "a statistic that needs a question", {**sums, "statistic": "pair_margin"}
+    yield "a name in an object", {**sums, "statistic": {"name": "net_wins"}}
+    yield from large_deltas(sums)
+
+    swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
+    first, *others = swiss["rounds"]
+    yield "rounds for too few voters", {**swiss, "min_reports": 999}
+    yield "a round more than is paid for", {**swiss, "rounds": [first, first, *others]}
+    yield "a round asked twice", {**swiss, "rounds": [{**first, "times": 2}, *others]}
+    yield "a round with less noise", {**swiss, "rounds": [{**first, "rate": [1, 2**20]}, *others]}
+    yield "larger groups than are paid for", {**swiss, "rounds": [first, *([{**others[0], **of_all(20)}] * 3)]}
+    yield "groups that leave an item out", {**swiss, "rounds": [{**first, **of_all(19)}, *others]}
+    yield "no rounds", {**swiss, "rounds": []}
+    yield "a round with a field more", {**swiss, "rounds": [{**first, "note": ""}, *others]}
+    yield "rounds dearer alone than stated", {**swiss, "local_epsilon": "1.0"}
+    yield "rounds of a large delta", {**swiss, "delta": "0.00001"}
+
+
+def large_deltas(sums):
+    """Protocols that differ from good ones in a delta above 1e-6 only, which devices refuse by default."""
+    bare = {"items": ["A", "B"], "statistic": "margins", "modulus_bits": 14, "rate": [2**21, 2**20]}
+    bare |= {"epsilon": "0.01", "local_epsilon": "0.01", "min_reports": 1, "max_reports": 10}
+    yield "a delta of almost one", {**sums, **bare, "delta": "0.99"}
+    yield "a delta that is too large", {**sums, "delta": "0.00001"}
+    yield "a delta just above the limit", {**sums, "delta": "1.0000000000000000000000001e-6"}
+
+
+def of_all(n_items):
+    return {"statistic": {"name": "group_net_wins", "sizes": [n_items]}}
+
+
+def refused_reports():
+    rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
+    honest = {"protocol": digest(rr), "pairs": [[0, 1]], "answers": [1]}
+    for text in (
+        '{"protocol":',
+        "[" * 10000,
+        "[1, 2]",
+        json.dumps({**honest, "protocol": "0000000000000000"}),
+        json.dumps({"pairs": [[0, 1]], "answers": [1]}),
+        json.dumps({**honest, "name": "voter 17"}),
+        json.dumps({**honest, "answers": [True]}),
+        json.dumps({**honest, "answers": [2]}),
+        json.dumps({**honest, "answers": [1.0]}),
+        json.dumps({**honest, "pairs": [[1, 0]]}),
+        json.dumps({**honest, "pairs": [[0, 3]]}),
+        json.dumps({**honest, "pairs": [[0, 1], [0, 2]], "answers": [1, 1]}),
+        json.dumps({**honest, "answers": [10**400]}),
+    ):
+        yield rr, text
+
+
+def refused_messages():
+    """(protocol, question or None, text) of messages that the first server refuses."""
+    once = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
+    honest, other = (message_to(0, once, [[k, 2, 3], [4, 5, 6]], k) for k in (1, 7))
+    yield once, None, json.dumps(honest) + " " * longest(once)
+    yield once, None, json.dumps({**honest, "server": 1})
+    yield once, None, json.dumps({**honest, "report": honest["report"][:32]})
+    yield once, None, json.dumps({**honest, "salt": "1"})
+    yield once, None, json.dumps({**honest, "commitments": honest["commitments"][:1]})
+    yield once, None, json.dumps({**honest, "share": [2**53, 2, 3]})
+    yield once, None, json.dumps({**honest, "report": other["report"]})
+    yield once, None, json.dumps({**honest, "commitments": other["commitments"]})
+    yield once, None, json.dumps({**honest, "report": other["report"], "commitments": other["commitments"]})
+    yield once, None, json.dumps({**honest, "share": other["share"]})
+    yield once, None, json.dumps({**honest, "salt": other["salt"]})
+    swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(4)
+    first = {"protocol": digest(swiss), "question": 1, "groups": [[0, 1, 2, 3]]}
+    turned = {**first, "groups": [[3, 2, 1, 0]]}
+    yield swiss, first, json.dumps(message_to(0, swiss, [[1, 2, 3, 4]] * 2, 1, turned))
+    moved = {**message_to(0, swiss, [[1, 2, 3, 4]] * 2, 1, turned), "question": digest(first)}
+    yield swiss, first, json.dumps(moved)
+
+
+def reason_of_server(protocol, question, text):
+    """Why the first server refuses this text."""
+    server = AggregationServer(protocol, 0)
+    if question is not None:
+        server.ask(question)
+    server.receive([text])
+    (reason,) = server.refused or [None]
+    return reason
+
+
+def vectors():
+    """All of the file, as JSON-able data."""
+    names = ("reports", "answers", "refused_protocols", "refused_reports", "refused_messages")
+    out = {name: [] for name in names}
+    for name, protocol, given, first in reports():
+        given = {"ballot": list(range(len(protocol["items"])))[::-1], **given}
+        made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
+        said = made.report(**given)
+        entry = {"name": name, "protocol": protocol, "digest": digest(protocol), **given, "words": dealt(made)}
+        if protocol["randomizer"] == "privunit":
+            entry["tolerance"] = 1
+        out["reports"].append({**entry, "report": said})
+    for name, protocol, ballot, asked, first in conversations():
+        made = device(protocol, {stream: chance(name, stream, first.get(stream, ())) for stream in STREAMS})
+        questions = [{"protocol": digest(protocol), **question} for question in map(in_full, asked)]
+        said = [made.answer(question, ballot) for question in questions]
+        entry = {"name": name, "protocol": protocol, "digest": digest(protocol), "ballot": ballot}
+        out["answers"].append({**entry, "words": dealt(made), "questions": questions, "answers": said})
+    out["refused_protocols"] = [{"name": name, "protocol": protocol} for name, protocol in refused_protocols()]
+    for protocol, text in refused_reports():
+        out["refused_reports"].append({"protocol": protocol, "text": text, "reason": reason_for(protocol, text)})
+    for protocol, question, text in refused_messages():
+        about = {} if question is None else {"question": question}
+        reason = reason_of_server(protocol, question, text)
+        out["refused_messages"].append({"protocol": protocol, **about, "text": text, "reason": reason})
+    return out
+
+
+def in_full(asked):
+    """A question without its protocol: (kind, number, pairs) of one voter, or (number, about) of a sum."""
+    if len(asked) == 3:
+        kind, number, pairs = asked
+        return {"question": number, "kind": kind, "pairs": pairs}
+    number, about = asked
+    return {"question": number, **about}
+
+
+def reason_for(protocol, text):
+    """Why a curator refuses this text from devices of a protocol of randomised response."""
+    try:
+        report = parsed(text)
+        if protocol_of(report) != digest(protocol):
+            return "another protocol"
+        RandomizedResponse.read(report, protocol)
+    except RefusedReport as error:
+        return error.reason
+    return None
+
+
+def as_text(data):
+    """The file: one entry a line, so that differences can be read."""
+    parts = []
+    for name, entries in data.items():
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def load():
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    FILE.write_text(as_text(vectors()), encoding="utf-8")
