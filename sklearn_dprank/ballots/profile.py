@@ -58,23 +58,23 @@ class Statistics:
         """Take counts that are made already, None for those that are not."""
         for name, count in counts.items():
             if count is not None:
-                self.__dict__[name] = read_only(count)  # a cached_property looks there first
+                self.__dict__[name] = _read_only(count)  # a cached_property looks there first
 
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
-        return read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
+        return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
         """Pairwise counts minus their transpose; positive where i beats j."""
-        return read_only(self.pairwise_counts - self.pairwise_counts.T)
+        return _read_only(self.pairwise_counts - self.pairwise_counts.T)
 
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
         wins = None if "pairwise_counts" in self.__dict__ else net_wins(self.positions)
-        return read_only(self.margins.sum(axis=1) if wins is None else wins)
+        return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
     def placements(self) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class Statistics:
         Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
         best); items without an opinion are tied last.
         """
-        return read_only(count_placements(self.positions))
+        return _read_only(count_placements(self.positions))
 
     @cached_property
     def strict(self) -> bool:
@@ -109,7 +109,7 @@ class Statistics:
         self.__dict__.update(state)
         for name in state.keys() & set(_READ_ONLY):  # a copy forgets what may not be written to
             if state[name] is not None:
-                read_only(state[name])
+                _read_only(state[name])
 
     def __sizeof__(self):
         # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
@@ -117,7 +117,7 @@ class Statistics:
         return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
 
-def read_only(array):
+def _read_only(array):
     """Return the array, which nobody can write to any more."""
     array.flags.writeable = False
     return array
@@ -171,7 +171,7 @@ class Profile(Statistics):
         self.n_items = int(n_items)
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
-        self.voter_epsilon = None if voter_epsilon is None else read_only(np.array(voter_epsilon, dtype=float))
+        self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
         self._give(pairwise_counts=counts, placements=placements)
 
     @classmethod
@@ -262,7 +262,7 @@ class Profile(Statistics):
         read = partial(cls.from_rankings, item_names=item_names, keep=keep)
         if is_lazy(chunks):
             return reduce_partitions(chunks, read, cls._sum)
-        check_chunks(chunks)
+        _check_chunks(chunks)
         parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
         first = next(parts, None)
         if first is None:
@@ -319,7 +319,7 @@ class Profile(Statistics):
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
         profile = copy(self)  # with what is counted already
-        profile.voter_epsilon = read_only(own.copy())
+        profile.voter_epsilon = _read_only(own.copy())
         return profile
 
     def counted(self) -> "Profile":
@@ -463,7 +463,7 @@ def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[
     return dask.compute(level[0])[0]
 
 
-def check_chunks(chunks):
+def _check_chunks(chunks):
     """Refuse what may be iterated over, but not chunk by chunk."""
     if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
         raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")

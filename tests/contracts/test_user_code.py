@@ -23,8 +23,8 @@ from sklearn_dprank.rules import Rule, SortByScore, resolve_rule
 
 USER_CODE = Path(user_code.__file__)
 API_PAGES = sorted(Path(__file__).parents[2].joinpath("docs", "api").glob("*.rst"))
-# Of the rooms with a page, those that are the insides of others.
-INSIDES = re.compile(r"sklearn_dprank\.(orders\.|privacy\.|counting|partitions|statistics|devices\.|randomizers\.)")
+# Of the modules with a page, those that are internal.
+INSIDES = re.compile(r"sklearn_dprank\.(orders\.|privacy\.|sampling\.|collection\.|ballots\.counting)")
 LISTED = "\n".join(page.read_text(encoding="utf-8") for page in API_PAGES)
 ROOM_NAMES = ["sklearn_dprank", *re.findall(r"^   (sklearn_dprank[\w.]*)$", LISTED, flags=re.M)]
 ROOMS = [import_module(name) for name in ROOM_NAMES if not INSIDES.match(name)]

@@ -1,7 +1,7 @@
-"""What must hold under Python's ``-O`` too, which drops every assert, the suite's own included: run by itself.
+"""Checks under Python's ``-O``, which removes every assert, those of the tests included.
 
-``python -O -W error -bb -X dev tests/support/optimised.py`` runs the examples of every docstring, fits every estimator, and
-tries what must be refused; it prints what failed, and says so by its exit status.
+``python -O -W error -bb -X dev tests/support/optimised.py`` runs the examples of every docstring, fits every estimator
+and tries invalid calls. It prints failures and exits with 1 if there are any.
 """
 
 import doctest
