@@ -9,18 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils.checks import Check, check_parameters, warn_of_many
 from .._utils.fitted import clear_fitted, draft_of, publish
 from .._utils.scikit_learn import BaseEstimator, _fit_context
 from .._utils.types import RandomState
-from ..ballots.columns import Columns, as_columns
-from ..ballots.compact import compact_columns, compact_positions
-from ..ballots.names import as_named, column_names, has_names, names_differ, names_of
-from ..ballots.profile import Ballots, Profile, Shape
-from ..ballots.rankings import BALLOT_CHECKS, as_array, ballots_unquoted, mixed_columns, shape_of
-from ..ballots.tables import passes
+from ..ballots.names import as_named, names_differ, names_of
+from ..ballots.profile import Ballots, Profile, Shape, as_profile
+from ..ballots.rankings import shape_of
 from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
@@ -258,55 +255,29 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         ValueError
             If X is no set of ballots, or has other items.
         """
-        if not isinstance(X, Profile):
-            X = self._read_table(X, reset, least_voters)
-        elif reset:
-            self._set_items(X.item_names, X.n_items)
-        elif X.n_items != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} items as input."
-            )
-        if not reset and names_differ(names_of(self), X.item_names):
+        profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
+        if reset:
+            self._set_items(profile.item_names, profile.n_items)
+        else:
+            self._check_items(X, profile)
+        return profile
+
+    def _check_items(self, X, profile):
+        """Raise ValueError unless ballots are over the items of `fit`."""
+        if isinstance(X, Profile):
+            if profile.n_items != self.n_features_in_:
+                raise ValueError(
+                    f"X has {profile.n_items} items, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "items as input."
+                )
+        elif (
+            profile.item_names is not None
+            or profile.n_items != self.n_features_in_
+            or hasattr(self, "feature_names_in_")
+        ):
+            validate_data(self, as_named(X), reset=False, skip_check_array=True)
+        if names_differ(names_of(self), profile.item_names):
             raise ValueError("The item names should match those that were passed during fit, in the same order.")
-        return X
-
-    def _read_table(self, X: Any, reset: bool, least_voters: int) -> Profile:
-        names = column_names(X)
-        with ballots_unquoted():
-            if has_names(X):
-                positions = self._read_named(X, reset, least_voters)
-            else:
-                array = as_array(X)
-                if not passes(array, least_voters) or not (reset or self._knows(array.shape[1])):
-                    array = self._validated(array, reset, least_voters)
-                elif reset:
-                    self._set_items(None, array.shape[1])
-                positions = compact_positions(array)
-        n_items, n_voters = positions.table.shape
-        return Profile(n_voters, n_items, names, positions=positions)
-
-    def _read_named(self, X, reset, least_voters):
-        """Return the positions of a table whose columns have names."""
-        table: Any = as_columns(X) if mixed_columns(X) else as_array(X)
-        validate_data(self, as_named(X), reset=reset, skip_check_array=True)
-        if isinstance(table, Columns):
-            if table.passes(least_voters):
-                return compact_columns(table)
-            table = table[:]
-        if not passes(table, least_voters):
-            table = check_array(table, estimator=self, input_name="X", **BALLOT_CHECKS, ensure_min_samples=least_voters)
-        return compact_positions(table)
-
-    def _knows(self, n_unnamed):
-        """Tell whether so many items without names are what `fit` saw."""
-        return getattr(self, "n_features_in_", None) == n_unnamed and not hasattr(self, "feature_names_in_")
-
-    def _validated(self, X, reset, least_voters):
-        """Return ballots that scikit-learn accepts, as an array."""
-        checks = {**BALLOT_CHECKS, "ensure_min_samples": least_voters}
-        if not reset:  # one item only is an error of `fit`; later the number of items decides
-            checks["ensure_min_features"] = 1
-        return validate_data(self, X, reset=reset, **checks)
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items

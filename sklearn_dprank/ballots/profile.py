@@ -15,7 +15,7 @@ from .._utils.types import ItemNames
 from .compact import Positions
 from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements, net_wins
 from .names import checked_names, column_names, is_frame, names_differ
-from .rankings import as_array, compact_positions, read_positions, shape_of
+from .rankings import as_array, read_positions
 from .tables import refuse_no_table
 
 Keep: TypeAlias = Literal["positions", "counts"]
@@ -212,7 +212,7 @@ class Profile(Statistics):
         """
         check_choice(keep, "keep", KEPT)
         item_names = _names(X, item_names)
-        positions = compact_positions(np.empty((0, shape_of(X)[1]))) if _is_empty(X) else read_positions(X)
+        positions = read_positions(X)
         n_items, n_voters = positions.table.shape
         if item_names is not None and len(item_names) != n_items:
             raise ValueError(f"item_names has {len(item_names)} names for {n_items} items; give one name an item.")
@@ -346,20 +346,39 @@ class Profile(Statistics):
 Ballots: TypeAlias = ArrayLike | Profile
 
 
-def as_profile(X: Ballots) -> Profile:
-    """Return ballots as a Profile, and a Profile itself."""
-    return X if isinstance(X, Profile) else Profile.from_rankings(X)
+def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, least_items: int = 2) -> Profile:
+    """Return ballots as a `Profile`, whatever table they come in, and a `Profile` itself.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_voters, n_items) or Profile
+        Ballots.
+    estimator : object or None, default=None
+        The estimator that error messages name.
+    least_voters, least_items : int
+        The least numbers of rows and columns of a table.
+
+    Returns
+    -------
+    Profile
+        With the names of the columns.
+
+    Raises
+    ------
+    ValueError
+        If X is not a table of numbers, or is too small.
+    """
+    if isinstance(X, Profile):
+        return X
+    names = column_names(X)
+    positions = read_positions(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
+    n_items, n_voters = positions.table.shape
+    return Profile(n_voters, n_items, names, positions=positions)
 
 
 def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
     """Return the names of the items, those given or those of the columns, or None."""
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
-
-
-def _is_empty(X):
-    """Tell a table in memory without rows; what type its columns have says nothing."""
-    shape: Any = getattr(X, "shape", ())
-    return not is_lazy(X) and len(shape) == 2 and shape[0] == 0
 
 
 _READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")

@@ -7,6 +7,7 @@ Voters' devices read ballots too, so nothing but numpy is imported until `check_
 """
 
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,7 @@ from .names import is_frame
 from .sorting import dense_ranks
 from .tables import as_numbers, passes, refuse_no_table
 
-#: What scikit-learn's validation is asked for, here and for estimators.
-BALLOT_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "ensure_min_features": 2}
+_CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
 _BLOCK = 1 << 18  # ballot entries completed at a time: temporaries stay in cache
 
 
@@ -92,49 +92,67 @@ def shape_of(X):
 
 
 def _refuse_lazy(X):
-    if hasattr(type(X), "__dask_graph__"):
+    if _is_lazy(X):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
         )
 
 
-def check_ballots(X):
-    """Return `X` as a numeric array of shape (n_voters, n_items) with at least two items.
+def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
+    """Return `X` as a numeric array of shape (n_voters, n_items).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_voters, n_items)
+        Ballots.
+    estimator : object or None, default=None
+        The estimator that messages name.
+    least_voters, least_items : int
+        The least numbers of rows and columns.
 
     Raises
     ------
     ValueError
-        If X is not two-dimensional, is empty, has one item, holds text or infinities.
+        If X is not two-dimensional, is too small, holds text or infinities.
     """
     with ballots_unquoted():
         array = as_array(X)
-        if passes(array):
+        if passes(array, least_voters):
             return array
-        from sklearn.utils import check_array  # here, so that a voter's device loads no scikit-learn
+        from sklearn.utils import check_array  # here, so that a client loads no scikit-learn
 
-        return check_array(array, input_name="X", **BALLOT_CHECKS)
+        least = {"ensure_min_samples": least_voters, "ensure_min_features": least_items}
+        return check_array(array, input_name="X", estimator=estimator, **_CHECKS, **least)
 
 
-def read_positions(X):
-    """Return ballots in compact form; see `check_ballots` and `compact_positions`.
+def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
+    """Return ballots in compact form, from a table of any kind; see `check_ballots`.
 
     Raises
     ------
     ValueError
-        As they do.
+        As `check_ballots` does.
     """
-    if mixed_columns(X):
+    if least_voters == 0 and _is_empty(X):
+        return compact_positions(np.empty((0, shape_of(X)[1])))
+    if is_frame(X) and not _is_lazy(X) and not is_plain_frame(X):
         with ballots_unquoted():
             columns = as_columns(X)
-        if columns.passes():
+        if columns.passes(least_voters):
             return compact_columns(columns)
-    return compact_positions(check_ballots(X))
+        X = columns[:]
+    return compact_positions(check_ballots(X, estimator=estimator, least_voters=least_voters, least_items=least_items))
 
 
-def mixed_columns(X):
-    """Tell a table in memory that is better read column by column."""
-    return is_frame(X) and not hasattr(type(X), "__dask_graph__") and not is_plain_frame(X)
+def _is_empty(X):
+    """Tell a table in memory without rows, whose columns can have any dtype."""
+    shape: Any = getattr(X, "shape", ())
+    return not _is_lazy(X) and len(shape) == 2 and shape[0] == 0
+
+
+def _is_lazy(X):
+    return hasattr(type(X), "__dask_graph__")
 
 
 def check_ballot(x):

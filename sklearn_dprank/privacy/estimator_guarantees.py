@@ -20,7 +20,7 @@ _REFIT = "the pipeline was changed after it was fitted, or was never fitted as a
 _FITTED_IN = "_fitted_in_"  # where `record_pipeline` writes; `clear_fitted` deletes it
 #: What the `fit` of an aggregator calls to read ballots, draw and publish: others may reveal more than is foretold.
 _CARRYING = (
-    *("fit", "read_ballots", "_read_table", "_read_named", "_validated", "_set_items"),
+    *("fit", "read_ballots", "_check_items", "_set_items"),
     *("_planned", "_release", "_fits", "_publish"),
 )
 

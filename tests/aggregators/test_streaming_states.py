@@ -26,8 +26,13 @@ BAD = ["no ballots", [[0, 1, 2]], [[0, 1, 2, math.inf]]]
 LOUD, QUIET = {"epsilon": 1e6, "delta": 0.01}, {"epsilon": 0.5, "delta": 1e-6}
 CHANGES = [{"epsilon": 0.7}, {"delta": 1e-7}, {"horizon": T + 1}, {"neighboring": "replace"}]
 # Where a period can be cut short: before its noise is drawn, and while it is decided and published.
-EARLY = ["base.RankAggregator.plan_for", "channels.streaming.Stream.__init__"]
-LATE = ["rules.SortByScore.aggregate", "base.clear_fitted", "base.order_to_positions", "base.RankAggregator._publish"]
+EARLY = ["aggregators.base.RankAggregator.plan_for", "channels.streaming.Stream.__init__"]
+LATE = [
+    "rules.SortByScore.aggregate",
+    "aggregators.base.clear_fitted",
+    "aggregators.base.order_to_positions",
+    "aggregators.base.RankAggregator._publish",
+]
 periods = st.sampled_from(range(len(PERIODS)))
 
 

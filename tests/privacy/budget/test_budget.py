@@ -244,7 +244,7 @@ def test_a_fit_of_one_object_cannot_be_foretold():
             PrivacyBudget(10.0).fit(replaced, X)
 
 
-CARRYING = ["read_ballots", "_read_table", "_read_named", "_validated", "_set_items", "_planned", "_release", "_fits"]
+CARRYING = ["read_ballots", "_check_items", "_set_items", "_planned", "_release", "_fits"]
 
 
 @pytest.mark.parametrize("name", [*CARRYING, "_publish"])
