@@ -113,7 +113,7 @@ def test_chunks_without_rows_count_nobody(keep):
     total = Profile.from_chunks([empty, frame, empty, frame, empty], keep=keep)
     assert_same(total, Profile.from_rankings(pd.concat([frame, frame])))
     assert total.item_names.tolist() == ["tea", "milk"]
-    nobody = Profile.from_chunks([empty, empty.astype(str)], keep=keep)  # without cells, the dtype means nothing
+    nobody = Profile.from_chunks([empty, empty.astype("datetime64[ns]")], keep=keep)  # no cell is a date
     assert nobody.n_voters == 0 and nobody.item_names.tolist() == ["tea", "milk"]
     with pytest.raises(ValueError, match="profiles over 2 and 3 items do not add up"):
         Profile.from_chunks([frame, np.empty((0, 3))], keep=keep)
