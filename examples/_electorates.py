@@ -2,8 +2,8 @@
 Simulated electorates
 =====================
 
-Votes by how much they disagree, and how far orders are from their Kemeny optimum: what simulating the curves behind
-``recommend`` and judging its picks share.
+Votes with a given disagreement, and distances of orders from their Kemeny optimum. The simulation of the curves behind
+``recommend`` and the validation of its recommendations share this module.
 """
 
 import math
@@ -20,16 +20,17 @@ from sklearn_dprank.metrics import kemeny_positions
 N_VOTERS = 5000
 N_OF_EACH = 4  # electorates of each kind
 
-# How often voters contradict the centre of their votes matters more than any other fact about them: SUSHI's do on 34 %
-# of the pairs, JESTER's on some 40 %, Mallows voters with phi = .75 on 40 % of the pairs of 4 items and on 12 % of
-# those of 45. So there are electorates of several disagreements, and of three kinds each: Mallows votes; Plackett-Luce
-# votes, some items of which are close; and Mallows votes of which a minority has another centre.
+# The disagreement (how often voters contradict the centre of their votes) matters more than any other property. It is
+# 34 % of the pairs for SUSHI and about 40 % for JESTER. For Mallows voters with phi = 0.75, it is 40 % of the pairs of
+# 4 items and 12 % of the pairs of 45. The electorates therefore have several levels of disagreement, with three kinds
+# each: Mallows votes, Plackett-Luce votes, where some items are close, and Mallows votes with a minority around another
+# centre.
 
 LEVELS = (0.05, 0.12, 0.2, 0.28, 0.35, 0.42, 0.48)
 
 
 class Electorate:
-    """Counted ballots, their Kemeny optimum, and how far orders are from it."""
+    """Counted ballots, their Kemeny optimum, and distances of orders from it."""
 
     def __init__(self, ballots):
         self.profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
@@ -44,7 +45,7 @@ class Electorate:
         return (ranks[:, first] > ranks[:, second]) @ self._weights
 
     def excess(self, ranks):
-        """Return the excess normalised average Kendall tau of each row of positions."""
+        """Return the excess normalised average Kendall tau distance of each row of positions."""
         return self._cost(ranks) - self._least
 
     def missed(self, ranks, k):
@@ -59,13 +60,13 @@ def mean_disagreement(n_items, phi):
 
 
 def mallows(n_voters, n_items, disagreement, rng, center=None):
-    """Return Mallows votes that contradict their centre so often; it is random if it is not given."""
+    """Return Mallows votes with this mean disagreement; the centre is random by default."""
     phi = brentq(lambda phi: mean_disagreement(n_items, phi) - disagreement, 1e-9, 1)
     return make_mallows(n_voters, n_items, phi, center=center, random_state=rng)
 
 
 def plackett_luce(n_voters, n_items, disagreement, rng):
-    """Return Plackett-Luce votes, the logarithms of whose weights are normal."""
+    """Return Plackett-Luce votes with normally distributed logarithms of the weights."""
     strengths = rng.standard_normal(n_items)
     first, second = np.triu_indices(n_items, 1)
     gaps = abs(strengths[first] - strengths[second])
@@ -75,7 +76,7 @@ def plackett_luce(n_voters, n_items, disagreement, rng):
 
 
 def mixture(n_voters, n_items, disagreement, rng):
-    """Return Mallows votes of which a minority has a centre of its own, where about half of the pairs are reversed."""
+    """Return Mallows votes with a minority around another centre, in which about half of the pairs are reversed."""
     n_others = round(0.8 * disagreement * n_voters)
     own = (disagreement - 0.4 * disagreement) / (1 - 0.8 * disagreement)  # d = (1 - w) own + w / 2
     center = other = rng.permutation(n_items)
@@ -105,6 +106,6 @@ def electorates(n_items, disagreement, n_of_each=N_OF_EACH, n_voters=N_VOTERS, s
 
 
 def fits(estimator, votes, n_trials, seed):
-    """Return the positions that fits with fresh noise find, shape (n_trials, n_items)."""
+    """Return the positions of fits with fresh noise, shape (n_trials, n_items)."""
     seeded = (type(estimator)(**{**estimator.get_params(), "random_state": seed + i}) for i in range(n_trials))
     return np.array([each.fit(votes.profile).ranks_ for each in seeded])

@@ -1,9 +1,9 @@
 """
-What no mechanism can do better than
-====================================
+Lower bounds for any mechanism
+==============================
 
-The sharp bounds of the user guide's page "Error and bounds", each beside what estimators of the package do there. Each
-is computed, none quoted.
+The sharp bounds of the user guide's page "Error and bounds", each with the results of the package's estimators. All
+numbers are computed here, and none is quoted.
 """
 
 import math
@@ -25,24 +25,24 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy.calibration import gaussian_sigma
 
-#: Mallows' phi, by the number of items, at which voters contradict the centre on 35 % of the pairs on average.
+#: Mallows' phi, by the number of items, for voters who contradict the centre on 35 % of the pairs on average.
 PHI = {10: 0.79596, 45: 0.94081}
 
 # %%
-# What no local mechanism can avoid when net wins are estimated. A report y of an epsilon-private device has a
-# likelihood q(y|x) within a factor of e^epsilon over all ballots x. Let z be the ballot's net wins, centred and
-# whitened, in d = m - 1 dimensions. The information of y about the mean of z is E[q z] E[q z]' / E[q], and its trace
-# is largest, per report, for q = 1 + (e^epsilon - 1) [u'z > t]: the square of
+# A lower bound for local mechanisms that estimate net wins. A report y of an epsilon-private device has a likelihood
+# q(y|x) that varies by at most a factor of e^epsilon over all ballots x. Let z be the ballot's net wins, centred and
+# whitened, in d = m - 1 dimensions. The information of y about the mean of z is E[q z] E[q z]' / E[q]. Its trace is
+# largest, per report, for q = 1 + (e^epsilon - 1) [u'z > t]. It is then the square of
 #
 #     kappa = max over u, t of (e^epsilon - 1) E[u'z; u'z > t] / (1 + (e^epsilon - 1) P(u'z > t)).
 #
-# So the variances of any (asymptotically regular) estimate, in whitened coordinates, are at least d/(n kappa^2) on
-# average. For small epsilon kappa is tanh(epsilon/2) max E|u'z|, which is why variances are given times
-# n tanh^2(epsilon/2). The maximum is found by ascent from every item's direction and a few random ones.
+# The variances of any (asymptotically regular) estimate, in whitened coordinates, are therefore at least d/(n kappa^2)
+# on average. For small epsilon, kappa is tanh(epsilon/2) max E|u'z|. Variances are therefore given times n
+# tanh^2(epsilon/2). The maximum is found by ascent from every item's direction and from a few random ones.
 
 
 def whitened(ballots):
-    """Return net wins z of shape (n_voters, m - 1), mean 0, covariance I, and what makes net wins of them."""
+    """Return net wins z of shape (n_voters, m - 1), mean 0, covariance I, and the matrix that maps z to net wins."""
     wins = ballots.shape[1] - 1 - 2.0 * ballots
     wins -= wins.mean(axis=0)
     values, vectors = np.linalg.eigh(wins.T @ wins / len(wins))
@@ -59,7 +59,7 @@ def local_variance(ballots, epsilon, n_random=4):
 
 
 def _ascent(z, u, odds, most=30):
-    """Return the largest information that is reached from direction u: it grows in every step."""
+    """Return the largest information found by ascent from direction u; it grows in every step."""
     best, shares = 0.0, np.arange(1, len(z) + 1) / len(z)
     for _ in range(most):
         along = z @ (u / np.linalg.norm(u))
@@ -73,10 +73,11 @@ def _ascent(z, u, odds, most=30):
 
 
 def pair_variance(ballots):
-    """Return the same of the sum of all answers where each voter answers one random pair, for small epsilon.
+    """Return the variance of the sum of all answers if each voter answers one random pair, for small epsilon.
 
-    An answer is 1 or -1, times C(m, 2)/tanh(epsilon/2), for one item and against another: its covariance is
-    C(m, 2) m/tanh^2(epsilon/2) times the identity where net wins sum to 0.
+    It has the same unit as `local_variance`. An answer is 1 or -1, times C(m, 2)/tanh(epsilon/2), for one item and
+    against another. Its covariance is C(m, 2) m/tanh^2(epsilon/2) times the identity, in the space where net wins sum
+    to 0.
     """
     n_items = ballots.shape[1]
     back = whitened(ballots)[1]
@@ -84,7 +85,7 @@ def pair_variance(ballots):
 
 
 def vector_variance(ballots, epsilon, n_trials):
-    """Return the same of `LDPBorda`, measured."""
+    """Return the measured variance of `LDPBorda`, in the unit of `local_variance`."""
     back = whitened(ballots)[1]
     scores = _simulated(LDPBorda(epsilon), ballots, n_trials, lambda fitted, _: fitted.scores_)
     within = scores @ back / (back**2).sum(axis=0)
@@ -97,7 +98,7 @@ def _simulated(estimator, ballots, n_trials, scoring):
 
 
 def local_limits(n_voters=20_000, epsilon=0.1, n_trials=300):
-    """Return rows on the variance of net wins that nobody's mechanism gets below."""
+    """Return rows on the least variance of net wins in the local model."""
     rows = []
     for n_items, votes in ((10, "uniform"), (45, "uniform"), (10, "reference"), (45, "reference")):
         phi = 1.0 if votes == "uniform" else PHI[n_items]
@@ -115,29 +116,30 @@ def local_limits(n_voters=20_000, epsilon=0.1, n_trials=300):
 
 
 # %%
-# Two items are one question, and there the best mechanism is known. Under "replace" with n even, let k ballots have to
-# change before the two tie. Neighbours' chances of a wrong order differ by e^epsilon at most, and are 1/2 at a tie, if
-# both items are treated alike: the least that the chance of a wrong order can be is e^(-k epsilon)/2. (Ghosh,
-# Roughgarden and Sundararajan 2012 have the same of counts.) In the local model every mechanism of one bit is
-# randomised response, then something that does not look at the bit (Kairouz, Oh and Viswanath 2016).
+# Two items are one question, and the best mechanism for it is known. Consider "replace" with n even, and let k ballots
+# have to change before the two items tie. For neighbouring profiles, the probabilities of a wrong order differ by a
+# factor of at most e^epsilon. At a tie, they are 1/2 if both items are treated alike. The probability of a wrong order
+# is therefore at least e^(-k epsilon)/2. (Ghosh, Roughgarden and Sundararajan 2012 prove the same for counts.) In the
+# local model, every mechanism with one bit is randomised response, followed by a step that does not use the ballot
+# (Kairouz, Oh and Viswanath 2016).
 
 TWO = {"neighboring": "replace"}
 _AGREE, _OPPOSE = [0, 1], [1, 0]
 
 
 def two_items(n_voters, n_ahead):
-    """Return ballots on two items of which `n_ahead` more than half prefer the first."""
+    """Return ballots on two items, where `n_ahead` voters more than half prefer the first."""
     first = n_voters // 2 + n_ahead
     return np.array([_AGREE] * first + [_OPPOSE] * (n_voters - first))
 
 
 def best_of_two(epsilon, n_ahead):
-    """Return the least probability with which a curator's pure mechanism orders two items wrongly."""
+    """Return the least probability of a wrong order of two items for a pure central mechanism."""
     return math.exp(-n_ahead * epsilon) / 2
 
 
 def best_response(n_voters, n_ahead, epsilon):
-    """Return the probability that the majority of randomised responses is wrong, ties by a coin."""
+    """Return the probability that the majority of randomised responses is wrong, with ties broken by a coin."""
     first, true = n_voters // 2 + n_ahead, math.exp(epsilon) / (1 + math.exp(epsilon))
     heard = np.convolve(
         binom.pmf(np.arange(first + 1), first, true),
@@ -149,7 +151,7 @@ def best_response(n_voters, n_ahead, epsilon):
 
 
 def wrong(estimator, ballots, n_trials):
-    """Return how often the second of two items comes first."""
+    """Return the share of fits that put the second of two items first."""
     return float(_simulated(estimator, ballots, n_trials, lambda fitted, _: fitted.ranks_[0]).mean())
 
 
@@ -183,26 +185,26 @@ def limits_of_two(n_voters=100, n_ahead=10, epsilon=0.1, n_trials=20_000):
 
 
 # %%
-# A stream's totals are the prefix-sum matrix M times what each period adds. Mechanisms that add Gaussian noise which is
-# correlated over the periods, whatever the ballots, factor M = L R; the mean squared noise over all periods is at least
-# that of a single release times the nuclear norm of M over T, squared (Henzinger, Upadhyay and Upadhyay 2023).
+# The totals of a stream are the prefix-sum matrix M times the increments of the periods. A mechanism that adds
+# correlated Gaussian noise, independent of the ballots, factors M = L R. Its mean squared noise over all periods is at
+# least that of a single release times (nuclear norm of M / T)^2 (Henzinger, Upadhyay and Upadhyay 2023).
 
 
 def stream_floor(horizon):
-    """Return the least root mean squared noise over all periods, in units of a single release's."""
+    """Return the least root mean square noise over all periods, in units of the noise of a single release."""
     angles = (2 * np.arange(1, horizon + 1) - 1) * math.pi / (4 * horizon + 2)
     return float((1 / (2 * np.sin(angles))).sum() / horizon)
 
 
 def stream_noise(horizon):
-    """Return (root mean square, last) noise over the periods of `DPStreamingBorda`, in units of a single release's."""
+    """Return (root mean square, last) noise over the periods of `DPStreamingBorda`, in units of one release's noise."""
     steps = np.arange(1, horizon)
     squares = np.cumsum(np.append(1.0, np.cumprod((2 * steps - 1) / (2 * steps)) ** 2))
     return float(math.sqrt(squares.mean() * squares[-1])), float(squares[-1])
 
 
 def limits_of_streams(epsilon=1.0, delta=1e-6):
-    """Return rows on the noise of continual releases, beside what releasing afresh every period takes."""
+    """Return rows on the noise of continual releases, compared with a separate release in every period."""
     rows = []
     for horizon in (30, 365):
         afresh = gaussian_sigma(epsilon, delta, math.sqrt(horizon)) / gaussian_sigma(epsilon, delta)
@@ -218,5 +220,5 @@ def limits_of_streams(epsilon=1.0, delta=1e-6):
 
 
 def limits():
-    """Return all rows (where, no mechanism can do better than, measured)."""
+    """Return all rows (quantity, lower bound for any mechanism, measured values)."""
     return [*limits_of_two(), *local_limits(), *limits_of_streams()]

@@ -1,11 +1,11 @@
 """
-What the duels with other packages share
-========================================
+Shared parts of the comparisons with other packages
+===================================================
 
-A duel is two calls that do the same, here and in a peer, and a check of their answers. `_peers_rankings` and
-`_peers_privacy` have one function for each peer and task: it imports the peer and makes what a user of either side has
-at hand already. The package itself never imports a peer; most of them are under other licences, and tools of the
-measurement only.
+A duel is two calls that do the same, here and in another package (a peer), and a check of their answers.
+`_peers_rankings` and `_peers_privacy` have one function for each peer and task. It imports the peer and prepares what
+users of either package would already have. The package itself never imports a peer. Most peers have other licences, and
+are used for the measurement only.
 """
 
 import math
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-ERRORS = 6  # standard errors that a sample may be off
+ERRORS = 6  # largest accepted deviation of a sample, in standard errors
 
 
 class Duel(NamedTuple):
-    """Two calls that do the same, and what says of their answers how they agree, or raises."""
+    """Two calls that do the same, and a function that describes how their answers agree, or raises ValueError."""
 
     ours: Callable
     theirs: Callable
@@ -26,14 +26,14 @@ class Duel(NamedTuple):
 
 
 def equal(ours, theirs):
-    """Ask for the same values."""
+    """Require the same values."""
     if not np.array_equal(ours, theirs):
         raise ValueError("the answers differ")
     return "equal"
 
 
 def close(ours, theirs, tolerance=1e-6):
-    """Ask for numbers that differ by no more than the tolerance."""
+    """Require numbers that differ by at most the tolerance."""
     off = np.abs(np.subtract(ours, theirs)).max()
     if not off <= tolerance:
         raise ValueError(f"the answers differ by {off}")
@@ -41,12 +41,12 @@ def close(ours, theirs, tolerance=1e-6):
 
 
 def converted(agree, convert):
-    """Return an agreement for a peer whose answer has to be converted first; that is not timed."""
+    """Return an agreement that first converts the peer's answer; the conversion is not timed."""
     return lambda ours, theirs: agree(ours, convert(theirs))
 
 
 def expected(values, mean):
-    """Raise where a sample's mean, along the first axis, is far from what its law says."""
+    """Raise ValueError if a sample's mean, along the first axis, is far from the mean of its distribution."""
     values = np.asarray(values, dtype=float)
     off = np.abs(values.mean(axis=0) - mean) / (values.std(axis=0) / math.sqrt(len(values)))
     if not np.all(off <= ERRORS):
@@ -54,7 +54,7 @@ def expected(values, mean):
 
 
 def same_law(ours, theirs, check):
-    """Hold each of two samples to their law."""
+    """Check each of two samples against their distribution."""
     check(ours)
     check(theirs)
     return "same law"

@@ -1,8 +1,8 @@
 """
-Duels over privacy
-==================
+Comparisons of noise and accounting
+===================================
 
-Drawing noise against OpenDP, and adding up guarantees against dp-accounting. Neither of them ranks.
+Noise sampling is compared with OpenDP, and composition of guarantees with dp-accounting. Neither package ranks items.
 """
 
 import itertools
@@ -22,14 +22,14 @@ from sklearn_dprank.sampling.streams import SecureBits
 
 SCALE = 10
 DELTA = 1e-6
-GRID = 1e-4  # dp-accounting rounds losses up to multiples of it, as its defaults have it
+GRID = 1e-4  # by default, dp-accounting rounds losses up to multiples of this
 
 # %%
-# OpenDP: both sides draw from the operating system's random bits. Its measurement is made beforehand.
+# OpenDP: both sides use the operating system's random bits. Its measurement is made beforehand.
 
 
 def _noise(ours, theirs, size, variance):
-    """Return a duel of noise whose samples, of two thousand draws at least, are held to mean and variance."""
+    """Return a duel of noise that checks mean and variance of at least two thousand draws of each side."""
 
     def agree(*_):
         for call in (ours, theirs):
@@ -60,7 +60,7 @@ def opendp_laplace(size):
 
 
 def opendp_gaussian(size):
-    """Rounded normals here, the discrete Gaussian there: variances differ by a twelfth."""
+    """Compare rounded normals with OpenDP's discrete Gaussian; the variances differ by a twelfth."""
     dp = _opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
     theirs, zeros = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(SCALE)), [0] * size
@@ -69,8 +69,8 @@ def opendp_gaussian(size):
 
 
 # %%
-# dp-accounting: what a Gaussian release costs, and what releases cost together. Deltas differ in the tenth digit from
-# call to call, so that nothing is found in a cache.
+# dp-accounting: the cost of a Gaussian release, and the joint cost of several releases. The tenth digit of delta
+# differs from call to call, so that no result comes from a cache.
 
 
 def _deltas():
@@ -94,7 +94,7 @@ def accounting_gaussian_sigma():
 def _composition(guarantees, losses, least=-1e-6):
     """Return a duel of composed guarantees; `losses` returns dp-accounting's distribution of all their losses.
 
-    It may be above ours by what its grid costs, and below where `least` lets it.
+    Its epsilon may be above ours by the cost of its grid, and below ours by at most -`least`.
     """
     delta, most = _deltas(), GRID * len(guarantees)
 
@@ -153,7 +153,7 @@ def accounting_mixed(pure, normal, epsilon=0.1):
 
 
 def accounting_laplace(count, epsilon=0.1):
-    """They follow the loss of Laplace noise on one number; here a release is known to be pure, and no more."""
+    """Compare with dp-accounting's loss of Laplace noise; here, a release is only known to be pure."""
     from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
     losses = partial(from_laplace_mechanism, 1 / epsilon)

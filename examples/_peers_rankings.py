@@ -1,8 +1,9 @@
 """
-Duels over rankings
-===================
+Comparisons of ranking tasks
+============================
 
-Counting, aggregating, measuring and drawing rankings: against svvamp, pref_voting, corankco, prefsampling and choix.
+Counting, aggregating, measuring and drawing rankings, compared with svvamp, pref_voting, corankco, prefsampling and
+choix.
 """
 
 from functools import partial
@@ -17,11 +18,11 @@ from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.queries import Tallies
 from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths
 
-PHI = 0.75  # of Mallows votes that agree; 1 is uniform, where every search is hard
-RIDGE = 1e-6  # choix has none
+PHI = 0.75  # for Mallows votes that agree; 1 is uniform, where every search is hard
+RIDGE = 1e-6  # choix has no ridge
 
 # %%
-# This side of the duels, from ballots as NumPy arrays of positions, checked and read each time.
+# Our side of the duels, from ballots as NumPy arrays of positions, which are checked and read each time.
 
 
 def _votes(n, m, phi=PHI):
@@ -49,24 +50,24 @@ def _distance(a, b):
 
 
 def _two_orders(m):
-    """Return two orders as lists, and as positions."""
+    """Return two orders as lists and as positions."""
     rng = np.random.default_rng(0)
     orders = rng.permutation(m), rng.permutation(m)
     return [order.tolist() for order in orders], [np.argsort(order) for order in orders]
 
 
 def _ranks(scores):
-    """Return positions by falling scores."""
+    """Return positions by decreasing scores."""
     return np.argsort(np.argsort(np.negative(scores)))
 
 
 def _optimal(ours, theirs, ballots):
-    """Ask for two orders that cost the same."""
+    """Require two orders of the same cost."""
     return equal(*(_cost(positions, ballots) for positions in (ours, theirs))).replace("equal", "same cost")
 
 
 def _compared(ours, theirs, ballots):
-    """Say what two orders cost."""
+    """Return the costs of two orders, in words."""
     ours, theirs = (_cost(positions, ballots) for positions in (ours, theirs))
     return f"cost {ours:,} here, {theirs:,} there"
 
@@ -76,7 +77,7 @@ def _cost(positions, ballots):
 
 
 # %%
-# svvamp takes NumPy arrays of Borda scores, and computes what is asked for.
+# svvamp reads NumPy arrays of Borda scores, and computes only the requested results.
 
 
 def _svvamp(ballots):
@@ -118,7 +119,7 @@ def svvamp_uniform(n, m):
 
 
 # %%
-# pref_voting counts pairs in the constructor of its profile; for what comes after, the profile is at hand.
+# pref_voting counts pairs in the constructor of its profile. The later tasks use a profile that is already made.
 
 
 def pref_voting_pairs(n, m):
@@ -157,9 +158,9 @@ def pref_voting_distance(m):
 
 
 # %%
-# corankco aggregates rankings with ties, too; its `Dataset` is at hand. A tie costs as much as a disagreement here, so
-# that of strict votes no consensus has any, and costs can be compared. Its fastest exact way is asked for by name: the
-# default wants CPLEX.
+# corankco aggregates rankings with ties, too; its `Dataset` is already made. In its scheme here, a tie costs as much as
+# a disagreement. The consensus of strict votes therefore has no ties, and costs can be compared. Its fastest exact
+# method is chosen by name, because the default needs CPLEX.
 
 
 def _corankco(ballots):
@@ -185,7 +186,7 @@ def corankco_pairs(n, m):
 
     ballots = _votes(n, m)
     positions, scheme = np.ascontiguousarray(ballots.T), ScoringScheme.get_unifying_scoring_scheme()
-    # To put i after j costs one a voter who puts i first.
+    # Placing i after j costs 1 per voter who puts i first.
     agree = converted(equal, lambda costs: costs[:, :, 1] * (1 - np.eye(m)))
     return Duel(_pairs(ballots), lambda: PairwiseBasedAlgorithm.pairwise_cost_matrix(positions, scheme), agree)
 
@@ -228,7 +229,7 @@ def corankco_cost(n, m):
 
 
 # %%
-# prefsampling and choix return lists of orders; to make positions of them is not counted.
+# prefsampling and choix return lists of orders; the conversion to positions is not timed.
 
 
 def _mean_distance(m, phi):
@@ -295,7 +296,7 @@ def choix_distance(m):
 
 
 def choix_strengths(n, m):
-    """Pairs are counted beforehand on both sides. The estimator says the order; strengths are compared besides."""
+    """Compare Bradley-Terry fits of counted pairs; our fit returns an order, and strengths are compared separately."""
     from choix import ilsr_pairwise_dense
 
     profile = Profile.from_rankings(make_plackett_luce(n, m, np.exp(np.linspace(0, 3, m)), random_state=1))

@@ -1,8 +1,8 @@
 """
-What the reproductions share
-============================
+Shared parts of the reproductions
+=================================
 
-Votes, measuring, drawing, and saying what held. Nothing here is private.
+Votes, measurements, drawing, and summaries of claims. The results are not private.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, marg
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.preprocessing import RatingsToRankings
 
-# Votes: real ones where the environment variable SKLEARN_DPRANK_DATA names a folder that holds the files (PrefLib's,
-# and JESTER's ratings as a table), or where `--download` on the command line says that they may be fetched; Mallows
-# rankings of the same size elsewhere; none may come with the package.
+# Votes. Real votes are used if the environment variable SKLEARN_DPRANK_DATA names a folder with the files (PrefLib's,
+# and JESTER's ratings as a table), or if `--download` on the command line allows a download. Otherwise, Mallows
+# rankings of the same size are used. The package may not include the real votes.
 
 # The file, its numbers of voters and items, and the Mallows phi whose rankings are as far from their centre
 # as the voters of the file are from their Kemeny optimum.
@@ -33,18 +33,18 @@ _FILES = {
     "SUSHI": ("sushi.soc", 5000, 10, 0.79),
     "JESTER": ("jester100.csv.gz", 2341, 100, 0.978),
 }
-_DOWNLOADED = {}  # what `begin` was allowed to fetch
+_DOWNLOADED = {}  # ballots that `begin` downloaded
 
 
 class Votes(NamedTuple):
-    """Ballots and what to call them: `title` on pictures and in tables."""
+    """Ballots and their `title` in pictures and tables."""
 
     title: str
     ballots: np.ndarray
 
 
 def real(name):
-    """Return the rankings called TurkDots, TurkPuzzle, SUSHI or JESTER, or Mallows rankings in their place."""
+    """Return the rankings named TurkDots, TurkPuzzle, SUSHI or JESTER, or Mallows rankings if the file is missing."""
     file, n_voters, n_items, phi = _FILES[name]
     path = _folder() / file
     if path.is_file():
@@ -55,7 +55,7 @@ def real(name):
 
 
 def _ranked_by_ratings(path):
-    """Return the positions by which each row of a table, higher is better, ranks the columns; equal ratings tie."""
+    """Return positions from a table of ratings, where higher is better and equal ratings tie."""
     return RatingsToRankings().fit_transform(np.loadtxt(path, delimiter=",", skiprows=1))
 
 
@@ -71,13 +71,13 @@ def some(votes, n_voters, seed=0):
 
 
 def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
-    """Print which of these votes are real; return a shell's wishes: ``full`` settings, a folder for ``pictures``."""
+    """Print which votes are real; return command-line options such as ``full`` and the folder of ``pictures``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the paper's own settings; takes many minutes")
     parser.add_argument("--pictures", type=Path, help="folder to save the pictures in")
     parser.add_argument("--download", action="store_true", help="get rankings that are not there from PrefLib, once")
     arguments = parser.parse_args()
-    _DOWNLOADED.clear()  # a gallery runs examples in one process
+    _DOWNLOADED.clear()  # a gallery runs all examples in one process
     missing = [name for name in names if not (_folder() / _FILES[name][0]).is_file()]
     if arguments.download:
         _DOWNLOADED.update(_fetched(missing))
@@ -93,7 +93,7 @@ def begin(names=("TurkDots", "TurkPuzzle", "SUSHI")):
 
 
 def _fetched(names):
-    """Return the ballots of those that PrefLib may pass on; the licence of SUSHI sends to its author's own page."""
+    """Return the ballots that PrefLib may pass on; the licence of SUSHI requires a download from its author's page."""
     files = {name: _FILES[name][0] for name in names}
     return {name: fetch_preflib(file).data for name, file in files.items() if file[:5].isdigit()}
 
@@ -102,8 +102,7 @@ def _folder():
     return Path(os.environ.get("SKLEARN_DPRANK_DATA") or os.devnull)
 
 
-# Measuring: `cross_validate` on all voters, again and again with fresh noise; seeds are fixed, so that pictures can be
-# drawn again.
+# Measurements: `cross_validate` on all voters, with repeated fits. Seeds are fixed, so that pictures are reproducible.
 
 
 DISTANCE, ERROR_RATE = 0, 1  # columns of a score
@@ -112,7 +111,7 @@ DISTANCE, ERROR_RATE = 0, 1  # columns of a score
 def distance_and_error_rate(estimator, profile):
     """Score by the average Kendall tau distance and by the share of pairs estimated against the majority.
 
-    An estimator that estimates no margins is judged by the order that it found.
+    An estimator without estimated margins is scored by its order.
     """
     ranks = estimator.ranks_
     margins = getattr(estimator, "margins_", ranks - ranks[:, None])
@@ -120,7 +119,7 @@ def distance_and_error_rate(estimator, profile):
 
 
 def trials(estimator, votes, n_trials, scoring=distance_and_error_rate):
-    """Return the scores, one row a fit."""
+    """Return the scores, one row per fit."""
     profile = votes if isinstance(votes, Profile) else Profile.from_rankings(votes.ballots)
     options = {"scoring": scoring, "random_state": 0, "progress": False}
     return cross_validate(estimator, profile, n_trials=n_trials, **options)["test_score"]
@@ -139,12 +138,12 @@ def seconds(estimator, votes, n_trials):
 
 
 def excess(estimator, profile, optimum, n_trials):
-    """Return by how much the average Kendall tau distance of each fit exceeds that of the optimum's positions."""
+    """Return the excess of each fit's average Kendall tau distance over that of the optimum's positions."""
     return trials(estimator, profile, n_trials, lambda fit, X: excess_kendall_tau(fit.ranks_, X, optimum=optimum))
 
 
 def sweep(measure, settings):
-    """Return {name: array of shape (n_settings, n_trials)} of a measure that returns {name: (n_trials,)}."""
+    """Return {name: array of shape (n_settings, n_trials)} from a measure that returns {name: (n_trials,)}."""
     rows = [measure(setting) for setting in settings]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -164,13 +163,13 @@ def slope(x, errors):
 
 
 def not_above(lower, upper):
-    """Return where one mean is above the other by two standard errors at most; trials are the last axis."""
+    """Return where one mean is above the other by at most two standard errors; trials are the last axis."""
     noise = np.hypot(standard_error(lower.T), standard_error(upper.T))
     return lower.mean(axis=-1) <= upper.mean(axis=-1) + 2 * noise
 
 
-# Drawing: lines that colour-blind readers and grey printers can tell apart. Okabe and Ito's colours; the markers and
-# dashes differ as well.
+# Drawing: colours by Okabe and Ito, with different markers and dashes, so that lines are distinct for colour-blind
+# readers and in grey print.
 _LOOKS = [
     {"color": "#000000", "marker": "", "linestyle": "-"},
     {"color": "#0072B2", "marker": "o", "linestyle": "-"},
@@ -196,7 +195,7 @@ def panels(n_rows, n_columns, height=2.6):
 def line(ax, x, scores, look, label):
     """Draw the mean over trials of scores of shape (len(x), n_trials), and two standard errors.
 
-    Bars of what is never negative end at 0.
+    If no score is negative, bars end at 0.
     """
     scores = np.asarray(scores, dtype=float).reshape(len(x), -1)
     mean, error = scores.mean(axis=1), 2 * standard_error(scores.T)
@@ -205,9 +204,9 @@ def line(ax, x, scores, look, label):
 
 
 def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
-    """Draw a line for each of {name: scores of shape (len(x), n_trials)}, in looks from `first` on.
+    """Draw a line for each of {name: scores of shape (len(x), n_trials)}, in styles from `first` on.
 
-    With `ticks`, x is labelled where something was measured.
+    With `ticks`, x is labelled at the measured values.
     """
     for look, (name, scores) in enumerate(result.items(), start=first):
         line(ax, x, scores, look, name)
@@ -219,7 +218,7 @@ def curves(ax, x, result, title="", xlabel="", *, first=1, ticks=False):
 
 
 def both_scores(results, xs, votes, xlabel, **look):
-    """Draw error rates above distances, a column for each {name: scores of shape (len(x), n_trials, 2)} and its x."""
+    """Draw error rates above distances, one column per {name: scores of shape (len(x), n_trials, 2)} and its x."""
     figure, axes = panels(2, len(results))
     for row, metric in zip(axes, (ERROR_RATE, DISTANCE), strict=True):
         for ax, result, x, each in zip(row, results, xs, votes, strict=True):
@@ -254,19 +253,19 @@ def _short(number):
 
 
 def table(title, *rows):
-    """Print rows of words and numbers, the first of them a header, in columns that are aligned to the right."""
+    """Print rows of words and numbers in columns aligned right; the first row is a header."""
     words = [[cell if isinstance(cell, str) else _short(cell) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(*words, strict=True)]
     print(title, *("  ".join(map(str.rjust, row, widths)) for row in words), sep="\n  ")
 
 
-# Saying what held: claims are checked on the numbers measured, so what is printed is true of whatever votes were there.
+# Claims are checked on the measured numbers, so the printed results hold for the votes that were used.
 
 _FOUND = []
 
 
 def claim(text, holds, evidence=""):
-    """Print a claim and in how many of the measured settings it held; `summary` remembers it."""
+    """Print a claim and the number of measured settings where it held, and store it for `summary`."""
     holds = np.atleast_1d(holds).astype(bool)
     words = "held" if holds.all() else "did not hold" if not holds.any() else "held in part"
     settings = f", {np.count_nonzero(holds)} of {holds.size}" if holds.size > 1 else ""
@@ -275,7 +274,7 @@ def claim(text, holds, evidence=""):
 
 
 def summary(width=76):
-    """Print one table of all claims and what was found, and forget them: a gallery runs examples in one process."""
+    """Print one table of all claims and results, and clear it, because a gallery runs all examples in one process."""
     for text, found in [("What is claimed", "What was found"), ("-" * width, "-" * 24), *_FOUND]:
         first, *more = textwrap.wrap(text, width)
         print(f"{first:{width}}  {found}", *more, sep="\n")

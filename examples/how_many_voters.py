@@ -1,10 +1,10 @@
 """
-How many voters a private consensus takes
-=========================================
+Voters needed for a private consensus
+=====================================
 
-The table of the README: how many voters it takes for an error below one point, that is one more pair in a hundred in
-the wrong order than in the best consensus, of voters who contradict it on 35 % of the pairs. ``recommend`` reads public
-numbers only, so this takes no ballots::
+This script prints the table of the README: the number of voters for an error below one point. One point is one more
+pair in a hundred in the wrong order than in the best consensus. The voters contradict that consensus on 35 % of the
+pairs. ``recommend`` uses public numbers only, so no ballots are needed::
 
     python examples/how_many_voters.py
 """
@@ -18,18 +18,18 @@ from sklearn_dprank.model_selection import recommend
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 TRUSTS = (("central", 0.0), ("secure_aggregation", 1e-6), ("shuffle", 1e-6), ("local", 0.0))
 _STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-#: Numbers of voters that the table tries. So few as 20 have larger errors than the reference electorate.
+#: Numbers of voters that the table tries. With 20 voters, errors are larger than those of the reference electorate.
 VOTERS = [30, 40, 50, 60, 80, *(int(step * 10**power) for power in range(2, 8) for step in _STEPS)]
 
 
 def voters_needed(n_items, epsilon, delta, trust, error=0.01):
-    """Return the first of `VOTERS` with which `recommend` expects at most this error."""
+    """Return the first of `VOTERS` for which `recommend` expects at most this error."""
     place = bisect.bisect_left(VOTERS, -error, key=lambda n: -recommend(n_items, n, epsilon, delta, trust).error)
     return VOTERS[place]
 
 
 def readme_table():
-    """Return the table of the README, in markdown."""
+    """Return the table of the README, in Markdown."""
     lines = [
         "| Trust | Estimator | Items | " + " | ".join(f"epsilon = {epsilon:g}" for epsilon in EPSILONS) + " |",
         "|" + "---|" * (3 + len(EPSILONS)),
@@ -50,7 +50,7 @@ def readme_table():
 
 
 def _short(estimator):
-    """Return the estimator's name and its noise, if it has a choice."""
+    """Return the name of the estimator, and its noise for `DPBorda`."""
     name = type(estimator).__name__
     return f'{name}(noise="{estimator.noise}")' if name == "DPBorda" else name
 

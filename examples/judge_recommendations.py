@@ -1,12 +1,12 @@
 """
-Judging recommend on real votes
-===============================
+Validating recommend on real votes
+==================================
 
-``recommend`` in ``sklearn_dprank.model_selection`` picks by curves of simulated votes. This script judges its picks on
-votes that the curves were not made from: all real ones that the folder SKLEARN_DPRANK_DATA holds (PrefLib's files, and
-JESTER's ratings as a table). It prints how often the pick errs hardly more than the best of all considered, and how
-often its error is in the range that was said: without a guess of how much voters disagree, and with a guess that is
-right to the next twentieth. Minutes, from a shell::
+``recommend`` in ``sklearn_dprank.model_selection`` uses error curves of simulated votes. This script validates its
+recommendations on real votes that the curves were not made from. It reads the folder SKLEARN_DPRANK_DATA (PrefLib's
+files, and JESTER's ratings as a table). It prints how often the recommended estimator has hardly more error than the
+best candidate, and how often its error is in the stated range. Both are counted without an estimate of how much voters
+disagree, and with an estimate that is rounded to the nearest 0.05. It takes minutes, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/judge_recommendations.py
 """
@@ -28,7 +28,7 @@ from sklearn_dprank.model_selection import recommend
 from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
 from sklearn_dprank.preprocessing import RatingsToRankings
 
-# Files, and how many of the first items of JESTER's; a ballot that lists only some candidates puts them first.
+# Files, or the number of JESTER's first items. A ballot that lists only some candidates puts them first.
 FILES = {
     **{f"dots {i}": f"00024-0000000{i}.soc" for i in (1, 2, 3, 4)},
     **{f"puzzles {i}": f"00025-0000000{i}.soc" for i in (1, 2, 3, 4)},
@@ -37,12 +37,13 @@ FILES = {
     "SUSHI": "sushi.soc",
     **{f"JESTER {m}": m for m in (7, 12, 15, 25, 40, 70, 100)},
 }
-#: A pick is right if its error is at most this much above the best considered, relatively or absolutely.
+#: A recommendation is right if its error is at most this much above that of the best candidate, in relative or absolute
+#: terms.
 TOLERANCE, TOLERANCE_OF_BEST = (0.25, 0.001), (0.25, 0.02)
 
 
 class Verdict(NamedTuple):
-    """One pick on one set of votes: its error, that of the best considered, both measured; what was said."""
+    """One recommendation for one data set: its measured error, that of the best candidate, and the stated errors."""
 
     estimator: str
     found: float
@@ -66,7 +67,7 @@ def folder():
 
 
 def electorate(name):
-    """Return the real votes called so, or None where there is no file."""
+    """Return the data set with this name, or None if the file is missing."""
     source = FILES[name]
     path = folder() / (source if isinstance(source, str) else "jester100.csv.gz")
     if not path.is_file():
@@ -78,18 +79,18 @@ def electorate(name):
 
 
 def disagreement(votes):
-    """Return the share of the pairs on which voters contradict the Kemeny optimum; of ties, half."""
+    """Return the share of the pairs on which voters contradict the Kemeny optimum; ties count half."""
     forwards, backwards = (average_kendall_tau(ranks, votes.profile) for ranks in (votes.best, -votes.best))
     return (1 + forwards - backwards) / 2
 
 
 def guess_of(votes):
-    """Return a rough guess of the disagreement: to the next twentieth, within what `recommend` takes."""
+    """Return a rough estimate of the disagreement, rounded to the nearest 0.05 and between 0.05 and 0.45."""
     return min(max(round(20 * disagreement(votes)) / 20, 0.05), 0.45)
 
 
 def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, guess=None, known=None, others=()):
-    """Return the verdict on one pick, beside `others` too; positions are looked up in `known`, and written there."""
+    """Return the verdict on one recommendation, also compared with `others`; `known` caches the positions of fits."""
     advice = recommend(votes.n_items, votes.n_voters, epsilon, delta, trust, k=k, disagreement=guess)
     known, errors = {} if known is None else known, []
     estimators = [advice.estimator, *(each.estimator for each in advice.alternatives), *others]
@@ -98,7 +99,7 @@ def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, g
             known[repr(each)] = fits(each, votes, n_trials, seed=1)
         ranks = known[repr(each)]
         errors.append(votes.excess(ranks) if k is None else votes.missed(ranks, k))
-    resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST  # less is not told apart
+    resolution = RESOLUTION if k is None else RESOLUTION_OF_BEST  # smaller errors are not distinguished
     means = [max(float(each.mean()), resolution) for each in errors]
     best = int(np.argmin(means))
     names = [repr(each) for each in estimators]
@@ -107,7 +108,7 @@ def judged(votes, epsilon, delta=0.0, trust="central", n_trials=30, *, k=None, g
 
 
 def settings(votes):
-    """Return what is judged: epsilon, delta, trust, k, as far as n allows."""
+    """Yield the settings (epsilon, delta, trust, k), which depend on n and m."""
     m, n = votes.n_items, votes.n_voters
     for signal in (0.5, 1, 2, 4, 8, 16, 32):
         for delta in (0.0, 1e-6):
@@ -121,7 +122,7 @@ def settings(votes):
 
 
 def judge(names=tuple(FILES), n_trials=30, chosen=lambda *setting: True):
-    """Return {(name, epsilon, delta, trust, k): (verdict without a guess, verdict with one)}."""
+    """Return {(name, epsilon, delta, trust, k): (verdict without an estimate, verdict with one)}."""
     found = {}
     for name in names:
         votes = electorate(name)
@@ -135,7 +136,7 @@ def judge(names=tuple(FILES), n_trials=30, chosen=lambda *setting: True):
 
 
 def report(found, title):
-    """Print how many picks were right, how many errors were in the range said, and how wide the ranges are."""
+    """Print the share of right recommendations, the share of errors in the stated range, and the width of ranges."""
     for place, guess in enumerate(("no guess", "a rough guess")):
         verdicts = [(key, both[place]) for key, both in found.items()]
         right = [each.right(TOLERANCE if key[4] is None else TOLERANCE_OF_BEST) for key, each in verdicts]

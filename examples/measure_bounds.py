@@ -2,11 +2,11 @@
 Measuring the page on bounds
 ============================
 
-How far each private estimator is from the best consensus, beside what no private mechanism can avoid: the tables of
-the user guide's page "Error and bounds", which this script makes::
+This script measures the distance of each private estimator from the best consensus, and computes lower bounds for any
+private mechanism. It makes the tables of the user guide's page "Error and bounds"::
 
-    python examples/measure_bounds.py           # a few cells again, beside the stored ones: seconds
-    python examples/measure_bounds.py --full    # the tables of the page, in their place: minutes
+    python examples/measure_bounds.py           # a few cells again, printed with the stored ones: seconds
+    python examples/measure_bounds.py --full    # writes the tables of the page: minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_bounds.png"
@@ -60,17 +60,17 @@ N_PROFILES, TRIALS = 4, 100
 TOP, PERIODS = 5, 30
 
 # %%
-# Neighbours replace a ballot, everywhere: the local and the shuffle model know no other relation, and rows of one table
-# must promise the same. A trusted curator's mechanisms err less under "add_remove", their default.
+# Everywhere, neighbours replace a ballot. The local and the shuffle model have no other relation, and the rows of one
+# table must have the same guarantee. Central mechanisms have smaller errors under "add_remove", their default.
 
 
 class Row(NamedTuple):
-    """An estimator of the table: whom it trusts, and how it is made for (n_items, epsilon)."""
+    """An estimator of the table: the trusted party, and a function (n_items, epsilon) that makes it."""
 
     name: str
     trust: str
     made: object
-    trials: dict = {}  # where a fit is slow: {n_items: trials}
+    trials: dict = {}  # {n_items: trials}, for slow fits
 
 
 REPLACE = {"neighboring": "replace"}
@@ -78,7 +78,7 @@ GAUSSIAN = {**REPLACE, "delta": DELTA, "noise": "gaussian"}
 
 
 def _kemeny(**options):
-    """Return a maker of DPPairwise whose search for an order of noisy margins ends after some .2 s."""
+    """Return a maker of DPPairwise whose search for an order of noisy margins stops after about 0.2 s."""
     return lambda m, epsilon: DPPairwise(epsilon, rule=KemenyRule(work_limit=200), **options)
 
 
@@ -91,7 +91,7 @@ def _whole_orders(m, epsilon):
 
 
 def _up_to(largest, made):
-    """Return a maker of nothing for more items."""
+    """Return a maker that returns None for more items."""
     return lambda m, epsilon: made(m, epsilon) if m <= largest else None
 
 
@@ -142,7 +142,7 @@ def electorates(n_items, n_voters):
 
 
 def _streamed(estimator, electorate, n_trials, seed):
-    """Return the error after the last period, when every ballot has been cast."""
+    """Return the error after the last period, when all ballots are counted."""
     ranks = []
     for trial in range(n_trials):
         stream = DPStreamingBorda(**{**estimator.get_params(), "random_state": 1000 * seed + trial})
@@ -157,7 +157,7 @@ def errors(estimator, electorate, n_trials, seed=0):
     if isinstance(estimator, DPStreamingBorda):
         return _streamed(estimator, electorate, n_trials, seed)
     best = electorate.optimum
-    if isinstance(estimator, DPTopK):  # which says less than an order: the optimum's best k is what it could have said
+    if isinstance(estimator, DPTopK):  # it ranks only k items, so compare with the best k of the optimum
         best = np.minimum(best, estimator.k)
     return cross_validate(
         estimator,
@@ -170,7 +170,7 @@ def errors(estimator, electorate, n_trials, seed=0):
 
 
 class Cell(NamedTuple):
-    """A mean in points, that is pairs in a hundred, and its standard error."""
+    """A mean in points (pairs in a hundred), and its standard error."""
 
     mean: float
     error: float
@@ -186,23 +186,23 @@ class Cell(NamedTuple):
 
 
 def cell(row, n_items, n_voters, epsilon, n_trials=None, seed=0):
-    """Return the excess error of an estimator in one cell, or None where it refuses so many items."""
+    """Return the excess error of an estimator in one cell, or None if it refuses so many items."""
     estimator = row.made(n_items, epsilon)
     if estimator is None:
         return None
     each = -(-(n_trials or row.trials.get(n_items, TRIALS)) // N_PROFILES)
-    with warnings.catch_warnings():  # of too few voters and of a search that was cut short: their error is measured
+    with warnings.catch_warnings():  # too few voters, or a search that stops early: the error is measured anyway
         warnings.simplefilter("ignore")
         return Cell.of([errors(estimator, votes, each, seed) for votes in electorates(n_items, n_voters)])
 
 
 # %%
-# What a curator cannot avoid: `packing_floor` for pure mechanisms and `fingerprint_floor` for the others, on the worst
-# votes for each number of voters. The reference electorate need not be the worst.
+# Lower bounds for a curator: `packing_floor` for pure mechanisms and `fingerprint_floor` for the others, on the worst
+# votes for each number of voters. The reference electorate may not be the worst.
 
 
 def floor(n_items, n_voters, epsilon, delta=0.0):
-    """Return the error in points that no curator's mechanism avoids on all votes."""
+    """Return the error in points that no central mechanism can avoid on all votes."""
     if delta:
         pairs = fingerprint_floor(n_voters, n_items, epsilon, delta)
     else:
@@ -211,10 +211,10 @@ def floor(n_items, n_voters, epsilon, delta=0.0):
 
 
 def at_the_limit(n_items, n_voters, epsilon, n_trials=TRIALS, seed=0):
-    """Return the error of sorting net wins whose noise is as small as any local mechanism's can be (`_limits`).
+    """Return the error of sorting net wins with the least noise of any local mechanism (`_limits`).
 
-    The noise is isotropic where net wins are white. It says what better local mechanisms could gain for Borda; it is no
-    floor for rules that read more than net wins.
+    The noise is isotropic for white net wins. The result shows the possible gain of better local mechanisms for Borda.
+    It is not a lower bound for rules that use more than net wins.
     """
     excess = []
     for votes in electorates(n_items, n_voters):
@@ -233,8 +233,8 @@ def _local_variance(n_items, epsilon):
 
 
 # %%
-# The tables. Trust goes from most to least; what bounds a group stands in front of it. The curator's floors bound all
-# groups below as well, whose members trust less.
+# The tables are ordered from most to least trust, with bounds in front of the group that they apply to. The bounds of
+# the central model also hold for all groups below, which need less trust.
 
 COLUMNS = [(m, n, epsilon) for m in ITEMS for n in VOTERS for epsilon in EPSILONS]
 LIMITS = ("Where", "Nothing is below", "Measured")
@@ -264,7 +264,7 @@ def measured(rows=ROWS, show=lambda row: None):
 
 
 def table_of(rows):
-    """Return the rows, bounds in front of what they bound; `rows` are those of estimators."""
+    """Return the rows, with bounds in front of the groups that they apply to; `rows` are those of estimators."""
     order = {trust: place for place, trust in enumerate((PURE, APPROXIMATE, SERVERS, SHUFFLER, NOBODY))}
     return sorted([*bounds(), *rows], key=lambda row: order[row[0]])
 

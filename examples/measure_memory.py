@@ -2,15 +2,14 @@
 Measuring memory
 ================
 
-How much memory a fit takes with ten million voters, and with a thousand items, and so do the functions that
-read ballots or make them: the second table of the user guide's page "Scale", which this script makes on Linux or
-macOS::
+This script measures the memory of a fit with ten million voters and with a thousand items, and that of the functions
+that read or make ballots. It makes the second table of the user guide's page "Scale", on Linux or macOS::
 
-    python examples/measure_memory.py           # the least of the sizes, printed: a minute
-    python examples/measure_memory.py --full    # the table of the page, in its place: minutes
+    python examples/measure_memory.py           # the smallest size, printed: a minute
+    python examples/measure_memory.py --full    # writes the table of the page: minutes
 
-It is the largest memory that was resident, above what was before, in a process of its own: what was given is not
-counted, what is returned is.
+The measure is the peak resident memory of a new process, above its value before the call. It does not include the
+input, but it includes the result.
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_memory.png"
@@ -35,11 +34,12 @@ from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions,
 
 TABLE = scale.DOCS / "user_guide" / "memory.csv"
 SIZES = ((10_000_000, 10), (1000, 1000), (10_000, 1000))  # voters, items
-CHUNK = 10_000_000  # cells of a chunk of ballots
+CHUNK = 10_000_000  # cells in a chunk of ballots
 
 # %%
-# Fits get ballots as two bytes a rank. The others get floats of eight bytes a rank, an item in seven missing, as from
-# a table of ratings with gaps, but for orders; ballots in a file are a thousand distinct ones, each many times.
+# Fits get ballots with two bytes per rank. The other functions get floats of eight bytes per rank, with one item in
+# seven missing, as from a table of ratings with gaps; `orders_to_positions` gets orders. Ballots in a file are a
+# thousand distinct ones, each many times.
 
 
 def _with_gaps(n_voters, n_items):
@@ -69,7 +69,7 @@ def _read_preflib(lines):
 
 
 def _reports(n_voters, n_items):
-    """Return what some devices wrote as lines of JSON, how many of them are read in turn, and the items."""
+    """Return the JSON lines of some devices, the number of lines to read in turn, and the number of items."""
     protocol, rng = LDPPairwise().protocol(n_items), np.random.default_rng(0)
     devices = (Device(protocol, random_state=voter) for voter in range(300))
     lines = [json.dumps(device.report(rng.permutation(n_items).tolist())) for device in devices]
@@ -85,7 +85,7 @@ def _size(*size):
     return size
 
 
-# What is called, and what it is given, made of the numbers of voters and items.
+# The measured call, and a function that makes its input from the numbers of voters and items.
 READERS = {
     "Profile.from_rankings": (lambda votes: Profile.from_rankings(votes).pairwise_counts, _with_gaps),
     "Profile.from_chunks": (lambda votes: Profile.from_chunks(_chunks(votes)).pairwise_counts, _with_gaps),
@@ -102,7 +102,7 @@ READERS = {
 
 
 def measured(name, n_voters, n_items):
-    """Return what an estimator's fit, or a function of `READERS`, takes with so many voters and items."""
+    """Return the cost of an estimator's fit, or of a function of `READERS`, for these numbers of voters and items."""
     if name in scale.NAMES:
         return scale.fit(name, n_voters, n_items)
     call, given = READERS[name]

@@ -1,13 +1,13 @@
 """
-Measuring the page against others
-=================================
+Measuring the page on other packages
+====================================
 
-How long the same work takes here and in packages that do a part of it: the tables and the picture of the user guide's
-page "Against others". `nox -s peers` installs them, in an environment of their own, and runs this script; a peer that
-is not there is skipped, and said to be::
+This script measures the time of the same work here and in other packages (peers) that do a part of it. It makes the
+tables and the picture of the user guide's page "Comparison with other packages". `nox -s peers` installs the peers in a
+separate environment, and runs this script. A peer that is not installed is skipped, with a message::
 
-    python examples/measure_peers.py           # each row once, printed beside the stored ratio: a minute
-    python examples/measure_peers.py --full    # the tables and the picture of the page, in their place: minutes
+    python examples/measure_peers.py           # each row once, printed with the stored ratio: a minute
+    python examples/measure_peers.py --full    # writes the tables and the picture of the page: minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_peers.png"
@@ -40,12 +40,12 @@ import sklearn_dprank
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "user_guide"
 ROUNDS = 5
-LEAST = 0.02  # seconds of one reading of the clock, at least: short calls are repeated
-LONG = 1.0  # seconds of a call that three readings are enough for
+LEAST = 0.02  # minimum seconds of one reading of the clock; short calls are repeated
+LONG = 1.0  # calls that take longer, in seconds, are read three times only
 
 
 class Row(NamedTuple):
-    """A row of the table: a task, its size, a peer's name on the package index, and what makes the duel."""
+    """A row of the table: a task, its size, a peer's name on the package index, and a function that makes the duel."""
 
     task: str
     size: str
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 # %%
-# What is compared. A row where a peer is faster stands where it belongs.
+# The compared tasks. Rows where a peer is faster are included.
 
 PAIRS, BORDA, KEMENY, SEARCH = "Counts of all pairs", "Borda order", "Kemeny order, exact", "A good order, by search"
 TO_ALL, OF_TWO, STRENGTHS = "Distance to all voters", "Distance of two orders", "Bradley-Terry strengths"
@@ -114,7 +114,7 @@ PEERS = tuple(dict.fromkeys(row.peer for row in sorted(ROWS, key=lambda row: row
 
 
 def installed(peer):
-    """Return the version of a peer that is installed, or None."""
+    """Return the installed version of a peer, or None."""
     try:
         return metadata.version(peer)
     except metadata.PackageNotFoundError:
@@ -122,13 +122,13 @@ def installed(peer):
 
 
 # %%
-# Measuring. Both are called in turn, so that what else a machine does meets both; the time is the processor's, that of
-# programs that are called included, on one thread. The first call of each, in which code is compiled and caches of
-# imports are filled, is not counted; its answers are compared.
+# Measurement. Both calls run in turn, so that other load affects both. The time is processor time on one thread,
+# including that of child processes. The first call of each is not counted, because it compiles code and fills import
+# caches; its answers are compared.
 
 
 class Measured(NamedTuple):
-    """Median milliseconds a call, here and there, and how the answers agree."""
+    """Median milliseconds per call, here and in the peer, and how the answers agree."""
 
     ours: float
     theirs: float
@@ -136,12 +136,12 @@ class Measured(NamedTuple):
 
     @property
     def ratio(self):
-        """How many times faster it is here."""
+        """How many times faster the call is here."""
         return self.theirs / self.ours
 
 
 def measure(duel, rounds=ROUNDS, least=LEAST):
-    """Return what two calls take."""
+    """Return the measurement of two calls."""
     answers = duel.agree(duel.ours(), duel.theirs())
     calls = [_calls(function, least) for function in duel[:2]]
     taken = ([], [])
@@ -154,7 +154,7 @@ def measure(duel, rounds=ROUNDS, least=LEAST):
 
 
 def _calls(function, least):
-    """Return how many calls take long enough to be read from the clock."""
+    """Return the number of calls that takes long enough for the clock."""
     count = 1
     while (seconds := _seconds(function, count) * count) < least:
         count = max(2 * count, min(10 * count, round(1.2 * least / max(seconds, 1e-9) * count)))
@@ -177,7 +177,7 @@ def results(rounds=ROUNDS, least=LEAST, show=lambda row, found: None):
     """Return {(task, size, peer): Measured, or None where the peer is not installed}."""
     found = {}
     for row in ROWS:
-        with warnings.catch_warnings(), threadpool_limits(1):  # peers' own, and of a search that ends early
+        with warnings.catch_warnings(), threadpool_limits(1):  # warnings of the peers, and of a search that stops early
             warnings.simplefilter("ignore")
             found[row[:3]] = measure(row.duel(), rounds, least) if installed(row.peer) else None
         show(row, found[row[:3]])
@@ -192,7 +192,7 @@ MISSING = "not installed"
 
 
 def short(number):
-    """Return three digits of a number at least, without an exponent."""
+    """Return a number with at least three digits and without an exponent."""
     digits = max(0, 2 - int(np.floor(np.log10(number))))
     return f"{number:,.{digits}f}"
 
@@ -214,7 +214,7 @@ def stored():
 
 
 def made(day):
-    """Return the sentence that says when and on what this was measured."""
+    """Return a sentence about the date, the machine and the versions of the measurement."""
     versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
     versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
     words = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -222,7 +222,7 @@ def made(day):
 
 
 # %%
-# What is called on either side, for the second table.
+# Calls on both sides, for the second table.
 
 CALLS = {
     (PAIRS, "pref_voting"): ("Profile.from_rankings(ballots).margins", "Profile(orders)"),
@@ -273,7 +273,7 @@ CALLS = {
 }
 
 # %%
-# Why a peer is faster, where it is; what is written here is printed for such rows only.
+# Reasons why a peer is faster. They are printed only for rows where it is.
 
 REASONS = {
     (BORDA, "pref_voting"): "Its profile is read and checked beforehand; here that is a part of the fit.",
@@ -300,7 +300,7 @@ UNKNOWN = "Why is not known."
 
 
 def lost(found):
-    """Return the list of the tasks in which a peer is faster, and why."""
+    """Return a list of the tasks in which a peer is faster, with the reasons."""
     count, wins = sum(each is not None for each in found.values()), {}
     for (task, size, peer), each in found.items():
         if each is not None and each.ratio <= 1:
@@ -313,7 +313,7 @@ def lost(found):
 
 
 # %%
-# The picture: a line for each task and size, peers told apart by colour and marker.
+# The picture has a line for each task and size, and a colour and marker for each peer.
 
 _COLORS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito's
 LOOKS = dict(zip(PEERS, zip(_COLORS, "os^DvPX", strict=True), strict=True))

@@ -2,11 +2,12 @@
 Measuring the page on scale
 ===========================
 
-Time and memory of every estimator against items, voters and epsilon, and what it does beyond the sizes that end within
-ten seconds: the table and the picture of the user guide's page "Scale", which this script makes on Linux or macOS::
+This script measures time and memory of every estimator against items, voters and epsilon. It also finds what happens
+beyond the sizes that take at most ten seconds. It makes the table and the picture of the user guide's page "Scale", on
+Linux or macOS::
 
-    python examples/measure_scale.py           # three sizes an estimator, printed: half a minute
-    python examples/measure_scale.py --full    # the table and the picture of the page, in their place: minutes
+    python examples/measure_scale.py           # three sizes per estimator, printed: half a minute
+    python examples/measure_scale.py --full    # writes the table and the picture of the page: minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_scale.png"
@@ -39,13 +40,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
 VOTERS = (100, 1000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.01, 0.1, 1.0, 10.0, 100.0)
-FEW_ITEMS, SOME_ITEMS, SOME_VOTERS = 10, 25, 1000  # where one of them is varied, the others are these
-LIMIT = 10.0  # seconds that a supported size may take
+FEW_ITEMS, SOME_ITEMS, SOME_VOTERS = 10, 25, 1000  # values of the sizes that are not varied
+LIMIT = 10.0  # largest time of a supported size, in seconds
 STOP = 60  # seconds of processor time after which a fit is stopped
 
 # %%
-# What is measured: every estimator as its defaults have it, and those whose default is for few items in their other
-# form too. `Aggregator` takes what its channel and rule take.
+# Every estimator is measured with its defaults. If the defaults are for few items, its other form is measured, too.
+# `Aggregator` takes as long as its channel and rule.
 
 GROUPS = {
     "no privacy": ("Borda", "BradleyTerry", "HierarchicalAggregation", "Kemeny", "KwikSort", "PositionalRule"),
@@ -59,14 +60,14 @@ _FORMS = {"DPPrudentOrder(window=7)": DPPrudentOrder(window=7), "DPTopK(3)": DPT
 
 
 def estimator(name, epsilon=1.0):
-    """Return the estimator of that name; votes have a seed, and so has its noise."""
+    """Return the estimator with this name; the votes have a seed, and so has its noise."""
     made = _FORMS[name] if name in _FORMS else getattr(sklearn_dprank, name)()
     options = {"epsilon": epsilon, "random_state": 0}
     return made.set_params(**{key: value for key, value in options.items() if key in made.get_params()})
 
 
 class Fit(NamedTuple):
-    """What one size takes: seconds of processor time, megabytes, and what was said ("" if nothing)."""
+    """Cost of one size: seconds of processor time, megabytes, and the warning or error ("" if none)."""
 
     seconds: float = math.nan
     megabytes: float = math.nan
@@ -74,19 +75,19 @@ class Fit(NamedTuple):
 
     @property
     def within(self):
-        """Whether it ended within the limit and has nothing to say."""
+        """Whether the fit ended within the limit without a warning."""
         return not self.said and self.seconds <= LIMIT
 
 
 # %%
-# Votes are uniform: majorities are small and go round in circles, which is the hard case of every search. Each fit runs
-# in a process of its own, which has fitted a small profile before. Time is the processor's, so that what else a machine
-# does matters little; a machine with a free core takes no longer. Memory is the largest that was resident, above what
-# was before the fit, to a few megabytes.
+# Votes are uniform. Their majorities are small and contain cycles, which is the hard case for every search. Each fit
+# runs in its own process, which has fitted a small profile before. Times are processor times, so that other programs
+# matter little; on a machine with a free core, the elapsed time is not longer. Memory is the peak resident memory above
+# its value before the fit, with an error of a few megabytes.
 
 
 def fit(name, n_voters, n_items, epsilon=1.0):
-    """Return what this fit takes."""
+    """Return the cost of this fit."""
     votes = ballots(n_voters, n_items)
     few = partial(_fit, name, epsilon, np.tile(np.arange(6), (200, 1)))
     return in_a_process(partial(_seconds, partial(_fit, name, epsilon, votes)), few)
@@ -94,14 +95,14 @@ def fit(name, n_voters, n_items, epsilon=1.0):
 
 @lru_cache(maxsize=1)
 def ballots(n_voters, n_items):
-    """Return uniform votes; beyond a hundred thousand voters they repeat, which takes as much memory."""
+    """Return uniform votes; beyond a hundred thousand voters they repeat, which needs as much memory."""
     rng = np.random.default_rng(0)
     distinct = rng.random((min(n_voters, 100_000), n_items), dtype=np.float32).argsort(axis=1).astype(np.int16)
     return np.resize(distinct, (n_voters, n_items))
 
 
 def in_a_process(timed, before=None):
-    """Return what `timed`, which returns its seconds, takes in a process of its own, where `before` is called first."""
+    """Return the cost of `timed`, which returns its seconds, in a new process that calls `before` first."""
     ours, theirs = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=_measured, args=(timed, before, theirs))
     child.start()
@@ -140,7 +141,7 @@ def _fit(name, epsilon, votes):
 
 
 def _seconds(work):
-    """Return the time of some work; where it is short it is repeated, as clocks of processor time tick slowly."""
+    """Return the time of a call; short calls are repeated, because clocks of processor time are coarse."""
     repeats, total = 0, 0.0
     while total < 0.1 and repeats < 1000:
         start, more = time.process_time(), max(1, repeats)
@@ -151,7 +152,7 @@ def _seconds(work):
 
 
 def sweep(name, sizes, fitted):
-    """Return {size: Fit} up to the first size that is not supported, and with it."""
+    """Return {size: Fit} up to and including the first size that is not supported."""
     found = {}
     for size in sizes:
         found[size] = fitted(size)
@@ -161,7 +162,7 @@ def sweep(name, sizes, fitted):
 
 
 class Curves(NamedTuple):
-    """What was measured of an estimator: {size: Fit} against items, voters and epsilon."""
+    """Measurements of an estimator: {size: Fit} against items, voters and epsilon."""
 
     items: dict
     voters: dict
@@ -209,7 +210,7 @@ def _time(seconds):
 
 
 def _growth(found):
-    """Return the exponent with which time grows at the last sizes, or None where they do not tell."""
+    """Return the exponent of time at the largest sizes, or None if they do not determine it."""
     last = [(size, each.seconds) for size, each in found.items() if each.seconds > 0.02][-2:]
     if len(last) < 2 or last[0][1] >= last[1][1]:
         return None
@@ -218,7 +219,7 @@ def _growth(found):
 
 
 def _beyond(name, found):
-    """Return what happens at sizes beyond the supported ones."""
+    """Return what happens at larger sizes than the supported ones."""
     size, last = list(found.items())[-1]
     if last.said.startswith("refuses"):
         return "refuses"
@@ -230,7 +231,7 @@ def _beyond(name, found):
 
 
 def _warns_beyond(name):
-    """Tell whether an estimator says so when it has more items than were measured."""
+    """Return whether an estimator warns about more items than were measured."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         estimator(name).plan_for(Shape(ITEMS[-1] + 1, SOME_VOTERS))
@@ -254,7 +255,7 @@ def row(name, measured):
 
 
 def made():
-    """Return the sentence that says on what this was measured."""
+    """Return a sentence about the machine and the versions of the measurement."""
     versions = {"Python": platform.python_version(), "NumPy": np.__version__, "SciPy": scipy.__version__}
     versions |= {"scikit-learn": sklearn.__version__, "sklearn_dprank": sklearn_dprank.__version__}
     words = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -262,7 +263,7 @@ def made():
 
 
 # %%
-# The picture: a row a group, time against each size and memory against items.
+# The picture has a row per group, with time against each size and memory against items.
 
 
 def draw(measured):

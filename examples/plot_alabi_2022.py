@@ -2,22 +2,22 @@
 Local rank aggregation with approximation guarantees: Alabi et al. (2022), measured
 ===================================================================================
 
-D. Alabi, B. Ghazi, R. Kumar and P. Manurangsi, "Private rank aggregation in central and local models" (2022), prove and
-do not measure. Here are Corollaries 9 and 12, their two local mechanisms, as error against voters, epsilon and items;
-those with a trusted curator are in :ref:`sphx_glr_auto_examples_plot_alabi_2022_central.py`.
+D. Alabi, B. Ghazi, R. Kumar and P. Manurangsi, "Private rank aggregation in central and local models" (2022), prove
+bounds and do not measure errors. This page measures Corollaries 9 and 12, their two local mechanisms, as error against
+voters, epsilon and items. Those with a trusted curator are in :ref:`sphx_glr_auto_examples_plot_alabi_2022_central.py`.
 
-- Corollary 9: each voter sends all its C(m, 2) comparisons at once through the sampling of Duchi, Jordan and Wainwright
-  (DJW); any good rule ranks the estimates. At most (1 + xi) OPT + O(m^3 / (epsilon sqrt(n))) disagreements a voter.
-- Corollary 12 (LDPKwikSort): quicksort asks one of m groups of voters about each pair that it meets. At most
-  (5 + xi) OPT + O(m^2.5 log m / (epsilon sqrt(n))).
+- Corollary 9: each voter sends all C(m, 2) comparisons at once through the sampling of Duchi, Jordan and Wainwright
+  (DJW), and any good rule ranks the estimates. It has at most (1 + xi) OPT + O(m^3 / (epsilon sqrt(n))) disagreements
+  per voter.
+- Corollary 12 (LDPKwikSort): for each pair that quicksort meets, the curator asks one of m groups of voters. It has at
+  most (5 + xi) OPT + O(m^2.5 log m / (epsilon sqrt(n))) disagreements per voter.
 
-Beside them is the protocol of Yan et al. with the same rule as Corollary 9: one random pair a voter, by randomized
-response.
-From a shell, with more voters, items and trials::
+The protocol of Yan et al. is included for comparison, with the same rule as Corollary 9: one random pair per voter, by
+randomized response. With more voters, items and trials, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_alabi_2022.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 import math
@@ -57,10 +57,10 @@ if __name__ == "__main__":
     print(f"{REPEATS} trials a setting.")
 
 # %%
-# How well a share of voters is estimated
-# ---------------------------------------
-# All of it rests on the error of one answer, w_ij, the share of voters who prefer i to j. The paper: of order
-# m / (epsilon sqrt(n)) for DJW, m times less than randomized response on all pairs.
+# The error of an estimated share
+# -------------------------------
+# Both corollaries depend on the error of one answer w_ij, the share of voters who prefer i to j. In the paper, it is of
+# order m / (epsilon sqrt(n)) for DJW, which is m times less than randomized response on all pairs.
 
 DEVICES = {
     "DJW, all pairs": lambda n_items: HypercubeSampling(),
@@ -88,7 +88,7 @@ VOTERS, BUDGETS, ITEMS = (300, 1000, 3000, 10000), (0.25, 0.5, 1.0, 2.0, 4.0, 8.
 
 
 def draw(results, xs, labels, titles, y):
-    """Return a figure with one panel a sweep: a line for what was measured."""
+    """Return a figure with one panel per sweep and one line per measured quantity."""
     figure, axes = panels(1, len(xs), height=3.2)
     for ax, result, x, label, above in zip(axes[0], results, xs, labels, titles, strict=True):
         ax.set_yscale("log")
@@ -145,11 +145,11 @@ if __name__ == "__main__":
     print(f"  One pair's error over DJW's, at 3,000 voters: {better}.")
 
 # %%
-# How well the votes are ranked
-# -----------------------------
-# The excess is the average number of pairs of a voter that the ranking gets wrong beyond what the best one must. The
-# thick line is Theorem 8's bound with the measured error e of DJW's answers, 2 C(m, 2) e; the dotted one is what a
-# random ranking gives.
+# The error of the rankings
+# -------------------------
+# The excess is the average number of pairs per voter that the ranking orders wrongly, beyond that of the best ranking.
+# The thick line is Theorem 8's bound with the measured error e of DJW's answers, 2 C(m, 2) e. The dotted line is a
+# random ranking.
 
 MECHANISMS = {
     "Corollary 9 (DJW, Kemeny)": lambda epsilon: LDPPairwise(epsilon, randomizer="djw", rule="kemeny"),
@@ -174,7 +174,7 @@ def excesses(votes, epsilon=1.0, repeats=TRIALS):
 
 
 def draw_excesses(results, xs, labels, titles):
-    """Return such a figure with the bounds, without markers."""
+    """Return such a figure, with the bounds as lines without markers."""
     found = [{name: result[name] for name in MECHANISMS} for result in results]
     figure = draw(found, xs, labels, titles, "pairs a voter, above the optimum")
     for ax, result, x in zip(figure.axes, results, xs, strict=True):
@@ -213,7 +213,7 @@ if __name__ == "__main__":
 # %%
 # Table 2 by name
 # ---------------
-# What is printed drops the constants; "proved" has them (`sklearn_dprank.theory.alabi.corollary_bound`).
+# The printed bounds have no constants; "proved" includes them (`sklearn_dprank.theory.alabi.corollary_bound`).
 
 HERE = {
     "Corollary 9": ('LDPPairwise(randomizer="djw", rule="kemeny")', "m^3/(eps sqrt(n))"),
@@ -222,7 +222,7 @@ HERE = {
 
 
 def table(found, n_voters=5000, n_items=10, epsilon=1.0):
-    """Return the lines of Table 2; `found` is {mechanism: excess in pairs a voter} at these numbers."""
+    """Return the lines of Table 2; `found` is {mechanism: excess in pairs per voter} at these sizes."""
     lines = [f"{'':12s}  {'here':46s} alpha  {'beta as printed':26s} {'':6s}  proved   found"]
     for row in (row for row in GUARANTEES if row.source in HERE):
         here, beta = HERE[row.source]
@@ -240,8 +240,8 @@ if __name__ == "__main__":
     print(*table({name: EXCESS[0][name][-1] for name in MECHANISMS}), sep="\n")
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     nine, twelve, single = MECHANISMS

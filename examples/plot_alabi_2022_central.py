@@ -3,18 +3,18 @@ Central rank aggregation with approximation guarantees: Alabi et al. (2022), mea
 =====================================================================================
 
 D. Alabi, B. Ghazi, R. Kumar and P. Manurangsi, "Private rank aggregation in central and local models" (2022), prove
-and do not measure. Here is Table 1, the guarantees with a trusted curator, as error against voters and items; the
-local ones are in :ref:`sphx_glr_auto_examples_plot_alabi_2022.py`.
+bounds and do not measure errors. This page measures Table 1, the guarantees with a trusted curator, as error against
+voters and items. The local ones are in :ref:`sphx_glr_auto_examples_plot_alabi_2022.py`.
 
-A mechanism finds a ranking of expected cost at most alpha OPT + beta. What beta grows like can only be seen on votes
-that are hard for the noise at hand, whatever its size: two camps that hold one order and its reverse, the gap between
-them near the noise of one answer. Every pair is then as close as every other.
+A mechanism finds a ranking of expected cost at most alpha OPT + beta. The growth of beta is visible only on votes that
+are hard for the noise of that size. Such votes are two camps, one with an order and one with its reverse, and a gap
+between them that is close to the noise of one answer. Every pair is then as close as every other.
 
-From a shell, with more items and trials::
+With more items and trials, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_alabi_2022_central.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 import math
@@ -51,11 +51,11 @@ if __name__ == "__main__":
 # %%
 # The five rows of Table 1
 # ------------------------
-# Corollaries 3 and 4 publish all margins with noise and rank them by Kemeny's rule: `DPPairwise`, here with the exact
-# rule, where the paper has an approximation scheme. Corollaries 6 and 7 sort by noisy comparisons: `DPKwikSort`. The
-# exponential mechanism of Hay et al. is `DPKemenySampler`. Neighbours replace a ballot, as in the paper. The hardest
-# gap goes with the noise, so that the error of two camps falls as 1/n, by scaling; gaps between real votes stay as they
-# are, and the error falls faster.
+# Corollaries 3 and 4 release all margins with noise, and rank them by Kemeny's rule. Here, this is `DPPairwise` with
+# the exact rule; the paper has an approximation scheme. Corollaries 6 and 7 sort by noisy comparisons: `DPKwikSort`.
+# The exponential mechanism of Hay et al. is `DPKemenySampler`. Neighbours replace a ballot, as in the paper. The
+# hardest gap is proportional to the noise, so the error of two camps falls as 1/n by scaling. Gaps between real votes
+# do not change with n, and the error falls faster.
 
 REPLACE = {"neighboring": "replace"}
 ROWS = {
@@ -70,7 +70,7 @@ GUARANTEE = {row.source: row for row in GUARANTEES if row.trust == "central"}
 
 
 def printed(row, n_voters, n_items):
-    """Return the additive error of Table 1, its constant dropped."""
+    """Return the additive error of Table 1, without its constant."""
     return GUARANTEE[row].additive(n_voters, n_items, EPSILON, DELTA)
 
 
@@ -81,7 +81,7 @@ def proved(row, n_voters, n_items):
 
 
 def two_camps(n_voters, n_items, gap):
-    """Return votes of which a share (1 + gap)/2 holds one order and the others its reverse, and that order."""
+    """Return votes where a share (1 + gap)/2 has one order and the others its reverse, and that order."""
     order = np.random.default_rng(n_items).permutation(n_items)
     larger = round(n_voters * (1 + gap) / 2)
     ballots = np.repeat([order, n_items - 1 - order], [larger, n_voters - larger], axis=0)
@@ -92,10 +92,10 @@ WIDTHS = (0.2, 0.4, 0.7, 1.0, 1.5)  # gaps, in units of the noise
 
 
 def hardest(row, n_voters, n_items, repeats=TRIALS):
-    """Return the excess of each trial, in pairs a voter, at the gap where its mean is largest."""
+    """Return the excess of each trial, in pairs per voter, at the gap with the largest mean."""
     pairs = math.comb(n_items, 2)
     like = row if row in SORTING or not GUARANTEE[row].pure else "Corollary 3"
-    noise = 2 * proved(like, n_voters, n_items) / pairs / (GUARANTEE[like].ratio + 1)  # of a margin, in shares
+    noise = 2 * proved(like, n_voters, n_items) / pairs / (GUARANTEE[like].ratio + 1)  # noise of a margin, as a share
     found = []
     for width in WIDTHS:
         profile, order = two_camps(n_voters, n_items, min(1.0, noise * width))
@@ -104,7 +104,7 @@ def hardest(row, n_voters, n_items, repeats=TRIALS):
 
 
 def sushi(votes, repeats=TRIALS):
-    """Return {row: excess of each trial, in pairs a voter}."""
+    """Return {row: excess of each trial, in pairs per voter}."""
     profile = Profile.from_rankings(votes.ballots)
     optimum = kemeny_positions(profile)
     return {row: 45 * excess(estimator, profile, optimum, repeats) for row, estimator in ROWS.items()}
@@ -115,7 +115,7 @@ VOTERS, ITEMS, SORTED = (2000, 6000, CROWD, 60000), (8, 12, 16, 20), (16, 32, 64
 
 
 def by_items(items, sorted_items, repeats=TRIALS):
-    """Return {row: (items, excesses of shape (len(items), n_trials))}: sorting goes on where Kemeny's rule is slow."""
+    """Return {row: (items, excesses of shape (len(items), n_trials))}; Kemeny's rule is slow and has fewer items."""
     return {
         row: (sizes, np.array([hardest(row, CROWD, m, repeats) for m in sizes]))
         for rows, sizes in ((WHOLE, items), (SORTING, sorted_items))
@@ -124,14 +124,14 @@ def by_items(items, sorted_items, repeats=TRIALS):
 
 
 def voters_needed(items):
-    """Return {row: (items, voters)} for an error of .01 m^2 on two camps, where it falls as 1/n."""
+    """Return {row: (items, voters)} for an error of 0.01 m^2 on two camps, where the error falls as 1/n."""
     return {
         row: (sizes, CROWD * errors.mean(axis=1) / (0.01 * np.square(sizes))) for row, (sizes, errors) in items.items()
     }
 
 
 def over_items(ax, lines, title):
-    """Draw {row: (items, y)} in the rows' own looks."""
+    """Draw {row: (items, y)} in the styles of the rows."""
     for look, (row, (sizes, y)) in enumerate(lines.items(), start=1):
         line(ax, sizes, y, look, row)
     every = sorted({m for sizes, _ in lines.values() for m in sizes})
@@ -143,7 +143,7 @@ def over_items(ax, lines, title):
 
 
 def draw(by_voters, by_items, votes, counts, on_votes, folder=None):
-    """Draw the excess against voters, items and on real votes, and how many voters .01 m^2 takes."""
+    """Draw the excess against voters, items and on real votes, and the number of voters for an error of 0.01 m^2."""
     figure, axes = panels(2, 2, height=3.0)
     ((camps, growth), (rankings, needed)) = axes
     curves(camps, VOTERS, by_voters, f"two camps, m = {SIZE}", "voters", ticks=True)
@@ -171,9 +171,9 @@ if __name__ == "__main__":
 # %%
 # Table 1 by name
 # ---------------
-# What is printed drops the constants, so that only growth can be compared; "proved" has them
-# (`sklearn_dprank.theory.alabi.corollary_bound`). In the picture, the grey line is Theorem 13 with its constant:
-# the voters without whom no pure mechanism keeps an error of .01 m^2, whatever its ratio
+# The printed bounds have no constants, so only their growth can be compared. "proved" includes the constants
+# (`sklearn_dprank.theory.alabi.corollary_bound`). In the picture, the grey line is Theorem 13 with its constant. It is
+# the least number of voters with which a pure mechanism can have an error of 0.01 m^2, for any approximation ratio
 # (`sklearn_dprank.theory.alabi.packing_voters`).
 
 BETA = {
@@ -186,7 +186,7 @@ BETA = {
 
 
 def exponents(by_voters, items):
-    """Return {row: (in n, in m, its standard error, in m as printed)}, over the items that were measured."""
+    """Return {row: (in n, in m, its standard error, in m as printed)}, over the measured items."""
     found = {}
     for row, (sizes, errors) in items.items():
         growth, _ = slope(sizes, [printed(row, CROWD, m) for m in sizes])
@@ -195,14 +195,14 @@ def exponents(by_voters, items):
 
 
 def slower(growth, fast, slow):
-    """Return whether one error surely grows slower with m than another, by two standard errors, and the exponents."""
+    """Return whether one error grows slower with m than another, by two standard errors, and the exponents in words."""
     (_, first, noise, _), (_, second, other, _) = growth[fast], growth[slow]
     words = f"m^{first:.2f} against m^{second:.2f} (± {2 * math.hypot(noise, other):.2f})"
     return second - first > 2 * math.hypot(noise, other), words
 
 
 def table(by_voters, by_items, growth):
-    """Return the lines of Table 1 with what was found."""
+    """Return the lines of Table 1 with the measured values."""
     lines = [f"{'':17s} {'here':15s} alpha  {'beta as printed':37s} proved  found   in n   in m (as printed)"]
     for row, (in_n, in_m, _, as_printed) in growth.items():
         here, sizes = type(ROWS[row]).__name__, by_items[row][0]
@@ -219,23 +219,23 @@ if __name__ == "__main__":
     print(*table(BY_VOTERS, BY_ITEMS, GROWTH), sep="\n")
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 
 def first_size_with_less_noise():
-    """Return the fewest items at which an answer of DPKwikSort has less Laplace noise than all pairs at once."""
+    """Return the least number of items where an answer of DPKwikSort has less Laplace noise than all pairs at once."""
     per_answer = {m: central_budget(m, EPSILON).per_answer for m in range(11, 200)}
     return next(m for m, each in per_answer.items() if each > EPSILON / math.comb(m, 2))
 
 
 def nearer(results, first, second):
-    """Return where the first row is surely nearer to the votes than the second, by two standard errors."""
+    """Return where the first row is closer to the votes than the second, by two standard errors."""
     return np.concatenate([~not_above(result[second], result[first]) for result in results])
 
 
 def within_proof(by_voters, by_items):
-    """Return the errors of the corollaries as shares of what is proved."""
+    """Return the errors of the corollaries as shares of the proved bounds."""
     shares = []
     for row, (sizes, errors) in by_items.items():
         if row.startswith("Corollary"):
@@ -245,7 +245,7 @@ def within_proof(by_voters, by_items):
 
 
 def above_floor(by_items):
-    """Return where the pure mechanisms need as many voters for .01 m^2 as Theorem 13 says."""
+    """Return where the pure mechanisms need at least as many voters for 0.01 m^2 as Theorem 13 states."""
     needed = {row: found for row, found in voters_needed(by_items).items() if GUARANTEE[row].pure}
     return [
         n >= packing_voters(m, EPSILON) for sizes, voters in needed.values() for m, n in zip(sizes, voters, strict=True)

@@ -2,21 +2,22 @@
 Beyond the papers: the same privacy for less error
 ==================================================
 
-The published local and shuffled mechanisms spend a voter's epsilon well and then waste what it bought. Four repairs,
-measured as excess average Kendall tau distance against epsilon, and as epsilon saved at equal error:
+The local and shuffle mechanisms of the papers use each voter's epsilon well, but then lose part of the information.
+This page measures four improvements, as excess average Kendall tau distance against epsilon, and as epsilon saved at
+equal error:
 
-- **Bradley-Terry decoding** (`LDPPairwise`) of the very reports of LDP-KwikSort. KwikSort believes every estimated
-  majority that it meets, however thin; a model of all items at once weighs them.
+- **Bradley-Terry decoding** (`LDPPairwise`) of the same reports as LDP-KwikSort. KwikSort trusts every estimated
+  majority that it meets, even a small one. A model of all items weights the majorities.
 - **Adaptive rounds** (`LDPAdaptivePairs`): later voters are asked about pairs that are still close.
-- **PrivUnitG** (`LDPBorda`): the whole Borda vector, randomised on the sphere; it pays at large epsilon.
-- **The hidden pair** (`ShufflePairwise`): a pair that the voter draws privately is one more thing that the shuffler
-  mixes, so a voter hides among all voters, not among those with the same pair.
+- **PrivUnitG** (`LDPBorda`): the whole Borda vector, randomised on the sphere; it is better for large epsilon.
+- **The hidden pair** (`ShufflePairwise`): the voter draws the pair privately, so the shuffler mixes the pairs, too. A
+  voter then hides among all voters, instead of those with the same pair.
 
-From a shell, with more voters, items and trials::
+With more voters, items and trials, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_beyond_local.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 import numpy as np
@@ -30,7 +31,7 @@ from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
 from sklearn_dprank.theory.yan import best_query_count
 
 TRIALS = 8
-DELTA = 1e-6  # of the shuffled mechanisms
+DELTA = 1e-6  # for the shuffle mechanisms
 
 if __name__ == "__main__":
     ARGUMENTS = begin()
@@ -40,11 +41,11 @@ if __name__ == "__main__":
 
 
 def saved(epsilons, baseline, better, n_levels=9):
-    """Return how many times less epsilon the better mechanism needs at equal error, a geometric mean.
+    """Return how many times less epsilon the better mechanism needs at equal error, as a geometric mean.
 
-    Mean errors are made to fall with epsilon and joined by lines on logarithmic axes; compared are errors that both
-    reach. Where there are none, one is better at its least epsilon than the other at its largest, and the answer is
-    their ratio, or one over it: the factor is that or more extreme.
+    Mean errors are made monotone in epsilon, and interpolated on logarithmic axes. Errors that both mechanisms reach
+    are compared. If there are none, one mechanism is better at its smallest epsilon than the other at its largest. The
+    result is then the ratio of these epsilons, or its inverse, and the true factor is at least as extreme.
     """
     curves = [np.log(np.minimum.accumulate(np.maximum(errors.mean(axis=1), 1e-6))) for errors in (baseline, better)]
     worst, best = min(curve[0] for curve in curves), max(curve[-1] for curve in curves)
@@ -68,7 +69,7 @@ def excesses(mechanisms, votes, epsilons, repeats=TRIALS):
 
 
 def draw(results, votes, epsilons, title, name, folder=None):
-    """Draw the excess against epsilon, one panel a set of votes."""
+    """Draw the excess against epsilon, with one panel per data set."""
     figure, axes = panels(1, len(votes), height=3.4)
     for ax, each, result in zip(axes[0], votes, results, strict=True):
         ax.set_yscale("symlog", linthresh=0.1)
@@ -91,9 +92,10 @@ def report(results, votes, epsilons):
 
 
 # %%
-# Nobody is trusted
-# -----------------
-# All answer by randomized response or its kin at the whole epsilon; only the questions and the decoding differ.
+# Local mechanisms
+# ----------------
+# All mechanisms use randomized response, or a similar randomizer, at the whole epsilon. They differ only in the queries
+# and in the decoding.
 
 
 def local(epsilon, n_items):
@@ -125,14 +127,14 @@ if __name__ == "__main__":
     claim(f"at epsilon = {EPSILONS[-1]:g} PrivUnitG is nearer than one pair", last)
 
 # %%
-# A shuffler is trusted
-# ---------------------
-# Epsilon is now the central one, delta = 1e-6, and every guarantee is the true one: ``privacy_`` of each fit says so.
-# The local epsilon that each may use is found from the number of messages among which a voter hides.
+# Shuffle mechanisms
+# ------------------
+# Epsilon is now the central one, with delta = 1e-6, and every guarantee is the true one, as ``privacy_`` of each fit
+# states. The local epsilon of each mechanism follows from the number of messages among which a voter hides.
 
 
 def shuffled(epsilon, n_items):
-    """Return the shuffled mechanisms by name, and a local one beside them."""
+    """Return the shuffle mechanisms by name, and a local one for comparison."""
     return {
         "DDP-Helnaksort (true accounting)": ShuffleHierarchical(epsilon, DELTA),
         "no shuffler, Bradley-Terry": LDPPairwise(epsilon),
@@ -170,8 +172,8 @@ if __name__ == "__main__":
     print()
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

@@ -1,10 +1,10 @@
 """
-Five pictures of a consensus
-============================
+Displays of consensus rankings
+==============================
 
-What the displays show, on simulated votes: 500 rankings of nine drinks from a Mallows model (phi = 0.85). A display
-computes in ``from_...`` and draws in ``plot``; it keeps its axes as ``ax_``. What may not be published is marked on
-the picture.
+The displays of the package, on simulated votes: 500 rankings of nine drinks from a Mallows model (phi = 0.85). A
+display computes in ``from_...`` and draws in ``plot``. Its axes are in ``ax_``. Pictures that may not be published are
+marked.
 """
 
 # %%
@@ -29,38 +29,38 @@ votes = pd.DataFrame(make_mallows(n_voters=500, n_items=9, phi=0.85, random_stat
 profile = Profile.from_rankings(votes)
 
 # %%
-# Who beats whom
-# --------------
-# The margin of a pair is the share of voters who prefer one item minus the share who prefer the other. In the order
-# of the Kemeny optimum, what is light above the diagonal supports the order. These are exact counts, so the picture is
-# not private.
+# Pairwise margins
+# ----------------
+# The margin of a pair is the share of voters who prefer one item minus the share who prefer the other. The items are in
+# the order of the Kemeny optimum. Light cells above the diagonal support that order. These are exact counts, so the
+# picture is not private.
 
 margins = PairwiseMarginDisplay.from_profile(profile).plot()
 
 # %%
-# With the order of a private estimator the same counts show what its noise has done: framed pairs are those that a
+# With the order of a private estimator, the same counts show the effect of its noise. Framed pairs are those that a
 # majority would swap.
 
 private = DPBorda(epsilon=0.1, random_state=0).fit(profile)
 swapped = PairwiseMarginDisplay.from_estimator(private, profile).plot()
 
 # %%
-# Two consensuses
-# ---------------
-# Each crossing is a pair of items that the two put in opposite orders; the number of crossings is the Kendall tau
-# distance. The optimum on the left is marked as not private. The private one was seeded, so that this page can be made
-# again, and is marked as a simulation: a release has ``random_state=None``.
+# Two consensus rankings
+# ----------------------
+# Each crossing is a pair of items in opposite orders. The number of crossings is the Kendall tau distance. The optimum
+# on the left is marked as not private. The private ranking has a seed, so that this page is reproducible, and is marked
+# as a simulation. A release has ``random_state=None``.
 
 optimum = Kemeny().fit(profile)
 consensus = ConsensusDisplay.from_estimators(optimum, private, names=("Kemeny", "DPBorda, epsilon = 0.1")).plot()
 
 # %%
-# How sure the release is
-# -----------------------
-# The noisy scores and the law of their noise are public, so that a release says itself between which ranks each item
-# stands, all items at once in at least 95 of 100 releases. It costs no privacy, and it speaks of these voters: the
-# exact order, which no release shows, is within the bars as often as that. Of the release above all bars would be full,
-# so here is one with more budget.
+# Rank intervals
+# --------------
+# The noisy scores and the distribution of their noise are public. A release therefore gives rank intervals that contain
+# the true ranks of all items at once, in at least 95 of 100 releases. This costs no privacy. The true ranks are those
+# of these voters without noise, and no release shows them. The release above would have only bars of full width, so
+# this release has a larger budget.
 
 more = DPBorda(epsilon=1.0, random_state=0).fit(profile)
 certain = RankIntervalDisplay.from_estimator(more, name="DPBorda, epsilon = 1").plot()
@@ -68,8 +68,8 @@ certain = RankIntervalDisplay.from_estimator(more, name="DPBorda, epsilon = 1").
 # %%
 # Error against epsilon
 # ---------------------
-# Each point is the mean of 20 fits with fresh noise; the best possible consensus of the ballots is at 0, and a band
-# holds the middle 80 % of the fits.
+# Each point is the mean of 20 fits with fresh noise. The best possible consensus of the ballots has excess 0. A band
+# contains the middle 80 % of the fits.
 
 mechanisms = {"DPBorda, K-norm noise": DPBorda(noise="knorm"), "DPKwikSort": DPKwikSort(), "DPPairwise": DPPairwise()}
 utility = PrivacyUtilityDisplay.from_estimators(
@@ -77,17 +77,17 @@ utility = PrivacyUtilityDisplay.from_estimators(
 ).plot()
 
 # %%
-# ``excess=False`` draws the distances themselves, ``band=(0, 1)`` from the best fit to the worst. Near the optimum the
-# lines lie on top of one another; their markers stand side by side.
+# ``excess=False`` draws the distances themselves, and ``band=(0, 1)`` extends from the best fit to the worst. Near the
+# optimum, the lines overlap, and their markers are drawn side by side.
 
 measured = (utility.epsilons, utility.errors, utility.floor, utility.ceiling)
 distances = PrivacyUtilityDisplay(*measured, floor_name=utility.floor_name).plot(excess=False, band=(0, 1))
 
 # %%
-# How many questions to a voter
-# -----------------------------
-# In the local model a voter who answers K pairs has epsilon / K for each: more answers, each with more noise. A ring
-# marks the best K of each mechanism.
+# Number of queries per voter
+# ---------------------------
+# In the local model, a voter who answers K pairs has epsilon / K for each. A larger K gives more answers, each with
+# more noise. A ring marks the best K of each mechanism.
 
 local = {"LDPKwikSort": LDPKwikSort(epsilon=4.0), "LDPPairwise, Bradley-Terry": LDPPairwise(epsilon=4.0)}
 queries = QueryCountDisplay.from_estimators(

@@ -1,18 +1,19 @@
 """
-P-BORDA, P-SORT, P-SAMPLE: Hay, Elagina and Miklau (2017), again
-================================================================
+P-BORDA, P-SORT and P-SAMPLE: reproduction of Hay, Elagina and Miklau (2017)
+============================================================================
 
 Figures 1 to 3, Theorems 5.1 to 5.3 and Section 7 of M. Hay, L. Elagina and G. Miklau, "Differentially private rank
 aggregation" (2017), measured again. A trusted curator adds noise to the Borda scores (P-BORDA), to the comparisons of a
-quicksort (P-SORT) or to the counts of all m! rankings (P-BORDA-HIST, of Shang et al.), or draws a ranking, the likelier
-the nearer to the votes (P-SAMPLE). Epsilon hides that a voter took part at all; the noise is the paper's. What follows
-each picture is computed from the numbers in it, so it is true of whatever votes were at hand.
+quicksort (P-SORT) or to the counts of all m! rankings (P-BORDA-HIST, of Shang et al.). P-SAMPLE draws a random ranking,
+with larger probability if it is closer to the votes. Epsilon hides whether a voter took part. The noise is as printed
+in the paper. The statements below each picture are computed from its numbers, so they hold for the votes that were
+used.
 
-From a shell, with more trials, and with all the paper's numbers of voters::
+With more trials, and with all numbers of voters of the paper, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_hay_2017.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ from sklearn_dprank.theory.hay import (
     p_sort_voters,
 )
 
-TRIALS, HISTOGRAMS = 40, 3  # the paper's 10; P-BORDA-HIST takes a second each time
+TRIALS, HISTOGRAMS = 40, 3  # the paper has 10; each fit of P-BORDA-HIST takes a second
 
 if __name__ == "__main__":
     ARGUMENTS = begin(("SUSHI", "JESTER", "TurkDots", "TurkPuzzle"))
@@ -67,13 +68,13 @@ if __name__ == "__main__":
 # %%
 # Figure 1: eight voters
 # ----------------------
-# The average Kendall tau distance is the share of pairs that a ranking orders otherwise than a voter does.
+# The average Kendall tau distance is the average share of pairs that a ranking and a voter order differently.
 
 PRINTED = {"OPT": ("ECBDA", 0.37), "Borda": ("ECDAB", 0.40), "Quick sort": ("ECBAD", 0.38)}
 
 
 def figure_1():
-    """Return {name: distance of the order that the paper prints}."""
+    """Return {name: distance of the order printed in the paper}."""
     positions = {
         name: orders_to_positions([list(order)], item_names=list("ABCDE")) for name, (order, _) in PRINTED.items()
     }
@@ -93,9 +94,9 @@ if __name__ == "__main__":
 # %%
 # Figure 2: real voters
 # ---------------------
-# Dark: without privacy. Light: what privacy adds. Whiskers: the least and the most of all trials. Dotted: a random
-# ranking. The first 40 of JESTER's jokes, for those who rated all 100 of them: another release than the paper's. Equal
-# ratings are ties.
+# Dark bars are distances without privacy, and light bars are the increase with privacy. Whiskers are the minimum and
+# the maximum of all trials. The dotted line is a random ranking. JESTER is the first 40 jokes, for those who rated all
+# 100 of them. This is another version of the data than the paper's. Equal ratings are ties.
 
 PAIRED = {"P-BORDA": Borda(), "P-SORT": KwikSort(), "P-SAMPLE": Kemeny(), "P-BORDA-HIST": Borda()}
 HISTOGRAM = "P-BORDA-HIST"
@@ -105,19 +106,19 @@ EPSILONS = (0.01, 0.1, 1.0)
 
 @dataclass(frozen=True)
 class ByRejection(KemenyUtility):
-    """P-SAMPLE for any number of items: its time depends on the votes, so it is for simulations only."""
+    """P-SAMPLE for any number of items, for simulations only, because its running time depends on the votes."""
 
     def sampler(self, margins, rate, choice):
-        """Return what draws by inserting one item after another, in Borda's order."""
+        """Return a sampler that inserts one item after another, in Borda's order."""
         return InsertionSampler(margins, rate)
 
     def sampler_refusal(self, choice, n_items):
-        """Refuse nothing."""
+        """Accept any number of items."""
         return ""
 
 
 def private(epsilon, n_items):
-    """Return P-BORDA, P-SORT and P-SAMPLE as published, by name."""
+    """Return P-BORDA, P-SORT and P-SAMPLE with the noise as printed, by name."""
     rejection = Aggregator(Central(epsilon, noise=Exponential()), Choose(ByRejection()))
     sampler = DPKemenySampler(epsilon) if n_items <= 15 else rejection
     sort = DPKwikSort(epsilon, on_exhausted="coin", calibration="published")
@@ -130,7 +131,7 @@ def distance(estimator, profile):
 
 
 def real_voters(votes, epsilons=EPSILONS, repeats=TRIALS, histograms=HISTOGRAMS):
-    """Return (distances without privacy, {epsilon: distances}), each by mechanism; histograms of ten items only."""
+    """Return (distances without privacy, {epsilon: distances}), by mechanism; histograms only for at most ten items."""
     profile = Profile.from_rankings(votes.ballots)
     found = {epsilon: compared(private(epsilon, profile.n_items), profile, repeats, distance) for epsilon in epsilons}
     for epsilon in epsilons if profile.n_items <= 10 else ():
@@ -150,7 +151,7 @@ def draw_bars(ax, without, found):
 
 
 def draw_real(results, votes, folder=None):
-    """Draw Figure 2, a row for each set of votes."""
+    """Draw Figure 2, with a row per data set."""
     size = {"figsize": (9.3, 2.6 * len(votes) + 0.6), "layout": "constrained"}
     figure, axes = plt.subplots(len(votes), len(EPSILONS), squeeze=False, sharey=True, **size)
     for row, each, (without, found) in zip(axes, votes, results, strict=True):
@@ -196,14 +197,14 @@ if __name__ == "__main__":
 # %%
 # Figure 3: more voters, more items
 # ---------------------------------
-# Mallows votes; epsilon = .1. Bands: the least and the most of all trials.
+# Mallows votes, with epsilon = 0.1. Bands are the minimum and the maximum of all trials.
 
 NUMBERS = (1000, 2000, 5000, 10000)
 SIZES, PHIS = (15, 30, 45), (0.5, 0.75)
 
 
 def by_voters(votes, numbers=NUMBERS, repeats=TRIALS):
-    """Return {name: distances of shape (n_numbers, n_trials)} to the first voters."""
+    """Return {name: distances of shape (n_numbers, n_trials)} for the first voters."""
 
     def measured(n_voters):
         profile = Profile.from_rankings(votes.ballots[:n_voters])
@@ -214,7 +215,7 @@ def by_voters(votes, numbers=NUMBERS, repeats=TRIALS):
 
 
 def draw_voters(results, numbers=NUMBERS, folder=None):
-    """Draw Figure 3 of {(phi, m): distances}."""
+    """Draw Figure 3 from {(phi, m): distances}."""
     figure, axes = panels(len(PHIS), len(SIZES))
     for ax, ((phi, n_items), found) in zip(axes.flat, results.items(), strict=True):
         curves(ax, numbers, found, f"phi = {phi:g}, m = {n_items}", first=0, ticks=len(numbers) < 5)
@@ -267,16 +268,17 @@ if __name__ == "__main__":
 # %%
 # Theorems 5.1, 5.2 and 5.3
 # -------------------------
-# Left: nobody finds the optimum of every profile with a smaller epsilon. Voters of all 5! rankings cancel out, one more
-# decides. Centre: P-SAMPLE's error exceeds the bound with probability .05 at most. Right: P-SORT pays for so many
-# comparisons (here for 10,000 voters); where it needs more, coins decide, and no budget helps. The paper calls it
+# Left: by Theorem 5.1, no mechanism finds the optimum of every profile with a smaller epsilon. This profile has one
+# voter for each of the 5! rankings, who cancel out, and one more voter who decides. Centre: the error of P-SAMPLE
+# exceeds the bound with probability at most 0.05. Right: the budget of P-SORT covers a limited number of comparisons
+# (10,000 voters here). If it needs more, coins decide, and a larger budget does not help. The paper calls P-SORT
 # consistent.
 
 TIGHT, WIDE, LOOSE = (1, 2, 3, 5, 10, 20, 40), (0.01, 0.03, 0.1, 0.3, 1), (0.01, 0.03, 0.1, 1, 10)
 
 
 def misses(profile, epsilons, repeats):
-    """Return {name: 0 or 1 for each trial that found another order than the optimum, shape (n_epsilons, n_trials)}."""
+    """Return {name: 1 for each trial that missed the optimum, else 0; shape (n_epsilons, n_trials)}."""
     optimum = kemeny_positions(profile)
 
     def missed(estimator, _):
@@ -286,19 +288,19 @@ def misses(profile, epsilons, repeats):
 
 
 def sampled(votes, epsilons, repeats):
-    """Return P-SAMPLE's errors, shape (n_epsilons, n_trials)."""
+    """Return the errors of P-SAMPLE, shape (n_epsilons, n_trials)."""
     profile, optimum = Profile.from_rankings(votes.ballots), kemeny_positions(votes.ballots)
     return np.array([excess(DPKemenySampler(epsilon), profile, optimum, repeats) for epsilon in epsilons])
 
 
 def promised(votes, epsilon, variant="corrected"):
-    """Return the error that P-SAMPLE exceeds with probability .05 at most by Theorem 5.2."""
+    """Return the error that P-SAMPLE exceeds with probability at most 0.05, by Theorem 5.2."""
     n_voters, n_items = votes.ballots.shape
     return p_sample_voters(n_items, epsilon, 0.5, 0.05, variant=variant) * 0.5 / n_voters
 
 
 def draw_theorems(ties, votes, errors, sure, folder=None):
-    """Draw the misses of two profiles, and P-SAMPLE's errors between them."""
+    """Draw the misses for two profiles, and the errors of P-SAMPLE between them."""
     figure, ((left, centre, right),) = panels(1, 3, 3.0)
     curves(left, TIGHT, ties, "Theorem 5.1: m = 5, tied but for one", "epsilon", ticks=True)
     failures = np.linspace(0.005, 0.995, 200)
@@ -348,9 +350,9 @@ if __name__ == "__main__":
 # %%
 # Section 7: Markov chains
 # ------------------------
-# "Private Markov chain approaches were not competitive", and "even in the absence of privacy the Markov chain variants
-# were outperformed by other methods". Here is MC4, the best of Dwork et al.'s four chains by their own experiments; its
-# private form takes majorities of margins with Laplace noise.
+# The paper states that "private Markov chain approaches were not competitive", and that "even in the absence of privacy
+# the Markov chain variants were outperformed by other methods". Here is MC4, the best of Dwork et al.'s four chains in
+# their own experiments. Its private form uses majorities of margins with Laplace noise.
 
 CHAIN = "private MC4"
 
@@ -372,7 +374,7 @@ def chains(votes, epsilons=EPSILONS, repeats=TRIALS):
 
 
 def draw_chains(results, votes, folder=None):
-    """Draw a panel for each set of votes."""
+    """Draw a panel per data set."""
     figure, axes = panels(1, len(votes))
     for ax, each, (_, found) in zip(axes[0], votes, results, strict=True):
         curves(ax, EPSILONS, found, each.title, "epsilon", ticks=True)
@@ -404,8 +406,8 @@ if __name__ == "__main__":
     )
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

@@ -1,18 +1,18 @@
 """
-Which mechanism, at which epsilon
-=================================
+Comparison of mechanisms over epsilon
+=====================================
 
 Error against epsilon on simulated votes: 1,000 rankings of 10 items from a Mallows model (phi = 0.75) with a random
-centre. The picture of the README is this one::
+centre. The README contains this picture::
 
     python examples/plot_mechanisms.py docs/images/mechanisms.png
 """
 
 # %%
-# A mechanism is an estimator with an ``epsilon``. Those whose names begin with DP trust a curator with the ballots;
-# the others trust servers that add up shares, somebody who mixes the reports (both with delta = 1e-6), or nobody, and
-# pay for it. The neighbours differ too: the former hide a voter's presence, the others a voter's ballot (the number is
-# public).
+# A mechanism is an estimator with an ``epsilon``. Names that begin with DP need a trusted curator with the ballots. The
+# other mechanisms trust servers that add up shares, or a shuffler that mixes the reports (both with delta = 1e-6), or
+# no other party. They need more epsilon for the same error. The neighbouring relations differ, too. The central
+# mechanisms hide whether a person voted. The others hide how a person voted, and the number of voters is public.
 
 import sys
 
@@ -34,8 +34,8 @@ mechanisms = {
 votes = make_mallows(n_voters=1000, n_items=10, phi=0.75, random_state=0)
 
 # %%
-# Each point is the mean of 20 fits with fresh noise. Such a simulation reads the ballots again and again: it is for
-# choosing a mechanism on public or simulated votes. A release is one fit, with ``random_state=None``.
+# Each point is the mean of 20 fits with fresh noise. Such a simulation reads the ballots many times. Use it to choose a
+# mechanism on public or simulated votes. A release is one fit, with ``random_state=None``.
 
 display = PrivacyUtilityDisplay.from_estimators(
     mechanisms, votes, epsilons=np.geomspace(0.01, 10, 10), n_trials=20, random_state=0
@@ -45,7 +45,7 @@ if len(sys.argv) > 1:
     display.figure_.savefig(sys.argv[1], dpi=150)
 
 # %%
-# The same figures as a table, in percent of all pairs above the Kemeny optimum.
+# The same numbers as a table, in percent of all pairs above the Kemeny optimum.
 
 print("epsilon " + "".join(f"{epsilon:8.3g}" for epsilon in display.epsilons))
 for name, errors in display.errors.items():

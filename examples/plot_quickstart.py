@@ -2,8 +2,8 @@
 Quickstart
 ==========
 
-A thousand simulated ballots over eight dishes, one row a voter: ``votes`` says where each voter puts each dish, 0 is
-best. For ballots in a file there is the command ``dprank``: see ``dprank compare --help``.
+A thousand simulated ballots over eight dishes, one row per voter: ``votes`` holds the position of each dish, 0 is best.
+For ballots in a file, use the command ``dprank``: see ``dprank compare --help``.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ center = [3, 4, 2, 5, 1, 7, 0, 6]  # ramen, pho, mole, dal, ...
 votes = pd.DataFrame(make_mallows(1000, 8, phi=0.8, center=center, random_state=0), columns=dishes)
 
 # %%
-# The best possible consensus is computed from the ballots exactly, and shows them. A private one may be published with
-# its promise. Two fits are two promises: their epsilons add up.
+# The best possible consensus is an exact function of the ballots and reveals them. A private consensus may be published
+# with its guarantee. Two fits have two guarantees: their epsilons add up.
 
 best = Kemeny().fit(votes)
 private = DPBorda(epsilon=0.5, noise="knorm").fit(votes)
@@ -28,15 +28,16 @@ print("private:    ", *private.consensus_)
 print(private.privacy_.statement())
 
 # %%
-# Which part of it is sure? Laplace noise takes some more epsilon for the same error, and publishes scores besides; from
-# these and the law of the noise it follows between which ranks each dish really stands, all at once with 95 %.
+# Which part of the consensus is certain? Laplace noise needs slightly more epsilon for the same error, and also
+# publishes scores. The scores and the distribution of the noise give rank intervals for all dishes at once, with
+# probability 95 %.
 
 scored = DPBorda(epsilon=0.5).fit(votes)
 for dish, (first, last) in zip(dishes, scored.rank_intervals() + 1, strict=True):
     print(f"{dish:<10} {scored.scores_[dishes.index(dish)]:>6} net wins, rank {first} to {last}")
 
 # %%
-# How much epsilon is enough? The picture repeats fits with seeds, which is a simulation: nothing of it is private.
+# How much epsilon is enough? The picture repeats fits with seeds. It is a simulation and not private.
 
 PrivacyUtilityDisplay.from_estimators(
     {"K-norm noise": DPBorda(noise="knorm"), "Laplace noise": DPBorda()},

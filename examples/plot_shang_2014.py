@@ -1,17 +1,17 @@
 """
-Noise on the histogram of rankings: Shang et al. (2014), again
-==============================================================
+Noise on the histogram of rankings: reproduction of Shang et al. (2014)
+=======================================================================
 
 Theorems 1 and 2, Lemma 3 and Figures 2 and 3 of S. Shang, T. Wang, P. Cuff and S. Kulkarni, "The application of
 differential privacy for rank aggregation: privacy and accuracy" (2014), measured again. A curator adds Gaussian noise
-to the count of every possible ranking; any rule may then be applied to the noisy counts. The error rate (Definition 3)
+to the count of every possible ranking. Any rule may then be applied to the noisy counts. The error rate (Definition 3)
 is the probability that noise changes the ranking, over profiles that are uniform on their simplex.
 
-The gallery draws fewer profiles than the paper. Its settings (100,000 and 20,000 of them) are, from a shell::
+The gallery draws fewer profiles than the paper. With the paper's settings (100,000 and 20,000 profiles), from a shell::
 
     python examples/plot_shang_2014.py --full --pictures folder
 
-Nothing here is private: every fit is compared with the exact ranking, and seeded.
+The results are not private: every fit has a seed, and is compared with the exact ranking.
 """
 
 import math
@@ -31,15 +31,16 @@ if __name__ == "__main__":
 # %%
 # Theorem 1: the noise
 # --------------------
-# sigma = sqrt(2 ln(2 / delta)) / epsilon on each count, for a sensitivity of 1: ``calibration="published"``. The
-# estimator states what that noise really gives, by the exact privacy curve of a Gaussian.
+# The noise is sigma = sqrt(2 ln(2 / delta)) / epsilon on each count, for a sensitivity of 1:
+# ``calibration="published"``. The estimator states the true guarantee of that noise, by the exact privacy curve of a
+# Gaussian.
 
 ASKED = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 RELATIONS = {"add_remove": "a ballot is added or removed", "replace": "a ballot is replaced"}
 
 
 def mechanism(epsilon, delta, calibration="published", **options):
-    """Return the paper's mechanism with Theorem 1's noise, or with no more than (epsilon, delta) needs."""
+    """Return the paper's mechanism with Theorem 1's noise, or with the least noise for (epsilon, delta)."""
     return DPHistogram(epsilon, delta, "gaussian", calibration=calibration, **options)
 
 
@@ -50,13 +51,13 @@ def planned(estimator, n_voters=2000, n_items=3):
 
 
 def really_given(asked, delta, neighboring):
-    """Return the true epsilon of Theorem 1's noise for each epsilon asked for."""
+    """Return the true epsilon of Theorem 1's noise for each requested epsilon."""
     estimators = (mechanism(epsilon, delta, neighboring=neighboring) for epsilon in asked)
     return np.array([planned(estimator)[2].guarantee.epsilon for estimator in estimators])
 
 
 def draw_noise(given, folder=None):
-    """Draw the true epsilon against the one asked for."""
+    """Draw the true epsilon against the requested one."""
     figure, axes = panels(1, 1, height=3.4)
     axes[0, 0].set_yscale("log")
     curves(axes[0, 0], ASKED, {"asked for": ASKED, **given}, "delta = 5e-5", "epsilon asked for", first=0)
@@ -76,14 +77,14 @@ if __name__ == "__main__":
             )
 
 # %%
-# The sensitivity of 1 is that of a ballot added or removed, which is the paper's relation; one that is replaced moves
+# The sensitivity of 1 is that of a ballot added or removed, which is the paper's relation. Replacing a ballot changes
 # two counts. Theorems of this form are proved for epsilon below 1.
 #
 # Figure 2: the error rate and its bounds against epsilon
 # -------------------------------------------------------
-# Borda, three candidates, 2,000 voters, delta = .1 / n. Theorem 2 and Lemma 3 hold for every positional rule; with the
-# density of Borda's own score differences at 0 in place of Webb's bound on all rules' densities, Lemma 3 is the bound
-# "specific to the rule".
+# Borda, three candidates, 2,000 voters, delta = 0.1 / n. Theorem 2 and Lemma 3 hold for every positional rule. By
+# default, Lemma 3 uses Webb's bound on the densities of all rules. With the density of Borda's own score differences at
+# 0 instead, it is the bound "specific to the rule".
 
 BUDGETS = np.array([0.05, 0.08, 0.1, 0.15, 0.2, 0.24])
 BORDA, PLURALITY, VETO = (2, 1, 0), (1, 0, 0), (1, 1, 0)
@@ -125,7 +126,7 @@ def bounds_of(settings, scores=BORDA):
 
 
 def draw_rates(x, lines, title, xlabel, name, folder=None):
-    """Draw error rates, and bounds on them, both axes logarithmic."""
+    """Draw error rates and their bounds, with both axes logarithmic."""
     figure, axes = panels(1, 1, height=3.8)
     axes[0, 0].set_yscale("log")
     curves(axes[0, 0], x, lines, "", xlabel, first=0, ticks=True)
@@ -134,7 +135,7 @@ def draw_rates(x, lines, title, xlabel, name, folder=None):
 
 
 def within(rates, limit):
-    """Return where the mean rate is not above its limit by more than two standard errors."""
+    """Return where the mean rate is at most its limit, up to two standard errors."""
     return rates.mean(axis=1) <= limit + 2 * standard_error(rates.T)
 
 
@@ -168,7 +169,7 @@ if __name__ == "__main__":
 # %%
 # Figure 3: the error rate vanishes
 # ---------------------------------
-# The same against voters, at epsilon = .1 and delta = .1 / n.
+# The same against voters, at epsilon = 0.1 and delta = 0.1 / n.
 
 VOTERS = (1000, 2000, 5000, 10_000, 20_000)
 
@@ -199,8 +200,8 @@ if __name__ == "__main__":
 # %%
 # Other rules
 # -----------
-# The same noisy counts serve any rule. The bounds are for positional rules such as Borda, plurality and veto. Of the
-# other rules that the paper names, instant runoff and Kemeny, it says that their error rates vanish too.
+# Any rule can use the same noisy counts. The bounds are for positional rules such as Borda, plurality and veto. The
+# paper also names instant runoff and Kemeny, and states that their error rates vanish, too.
 
 RULES = {"borda": BORDA, "plurality": PLURALITY, "veto": VETO, "instant_runoff": None, "kemeny": None}
 
@@ -232,12 +233,12 @@ if __name__ == "__main__":
 # %%
 # More candidates
 # ---------------
-# The bounds grow with m!, and the noise on a score with sqrt((m - 2)!). From how many voters on does the simplest form
-# of Lemma 3 promise an error rate of one in ten?
+# The bounds grow with m!, and the noise on a score with sqrt((m - 2)!). The table shows the number of voters from which
+# on the simplest form of Lemma 3 guarantees an error rate of at most one in ten.
 
 
 def voters_needed(n_items, epsilon=0.1, rate=0.1):
-    """Return the number of voters from which on the bound of all positional rules is at most `rate`; delta = .1/n."""
+    """Return the least number of voters where the bound of all positional rules is at most `rate`; delta = 0.1/n."""
     low, high = 1, 2**60
     while high - low > 1:
         middle = (low + high) // 2
@@ -251,8 +252,8 @@ if __name__ == "__main__":
         print(f"  {m} candidates, {math.factorial(m):4d} counts: {voters_needed(m):11,d} voters")
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

@@ -1,24 +1,26 @@
 """
-DDP-Helnaksort: Song et al. (2022), again
-=========================================
+DDP-Helnaksort: reproduction of Song et al. (2022)
+==================================================
 
 Figures 2 to 4 of B. Song, Q. Lan, Y. Li and G. Li, "Distributed differentially private ranking aggregation" (2022),
-measured again, with the paper's accounting beside the true one. Each of n voters answers K assigned pairs, with
-Gaussian noise that is cut at 1/2; a shuffler mixes the answers pair by pair; hierarchical aggregation (HRA) turns the
+measured again, with the paper's accounting and the correct one. Each of n voters answers K assigned pairs, with
+Gaussian noise that is cut at 1/2. A shuffler mixes the answers pair by pair. Hierarchical aggregation (HRA) turns the
 majorities into a ranking.
 
-Two things in the paper's accounting are wrong, and they pull in opposite directions:
+The paper's accounting has two errors, with opposite effects:
 
-- Shuffling is said to turn epsilon into epsilon - ln(n / C(m, 2)). That reads a theorem of Cheu et al. (2019)
-  backwards. `sklearn_dprank.privacy.shuffle_amplification` knows the formula as ``method="song2022"``, and warns.
-- Noise scaled for a number is spent on one bit. Cut at 1/2 it is randomized response, delta is 0, and an epsilon of 1
-  (delta = 1e-4) costs .18 only: five times too much noise for what is claimed of the voter's device.
+- The paper states that shuffling reduces epsilon to epsilon - ln(n / C(m, 2)). It applies a theorem of Cheu et al.
+  (2019) in the wrong direction. `sklearn_dprank.privacy.shuffle_amplification` has the formula as
+  ``method="song2022"``, and issues a warning.
+- The noise is scaled for a number, but an answer is one bit. Noise that is cut at 1/2 is randomized response, and its
+  delta is 0. For a claimed epsilon of 1 (delta = 1e-4), it spends only 0.18. That is five times more noise than the
+  claim about the voter's device requires.
 
-From a shell, with the paper's 300 runs::
+With the paper's 300 runs, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_song_2022.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 import math
@@ -50,11 +52,11 @@ CROWDS, TRIALS = 10, 6  # random groups of 100 voters, and fits on each; 20 and 
 
 
 def measured(estimator, votes, crowds=CROWDS, repeats=TRIALS):
-    """Return the average Kendall tau distance of each fit: every fit reads 100 random voters and is scored on them."""
+    """Return the average Kendall tau distance of each fit; every fit reads 100 random voters and is scored on them."""
     chosen = [np.random.default_rng(seed).permutation(len(votes.ballots))[:N_VOTERS] for seed in range(crowds)]
     splits = [(voters, voters) for voters in chosen]
     options = {"cv": splits, "random_state": 0, "progress": False}
-    with warnings.catch_warnings():  # with few answers LDP-Quicksort is little better than chance: a finding here
+    with warnings.catch_warnings():  # LDP-Quicksort warns about few answers, which is a result here
         warnings.filterwarnings("ignore", ".*little better than coin flips")
         return -cross_validate(estimator, votes.ballots, n_trials=repeats, **options)["test_score"]
 
@@ -66,28 +68,28 @@ if __name__ == "__main__":
     print(f"{EFFORT['crowds']} random groups of {N_VOTERS} voters, {EFFORT['repeats']} fits on each.")
 
 # %%
-# What a claimed epsilon is worth
-# -------------------------------
-# A voter whose pair is known hides only among the voters with the same pair: 16 of 100 where there are 6 pairs, none
-# where there are 105. `ShuffleHierarchical` takes the paper's noise by name, and its ``privacy_`` states what that
-# really gives, by a bound which is quick at any n; the exact curve is a little below.
+# True values of a claimed epsilon
+# --------------------------------
+# A voter whose pair is known hides only among the voters with the same pair: 16 of 100 for 6 pairs, and none for 105
+# pairs. `ShuffleHierarchical` accepts the paper's noise. Its ``privacy_`` states the true guarantee of that noise, by a
+# bound that is quick to compute for any n. The exact curve is slightly below the bound.
 
 PRINTED = {"randomizer": "gaussian", "calibration": "published"}
 
 
 def published(local_epsilon, n_queries=1):
-    """Return DDP-Helnaksort with the noise that Algorithm 1 prints; what it says of voters holds unshuffled too."""
+    """Return DDP-Helnaksort with the noise that Algorithm 1 prints; its local epsilon also holds without a shuffler."""
     return ShuffleHierarchical(delta=DELTA, n_queries=n_queries, local_epsilon=local_epsilon, **PRINTED)
 
 
 def stated(local_epsilon, n_queries, n_items):
-    """Return what the paper's noise spends: the device's epsilon, and what `privacy_` promises after shuffling."""
+    """Return the cost of the paper's noise: the epsilon of the device, and that of `privacy_` after shuffling."""
     fitted = published(local_epsilon, n_queries).set_params(random_state=0).fit([range(n_items)] * N_VOTERS)
     return fitted.local_epsilon_, fitted.privacy_.epsilon
 
 
 def claimed_local_epsilon(epsilon, n_items):
-    """Return the local epsilon that the paper's theorem allows for a central one, and the warning that it gives."""
+    """Return the local epsilon that the paper's theorem allows for a central one, and the warning that is issued."""
     crowd = max(1, balanced_group_size(N_VOTERS, n_items))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnsoundAmplificationWarning)
@@ -96,7 +98,7 @@ def claimed_local_epsilon(epsilon, n_items):
 
 
 def true_central_epsilon(spent, n_items):
-    """Return what one shuffled answer gives away by the exact curve; `privacy_` states a bound that is quicker."""
+    """Return the exact central epsilon of one shuffled answer; `privacy_` states a bound that is quicker to compute."""
     crowd = balanced_group_size(N_VOTERS, n_items)
     return shuffle_amplification(spent, max(1, crowd), DELTA, method="exact")
 
@@ -153,13 +155,14 @@ if __name__ == "__main__":
 # %%
 # Figure 2: the same noise for all
 # --------------------------------
-# LDP-Quicksort asks only about pairs that quicksort meets, LDP-KwikSort about random pairs, DDP-Helnaksort about all
-# equally often; "max" is all of them, for LDP-Quicksort (m - 1) log2 m. On the left the paper's noise for a local
-# epsilon of 1, which spends .18; on the right noise that spends 1. LDP-Quicksort flips as often as the others.
+# LDP-Quicksort asks only about pairs that quicksort meets, LDP-KwikSort asks about random pairs, and DDP-Helnaksort
+# asks about all pairs equally often. "max" is all pairs; for LDP-Quicksort, it is (m - 1) log2 m. On the left is the
+# paper's noise for a local epsilon of 1, which spends 0.18. On the right is noise that spends 1. LDP-Quicksort flips as
+# often as the others.
 
 
 def equals(calibration, epsilon, n_queries, slots, n_items):
-    """Return the three mechanisms of Figure 2 by name, all with one noise; LDP-Quicksort has its own K."""
+    """Return the three mechanisms of Figure 2 by name, all with the same noise; LDP-Quicksort has its own K."""
     printed = calibration == "published"
     spent = stated(epsilon, slots, n_items)[0] if printed else epsilon
     noise = {"randomizer": "gaussian", "calibration": calibration, "delta": DELTA if printed else None}
@@ -187,9 +190,9 @@ def same_noise(votes, effort, epsilon=1.0):
 
 
 def nearer(scores):
-    """Return where DDP-Helnaksort is nearer to the votes than each other: surely, by two standard errors; and at all.
+    """Return where DDP-Helnaksort is closer to the votes than each other: by two standard errors, and at all.
 
-    Both of shape (2, 3): the others, and K = 1, m, max.
+    Both have shape (2, 3): the others, and K = 1, m, max.
     """
     ours = scores["DDP-Helnaksort"]
     others = [scores[name] for name in ("LDP-Quicksort", "LDP-Kwiksort")]
@@ -224,21 +227,21 @@ if __name__ == "__main__":
         )
 
 # %%
-# Figure 3: how many questions
-# ----------------------------
-# Here and in Figure 4 epsilon is the central one. The paper's theorem covers K = 1; for more questions its formula is
-# taken as it stands. "Published" is the paper's noise at the local epsilon that the formula allows; with "true",
-# `ShuffleHierarchical` finds the local epsilon from the guarantee that it can give.
+# Figure 3: the number of queries
+# -------------------------------
+# Here and in Figure 4, epsilon is the central one. The paper's theorem covers K = 1; for larger K, its formula is used
+# without change. "Published" is the paper's noise at the local epsilon that the formula allows. With "true",
+# `ShuffleHierarchical` computes the local epsilon from the guarantee that it can state.
 
 
 def query_counts(n_items):
-    """Return the K of Figure 3."""
+    """Return the values of K in Figure 3."""
     pairs = math.comb(n_items, 2)
     return [k for k in (1, 2, 3, 4, 6, 15, 105) if k <= pairs and (k != 6 or pairs == 6)]
 
 
 def shuffled(epsilon, n_queries=1):
-    """Return DDP-Helnaksort with a guarantee that is true after shuffling."""
+    """Return DDP-Helnaksort with a true guarantee after shuffling."""
     return ShuffleHierarchical(epsilon, DELTA, n_queries)
 
 
@@ -269,7 +272,7 @@ def draw_queries(results, votes, folder=None):
 
 
 def one_is_best(scores):
-    """Return whether no K beats K = 1 by more than two standard errors."""
+    """Return whether no K is better than K = 1 by more than two standard errors."""
     means, error = scores.mean(axis=1), standard_error(scores.T)
     best = int(np.argmin(means))
     return means[0] - means[best] <= 2 * np.hypot(error[0], error[best])
@@ -288,14 +291,14 @@ if __name__ == "__main__":
 # Figure 4: with and without the shuffler
 # ---------------------------------------
 # The paper compares its noise at epsilon with its noise at epsilon + ln(n / C(m, 2)), and calls the difference the gain
-# of shuffling. With true accounting there is hardly a gain at 100 voters if the curator knows who was asked what; if
-# voters draw their pairs privately, all 100 hide each other.
+# of shuffling. With true accounting, the gain at 100 voters is small if the curator knows who was asked about which
+# pair. If voters draw their pairs privately, all 100 hide each other.
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 
 
 def competitors(epsilon, n_items):
-    """Return the five by name, K = 1."""
+    """Return the five mechanisms by name, with K = 1."""
     hidden = shuffle_local_epsilon(epsilon, N_VOTERS, DELTA)
     return {
         "published, without": published(epsilon),
@@ -326,16 +329,16 @@ def draw_with_and_without(results, votes, epsilons=EPSILONS, folder=None):
 
 
 def gain(results, first, second):
-    """Return by how much the second is nearer to the votes, mean and standard error over all epsilons: rows are votes.
+    """Return how much closer the second is to the votes: mean and standard error over all epsilons, one row per votes.
 
-    A shuffler that changes no noise changes no score either: then both are 0.
+    If the shuffler changes no noise, it changes no score, and both are 0.
     """
     by_votes = [(result[first] - result[second]).mean(axis=0) for result in results]
     return np.array([(each.mean(), standard_error(each)) for each in by_votes])
 
 
 def helps(results, votes, first, second):
-    """Return where the gain is above two standard errors, and it in words: the arguments of a claim."""
+    """Return where the gain is above two standard errors, and the gains in words, as arguments of a claim."""
     gains = gain(results, first, second)
     words = [f"{mean:+.4f} ± {2 * error:.4f} ({v.title})" for (mean, error), v in zip(gains, votes, strict=True)]
     return gains[:, 0] > 2 * gains[:, 1], "gains " + ", ".join(words)
@@ -357,8 +360,8 @@ if __name__ == "__main__":
         claim(words, *helps(BY_EPSILON, VOTES, first, second))
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

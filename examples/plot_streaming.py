@@ -2,16 +2,16 @@
 A consensus every day: one guarantee for all of them
 ====================================================
 
-Ballots come in day after day, and the consensus of all so far is published every evening. A fresh release a day pays
-for every day: T Gaussian releases that share one budget have sqrt(T) times the noise of a single one.
-`DPStreamingBorda` lets a little of each day's noise stay in the totals of all later days, and needs about
-1 + ln(T) / pi times the noise for T days.
+Ballots arrive every day, and the consensus of all ballots so far is published every evening. With a fresh release every
+day, T Gaussian releases share one budget, and each has sqrt(T) times the noise of a single release. `DPStreamingBorda`
+keeps a small part of each day's noise in the totals of all later days. It needs about 1 + ln(T) / pi times the noise
+for T days.
 
-From a shell, with more days and trials::
+With more days and trials, from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_streaming.py --full --pictures folder
 
-Nothing here is private: every consensus is scored against the ballots, and seeded.
+The results are not private: every consensus has a seed, and is scored against the ballots.
 """
 
 import math
@@ -36,15 +36,15 @@ if __name__ == "__main__":
     print(f"{DAYS} days, epsilon = {EPSILON}, delta = {DELTA:g} for all of them together; {REPEATS} trials.")
 
 # %%
-# The noise, without any votes
-# ----------------------------
-# In units of a single release under the same guarantee, on the last day. The binary tree (Dwork, Naor, Pitassi and
-# Rothblum 2010; Chan, Shi and Song 2011) publishes sums of blocks of days, 1, 2, 4, 8 ... days long: a ballot is in as
-# many blocks as there are lengths, and a total adds up one block for each binary digit 1 of the day.
+# Noise without votes
+# -------------------
+# The noise of the last day, in units of a single release under the same guarantee. The binary tree (Dwork, Naor,
+# Pitassi and Rothblum 2010; Chan, Shi and Song 2011) publishes sums of blocks of 1, 2, 4, 8, ... days. A ballot is in
+# one block of each length. A total adds up one block for each binary digit 1 of the day.
 
 
 def a_fresh_release_a_day(days):
-    """Return the noise of each of so many releases that share the budget."""
+    """Return the noise of each of `days` releases that share the budget."""
     return math.sqrt(days)
 
 
@@ -81,20 +81,20 @@ if __name__ == "__main__":
     )
 
 # %%
-# The error, day by day
-# ---------------------
-# As many voters every day, in random order. Each day's consensus is measured on all ballots so far, against their
-# Kemeny optimum.
+# Error of each day
+# -----------------
+# Every day has the same number of voters, in random order. Each day's consensus is measured on all ballots so far,
+# against their Kemeny optimum.
 
 
 def fresh_releases(horizon):
-    """Return the release that, made anew on each of so many days, keeps epsilon and delta all together."""
+    """Return the daily release that keeps epsilon and delta for all days together."""
     each = gaussian_epsilon(DELTA, gaussian_sigma(EPSILON, DELTA) * math.sqrt(horizon))
     return DPBorda(each, DELTA, noise="gaussian")
 
 
 def arriving(votes, horizon, seed):
-    """Yield the profiles of one day after another."""
+    """Yield the profile of each day."""
     order = np.random.default_rng(seed).permutation(len(votes.ballots))
     for day in np.array_split(order, horizon):
         yield Profile.from_rankings(votes.ballots[day], keep="counts")
@@ -106,7 +106,7 @@ def watched(horizon):
 
 
 def one_trial(votes, horizon, seed):
-    """Return {way: excess distance on each watched day}."""
+    """Return {way: excess distance on each measured day}."""
     stream = DPStreamingBorda(EPSILON, DELTA, horizon, random_state=seed)
     so_far, errors = None, {"a fresh release a day": [], "DPStreamingBorda": []}
     for day, profile in enumerate(arriving(votes, horizon, seed), start=1):
@@ -146,11 +146,11 @@ if __name__ == "__main__":
         claim(f"{votes.title}: the stream is no farther from the optimum on any day", not_above(stream, fresh), last)
 
 # %%
-# A stream outlives its process
-# -----------------------------
-# After each day the stream is saved, and the next day another process goes on with it. What is saved is a secret: exact
-# sums of every day, though no ballot. Noise to come is not in it: it is drawn afresh, so that two copies of a stream
-# never repeat each other's noise. Save first, then publish.
+# Streams across processes
+# ------------------------
+# After each day, the stream is saved, and another process continues with it the next day. The saved stream is secret:
+# it contains exact sums of every day, but no ballot. It does not contain future noise, which is drawn fresh, so two
+# copies of a stream never repeat each other's noise. Save first, and publish afterwards.
 
 if __name__ == "__main__":
     stream = DPStreamingBorda(epsilon=1.0, delta=DELTA, horizon=3)  # no seed: a release
@@ -164,8 +164,8 @@ if __name__ == "__main__":
         print(error)
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

@@ -2,15 +2,14 @@
 One search over mechanisms and epsilons
 =======================================
 
-A release is random, so a sweep fits every candidate again and again with fresh noise; the ballots are counted once for
-all fits. The votes here are simulated (1,000 rankings of eight items, Mallows phi = 0.8), so that the search owes
-nothing to anybody.
+A release is random, so a sweep fits every candidate repeatedly with fresh noise. The ballots are counted once for all
+fits. The votes here are simulated (1,000 rankings of eight items, Mallows phi = 0.8), so the search needs no privacy.
 """
 
 # %%
 # Candidates
 # ----------
-# The grid ranges over estimators, as steps of a pipeline, and their epsilons. Kemeny comes along as what could be had
+# The grid ranges over estimators, as steps of a pipeline, and over their epsilons. Kemeny is included as the result
 # without privacy.
 
 import matplotlib.pyplot as plt
@@ -41,8 +40,8 @@ search = GridSearchCV(
 ).fit(votes)
 
 # %%
-# More epsilon is less noise, so the best of a grid is its largest epsilon; ``smallest_within(0.005)`` takes the
-# smallest that loses at most half a point (one pair in two hundred).
+# More epsilon means less noise, so the largest epsilon of a grid is the best. ``smallest_within(0.005)`` chooses the
+# smallest epsilon that loses at most half a point (one pair in two hundred).
 
 print(search.best_params_)
 print(search.best_estimator_[-1].consensus_)
@@ -50,12 +49,12 @@ print(search.best_estimator_[-1].consensus_)
 # %%
 # Error against epsilon
 # ---------------------
-# The excess over the optimum of the ballots; a band holds the middle 80 % of the fits.
+# The excess over the optimum of the ballots. A band contains the middle 80 % of the fits.
 
 display = PrivacyUtilityDisplay.from_search(search, votes).plot()
 
 # %%
-# Every trial is a row, with the seed that replays it; below, the standard deviation over trials.
+# Every trial is a row, with the seed that repeats it. The second table is the standard deviation over trials.
 
 trials = results_frame(search)
 print(trials[["aggregator__epsilon", "trial", "seed", "score"]].head(3).to_string(index=False))
@@ -65,10 +64,10 @@ print(
 )
 
 # %%
-# Advice without a sweep
-# ----------------------
-# `recommend` reads public numbers only; the number of voters may be an order of magnitude. Its range is over simulated
-# votes that disagree as much as real ones may; a public guess of how much narrows it.
+# Recommendation without a sweep
+# ------------------------------
+# `recommend` uses public numbers only. The number of voters may be an order of magnitude. The range covers simulated
+# votes with any plausible disagreement. A public estimate of the disagreement makes it narrower.
 
 for epsilon in (0.01, 0.1, 1.0):
     advice = recommend(n_items=8, n_voters=1000, epsilon=epsilon)

@@ -1,13 +1,14 @@
 """
-Swiss rounds: items meet those near them
-========================================
+Swiss rounds: comparing items with similar scores
+=================================================
 
-A trusted curator who publishes the Borda order of many items must hide that one ballot moves every item's net wins: by
-up to m - 1. In a group of h items it moves them by up to h - 1. `DPSwissBorda` asks for the net wins of all items once,
-for part of its budget, and then in three rounds for the net wins within groups of items that stand near each other, as
-a Swiss tournament pairs players of equal score. What follows each picture is computed from the numbers in it.
+A trusted curator who publishes the Borda order of many items must hide one ballot, which changes the net wins of every
+item by up to m - 1. In a group of h items, a ballot changes them by up to h - 1. `DPSwissBorda` asks for the net wins
+of all items once, with part of its budget. In three more rounds, it asks for the net wins within groups of items with
+similar scores, as a Swiss tournament pairs players of equal score. The statements below each picture are computed from
+its numbers.
 
-The votes are simulated, and every fit is scored against them: nothing here is private. A smoother picture is, from a
+The votes are simulated, and every fit is scored against them, so the results are not private. With more trials, from a
 shell::
 
     python examples/plot_swiss.py --full --pictures folder
@@ -33,16 +34,16 @@ if __name__ == "__main__":
     ARGUMENTS = begin(names=())
 
 # %%
-# Who meets whom
-# --------------
-# Each panel is one round among 45 items in the order of their strengths so far: dark pairs meet. Groups of the third
-# round are cut between those of the second. The sizes of the groups are public, and so is the noise; who is in which
-# group follows from the answers before. The smaller the groups, the less noise there is on each item's net wins, for
-# about the same share of the budget.
+# Rounds and groups
+# -----------------
+# Each panel is one round with 45 items, in the order of their current strengths. Dark pairs meet. The groups of the
+# third round are shifted by half a group, so that they overlap those of the rounds before and after. The sizes of the
+# groups and the noise are public. The members of the groups follow from the earlier answers. Smaller groups have less
+# noise on the net wins of each item, for about the same share of the budget.
 
 
 def rounds(n_items, epsilon):
-    """Return (who meets whom, standard deviation of the noise) of each round, from public numbers."""
+    """Return (pairs that meet, standard deviation of the noise) of each round, from public numbers."""
     rule, plan = DPSwissBorda(epsilon, DELTA).plan_for(Profile.from_rankings([range(n_items)]))
     found = []
     for ask in rule.asks(n_items)[1:]:  # the first is for the number of voters
@@ -78,12 +79,12 @@ if __name__ == "__main__":
     )
 
 # %%
-# What it saves
+# Gain in error
 # -------------
-# Percent of all pairs above the Kemeny optimum, against epsilon, for Borda with Gaussian noise and for Swiss Borda, at
-# the same delta. Where voters agree about items that are far apart (45 items), a pair of neighbours is what is left to
-# decide, and the noise of small groups decides it sooner. Among ten items there are no groups: all rounds are net wins
-# of all items, and the noise is that of Borda, spread over four answers.
+# The picture shows the percentage of all pairs above the Kemeny optimum, against epsilon, for Borda with Gaussian noise
+# and for Swiss Borda at the same delta. With 45 items, voters agree about items that are far apart. The order of close
+# items is then left to decide, and the smaller noise of groups decides it with less epsilon. Ten items have no groups.
+# All rounds are net wins of all items, and the noise is that of Borda, spread over four answers.
 
 
 def compare(votes, n_trials, epsilons=EPSILONS):
@@ -133,13 +134,13 @@ if __name__ == "__main__":
 # %%
 # Strengths
 # ---------
-# What decides the order is published with it: ``scores_``, decoded from the noisy answers alone. By the Bradley-Terry
-# model a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. Mallows votes follow another model: the
-# picture shows how far the shares that the strengths say are from those of the votes.
+# The release includes the strengths that decide the order: ``scores_``, estimated from the noisy answers alone. By the
+# Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. Mallows votes follow another
+# model. The picture compares the shares from the strengths with those of the votes.
 
 
 def shares(votes, epsilon):
-    """Return (said by the strengths, counted) of every pair, as shares of the voters who prefer the better item."""
+    """Return (predicted by the strengths, counted) for every pair, as shares of voters who prefer the better item."""
     profile = Profile.from_rankings(votes.ballots)
     fitted = DPSwissBorda(epsilon, DELTA, random_state=0).fit(profile)
     order = fitted.ranks_.argsort()
@@ -170,8 +171,8 @@ if __name__ == "__main__":
     )
 
 # %%
-# What was found
-# --------------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

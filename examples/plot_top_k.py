@@ -1,13 +1,14 @@
 """
-Only the best few: less to say, less noise
-==========================================
+Ranking only the best items with less noise
+===========================================
 
-Often nobody asks for the whole order: who wins, which three, which ten. `DPTopK` draws only the best k items in order,
-by the largest majority that they overrule, and leaves all others tied. It asks which of the best k by the Kemeny order
-of the votes are found, on average. What follows each picture is computed from the numbers in it.
+Often only the best items are needed: the winner, the best three or the best ten. `DPTopK` draws only the best k items
+in order, weighted by the largest majority that they violate, and leaves all others tied. This page measures how many of
+the best k items, by the Kemeny order of the votes, are found on average. The statements below each picture are computed
+from its numbers.
 
-Every fit is scored against the votes themselves: the pictures are not private. Smoother pictures, and real votes where
-SKLEARN_DPRANK_DATA names their folder, are, from a shell::
+Every fit is scored against the votes, so the pictures are not private. With more trials, and with real votes if
+SKLEARN_DPRANK_DATA names their folder, from a shell::
 
     python examples/plot_top_k.py --full --pictures folder
 """
@@ -33,8 +34,8 @@ if __name__ == "__main__":
 # %%
 # The best of ten
 # ---------------
-# The share of the best 1, 3 and 5 of ten items that is found. Whole orders say more than is asked: their noise decides
-# between all ten. The gain is least where half of the items are wanted.
+# The share of the best 1, 3 and 5 of ten items that is found. Whole orders contain more than is needed, because their
+# noise decides between all ten items. The gain is smallest if half of the items are wanted.
 
 
 def found(estimators, votes, k, epsilons, n_trials):
@@ -52,7 +53,7 @@ def found(estimators, votes, k, epsilons, n_trials):
 
 
 def whole_orders(n_items):
-    """Return the mechanisms that put all items in order; orders drawn from all are for up to 16."""
+    """Return the mechanisms that order all items; `DPPrudentOrder` is for up to 16."""
     named = {"DPBorda, K-norm noise": lambda epsilon: DPBorda(epsilon, noise="knorm")}
     if n_items <= 16:
         named["DPPrudentOrder"] = DPPrudentOrder
@@ -60,7 +61,7 @@ def whole_orders(n_items):
 
 
 def compare(votes, ks, epsilons, n_trials):
-    """Return what is `found` of the best k by the best k alone and by whole orders, for each k."""
+    """Return the result of `found` for `DPTopK` and for whole orders, for each k."""
     others = whole_orders(votes.ballots.shape[1])
     return [
         found({"DPTopK": lambda epsilon, k=k: DPTopK(k, epsilon=epsilon), **others}, votes, k, epsilons, n_trials)
@@ -79,7 +80,7 @@ def draw(votes, ks, epsilons, results, number, folder=None):
 
 
 def percent(result, place):
-    """Return in words what is found at one epsilon."""
+    """Return the shares found at one epsilon, in words."""
     return ", ".join(f"{name} {100 * shares[place].mean():.0f} %" for name, shares in result.items())
 
 
@@ -98,8 +99,8 @@ if __name__ == "__main__":
 # %%
 # The best of forty-five
 # ----------------------
-# Among many items, most of what a whole order decides is not asked for. The ten best are chosen in batches of three and
-# two, each among the items that are left: there are too many ways to choose ten of 45 at once.
+# With many items, most of what a whole order decides is not needed. The ten best are chosen in batches of three and
+# two, each from the remaining items, because there are too many ways to choose ten of 45 at once.
 
 if __name__ == "__main__":
     EPSILONS, KS = np.geomspace(0.001, 0.064, 7), (1, 3, 10)
@@ -117,15 +118,15 @@ if __name__ == "__main__":
 # %%
 # Permute and flip
 # ----------------
-# `DPTopK` and `DPPrudentOrder` draw by permute-and-flip: look at all orders in random sequence, and take each with
-# probability exp(-epsilon / 2 times what it overrules more than the best). It has the epsilon of the exponential
-# mechanism, and what it overrules is never worse. Of six items all orders can be listed, so that this picture is no
-# simulation: it has the expected error of either law, in percent of all pairs above the Kemeny optimum. Where the
-# mechanism fails the two do the same; where it is nearly certain one of them errs half as often.
+# `DPTopK` and `DPPrudentOrder` draw by permute-and-flip. It visits all orders in random sequence, and accepts each with
+# probability exp(-epsilon / 2 times its excess cost over the best order). It has the same epsilon as the exponential
+# mechanism, and its expected cost is never larger. All orders of six items can be listed, so this picture needs no
+# simulation. It shows the expected error of either mechanism, in percent of all pairs above the Kemeny optimum. At
+# small epsilon, both are the same. If the mechanism is nearly certain, permute-and-flip has half the error.
 
 
 def expected_errors(votes, epsilons):
-    """Return {name: percent above the optimum, shape (n_epsilons, 1)} by the laws of prudent orders."""
+    """Return {name: percent above the optimum, shape (n_epsilons, 1)} from the distributions of prudent orders."""
     profile = Profile.from_rankings(votes.ballots)
     orders = list(permutations(range(profile.n_items)))
     costs = np.array([MaxViolatedMargin().cost(profile.margins, order) for order in orders])
@@ -146,8 +147,8 @@ def exponential(penalties):
 def flipped(penalties):
     """Return the probabilities of permute-and-flip.
 
-    An option that is looked at at time t in (0, 1) is taken if none before it was: each other one is looked at before
-    with probability t. The mean over t is that of a polynomial, for which Gauss's rule is exact.
+    An option that is visited at time t in (0, 1) is accepted if no option before it was. Each other option is visited
+    before it with probability t. The mean over t is that of a polynomial, for which Gauss's rule is exact.
     """
     p = np.exp(-penalties)
     nodes, weights = np.polynomial.legendre.leggauss(len(p) // 2 + 1)
@@ -176,8 +177,8 @@ if __name__ == "__main__":
         )
 
 # %%
-# What was found
-# --------------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

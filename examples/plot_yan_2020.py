@@ -1,19 +1,19 @@
 """
-LDP-KwikSort: Yan, Li and Liu (2020), again
-===========================================
+LDP-KwikSort: reproduction of Yan, Li and Liu (2020)
+====================================================
 
-Figures 3 to 6 and the optimal number of questions of Z. Yan, G. Li and J. Liu, "Private rank aggregation under local
-differential privacy" (2020), measured again; theorems and tables have :ref:`a page of their own
-<sphx_glr_auto_examples_plot_yan_2020_tables.py>`. Each of n voters is asked K of the
-C(m, 2) pairs of m items, randomises each answer at epsilon / K, and the curator sorts the estimated majorities by
-KwikSort. What follows each picture is computed from the numbers in it, so it is true of whatever votes were at hand.
+Figures 3 to 6 and the optimal number of queries of Z. Yan, G. Li and J. Liu, "Private rank aggregation under local
+differential privacy" (2020), measured again. Theorems and tables have
+:ref:`another page <sphx_glr_auto_examples_plot_yan_2020_tables.py>`. Each of n voters is asked about K of the C(m, 2)
+pairs of m items, and randomises each answer at epsilon / K. The curator sorts the estimated majorities by KwikSort. The
+statements below each picture are computed from its numbers, so they hold for the votes that were used.
 
-The gallery takes fewer trials and fewer data sets than the paper. The paper's settings (30 trials, six data sets)
-are, from a shell::
+The gallery uses fewer trials and fewer data sets than the paper. With the paper's settings (30 trials, six data sets),
+from a shell::
 
     SKLEARN_DPRANK_DATA=folder python examples/plot_yan_2020.py --full --pictures folder
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 import math
@@ -45,13 +45,13 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Truthful
 from sklearn_dprank.theory.yan import best_query_count, optimal_queries, spent_epsilon
 
-TRIALS = 6  # 30 with --full, as in the paper, and wherever there are only four items
+TRIALS = 6  # 30 with --full, as in the paper, and for data sets with four items
 RANDOMIZERS = {"rr": "LDP-KwikSort:RR", "laplace": "LDP-KwikSort:Lap"}
 RR, LAPLACE = RANDOMIZERS.values()
 
 
 def local(name, epsilon, n_queries):
-    """Return the protocol as published; the Laplace scale is the paper's K / epsilon."""
+    """Return the protocol of the paper; the Laplace scale is K / epsilon, as printed."""
     return LDPKwikSort(epsilon, n_queries, name, "published" if name == "laplace" else "exact")
 
 
@@ -61,15 +61,15 @@ def paper_queries(epsilon, n_items):
 
 
 # %%
-# What is measured, and on whose votes
-# ------------------------------------
-# The error rate (the paper's equation 4, `sklearn_dprank.metrics.margin_error_rate`) is the share of pairs whose
-# estimated majority is the wrong one, before any sorting. The average Kendall tau distance judges the sorted ranking
-# against the ballots; it cannot fall to 0, because the voters disagree with each other.
+# Measures and votes
+# ------------------
+# The error rate (the paper's equation 4, `sklearn_dprank.metrics.margin_error_rate`) is the share of pairs with a wrong
+# estimated majority, before any sorting. The average Kendall tau distance compares the sorted ranking with the ballots.
+# It cannot fall to 0, because the voters disagree with each other.
 
 
 def effort(votes):
-    """Return how often a setting is tried."""
+    """Return the number of trials of a setting."""
     return 30 if ARGUMENTS.full or votes.ballots.shape[1] == 4 else TRIALS
 
 
@@ -84,11 +84,11 @@ if __name__ == "__main__":
     print("Trials a setting: " + ", ".join(f"{effort(each)} ({each.title})" for each in VOTES) + ".")
 
 # %%
-# Figures 3 and 4: how many questions
-# -----------------------------------
-# More questions say more and each is noisier. The paper minimises g(K) = epsilon^2 K / (epsilon + 2 K)^2, a bound, at
-# K = epsilon / 2; the signal itself, K tanh^2(epsilon / 2K), is largest at epsilon / 2.177, and for Laplace at
-# epsilon / 2.513. Circles mark the integer that the paper takes.
+# Figures 3 and 4: the number of queries
+# --------------------------------------
+# More queries give more answers, each with more noise. The paper minimises g(K) = epsilon^2 K / (epsilon + 2 K)^2, a
+# bound, at K = epsilon / 2. The signal itself, K tanh^2(epsilon / 2K), is largest at epsilon / 2.177, and for Laplace
+# at epsilon / 2.513. Circles mark the integer of the paper.
 
 BUDGETS = (1.0, 2.0, 4.0, 10.0)
 
@@ -120,7 +120,7 @@ def draw_queries(results, votes, name, number, folder=None):
 
 
 def good_choices(votes, results):
-    """Return for each epsilon whether the paper's K is as good as the best one measured, within the noise."""
+    """Return for each epsilon whether the paper's K is as good as the best measured one, within the noise."""
     good = {}
     for each, result in zip(votes, results, strict=True):
         n_items = each.ballots.shape[1]
@@ -143,22 +143,22 @@ if __name__ == "__main__":
         print(f"  The signal is largest at K = {exact} for epsilon = 1, 2, 4, 10.")
 
 # %%
-# "Held" means: no K of the grid had an error rate lower by more than two standard errors. The rule is safe, and so is
-# its corrected form: near its top the signal is flat.
+# "Held" means that no K of the grid had an error rate lower by more than two standard errors. The rule and its
+# corrected form are both safe, because the signal is flat near its maximum.
 
 # %%
 # Figure 5: the privacy budget
 # ----------------------------
-# DP-KwikSort (P-SORT of Hay et al.) trusts a curator, and hides that a voter took part at all; the local protocols hide
-# what a voter says. It pays only for the pairs it sorts by, so it has no estimate of all of them: its error rate, and
-# KwikSort's, are those of the order that came out.
+# DP-KwikSort (P-SORT of Hay et al.) trusts a curator, and hides whether a voter took part. The local protocols hide how
+# a voter voted. DP-KwikSort spends its budget only on the pairs that it sorts by, so it has no estimate of all pairs.
+# Its error rate, and that of KwikSort, is that of the resulting order.
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 NAMES = ("KwikSort", "DP-KwikSort", RR, LAPLACE)
 
 
 def mechanisms(epsilon, n_items):
-    """Return {name: estimator} of the four competitors at one epsilon, K by the paper's rule."""
+    """Return {name: estimator} of the four mechanisms at one epsilon, with K by the paper's rule."""
     k = paper_queries(epsilon, n_items)
     competitors = (KwikSort(), DPKwikSort(epsilon, on_exhausted="coin"), *(local(r, epsilon, k) for r in RANDOMIZERS))
     return dict(zip(NAMES, competitors, strict=True))
@@ -200,16 +200,17 @@ if __name__ == "__main__":
     print(", ".join(f"{spent_epsilon(e, 1, randomizer='laplace'):.3f}" for e in (0.5, 1.0, 2.0)) + ".")
 
 # %%
-# The advantage of RR over Laplace is one of calibration. A noisy number that is compared with 1/2 is a flipped bit,
-# and the paper's scale flips it more often than epsilon asks for. Spend all of epsilon, as ``calibration="exact"``
-# does, and the two are one mechanism.
+# The advantage of RR over Laplace comes from calibration. A noisy number that is compared with 1/2 is a flipped bit,
+# and the paper's scale flips it more often than epsilon requires. With ``calibration="exact"``, which spends all of
+# epsilon, both are the same mechanism.
 
 # %%
 # Figure 6: voters and items
 # --------------------------
 # Random voters of the real data, and Mallows votes with more items, at epsilon = 2, where K = 1. The paper's KwikSort
-# hears as little of each voter as the protocols do, K answers, but hears the truth: `sklearn_dprank.channels.Truthful`.
-# What it loses to KwikSort on all ballots is the price of asking little; what the protocols lose to it, of privacy.
+# gets only K answers from each voter, as the protocols do, but the answers are not randomised
+# (`sklearn_dprank.channels.Truthful`). Its loss against KwikSort on all ballots is the cost of asking few pairs. The
+# loss of the protocols against it is the cost of privacy.
 
 TRUTHFUL = "KwikSort on K truthful answers"
 
@@ -223,7 +224,7 @@ def sweep_voters(votes, numbers, repeats=TRIALS, epsilon=2.0):
 
 
 def voter_numbers(votes):
-    """Return up to how many voters are taken; more where there are more items."""
+    """Return the numbers of voters; the smallest is larger if there are more than ten items."""
     n_voters, n_items = votes.ballots.shape
     smallest = 100 if n_items > 10 else 10
     return [n for n in (10, 30, 100, 300, 1000, 2500, 5000, 7500, 10000) if smallest <= n < n_voters] + [n_voters]
@@ -244,7 +245,7 @@ def draw_voters(results, votes, folder=None):
 
 
 def gap(result, upper, lower):
-    """Return how much farther from the votes the one mechanism is than the other, for each number of voters."""
+    """Return how much farther from the votes one mechanism is than the other, for each number of voters."""
     return (result[upper] - result[lower])[..., DISTANCE].mean(axis=1)
 
 
@@ -276,10 +277,10 @@ if __name__ == "__main__":
     claim("KwikSort's own distance falls as items are added (m = 15 to 45)", large < small)
 
 # %%
-# RR's lead over Laplace, in percent
-# ----------------------------------
-# Sections 6.4 and 6.5 print by how much less RR's distance is than Laplace's (two more percentages come without their
-# theta). Over the paper's 30 trials such a number has a standard error of some 5, here as there; ``--full`` takes 300.
+# Lead of RR over Laplace, in percent
+# -----------------------------------
+# Sections 6.4 and 6.5 print how many percent RR's distance is below Laplace's (two more percentages have no theta).
+# Over the paper's 30 trials, such a number has a standard error of about 5, here as well; ``--full`` uses 300 trials.
 
 PRINTED = {  # by items, theta and voters
     (15, 0.5, 2500): 2.4,
@@ -292,7 +293,7 @@ PRINTED = {  # by items, theta and voters
 
 
 def lead(n_items, theta, n_voters, repeats=30, epsilon=2.0):
-    """Return by how many percent RR's distance is below Laplace's, and the standard error of that."""
+    """Return how many percent RR's distance is below Laplace's, and the standard error."""
     votes = some(mallows(10000, n_items, theta), n_voters)
     rr, lap = (trials(local(name, epsilon, 1), votes, repeats)[:, DISTANCE] for name in RANDOMIZERS)
     ratio = rr.mean() / lap.mean()
@@ -315,12 +316,12 @@ if __name__ == "__main__":
     claim("RR's lead grows with theta (45 items)", np.diff(leads[3:, 0]) > 0)
 
 # %%
-# A lead is small where voters are many, and small where they are so few that both protocols guess; more items move the
-# votes from the one end towards the other.
+# A lead is small for many voters, and also for so few voters that both protocols guess. More items move the votes from
+# the first case towards the second.
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

@@ -3,13 +3,13 @@ LDP-KwikSort: the theorems and tables of Yan, Li and Liu (2020)
 ===============================================================
 
 Theorems 2 and 3 and Tables 2 and 3 of Z. Yan, G. Li and J. Liu, "Private rank aggregation under local differential
-privacy" (2020), measured again, on Mallows votes; the figures have :ref:`a page of their own
-<sphx_glr_auto_examples_plot_yan_2020.py>`. What follows each table is computed from the numbers in it. All seven sizes
-of Table 3 are, from a shell::
+privacy" (2020), measured again, on Mallows votes. The figures have
+:ref:`another page <sphx_glr_auto_examples_plot_yan_2020.py>`. The statements below each table are computed from its
+numbers. With all seven sizes of Table 3, from a shell::
 
     python examples/plot_yan_2020_tables.py --full
 
-Nothing here is private: every fit is scored against the ballots, and seeded.
+The results are not private: every fit has a seed, and is scored against the ballots.
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/plot_yan_2020_tables.png"
@@ -31,14 +31,14 @@ if __name__ == "__main__":
 # %%
 # Theorems 2 and 3
 # ----------------
-# On Mallows votes the expected number of wrong pairs is at most mu; printed, and in the corrected form of
-# `sklearn_dprank.theory.yan.expected_errors`, which knows that pairs far apart are easier.
+# On Mallows votes, the expected number of wrong pairs is at most mu. The table has mu as printed, and the corrected
+# form of `sklearn_dprank.theory.yan.expected_errors`, which uses that pairs far apart are easier.
 
 VARIANTS = ("corrected", "published")
 
 
 def wrong_pairs(n_voters, n_items, theta, name, repeats=TRIALS, epsilon=2.0):
-    """Return (pairs not estimated the reference's way round in each trial, corrected mu, printed mu)."""
+    """Return (pairs with a wrong or zero estimate in each trial, corrected mu, printed mu)."""
     votes = mallows(n_voters, n_items, theta, seed=1)
     reference = np.argsort(np.argsort(votes.ballots.mean(axis=0)))
     truth = np.sign(reference - reference[:, None])
@@ -82,8 +82,8 @@ if __name__ == "__main__":
 # %%
 # Tables 2 and 3: time
 # --------------------
-# The paper's protocols take O(n K + m^2 + m log m) and, in Python 2.7, seconds. Here `fit` simulates all devices at
-# once; the counting of the exact majorities is not in KwikSort's time, as it is not in the paper's.
+# The paper's protocols take O(n K + m^2 + m log m), and seconds in Python 2.7. Here, `fit` simulates all devices at
+# once. The time of KwikSort does not include counting the exact majorities, as in the paper.
 
 PAPER_SECONDS = {
     (795, 4): (0.0001, 0.0006, 0.1255, 0.1751),
@@ -120,19 +120,20 @@ if __name__ == "__main__":
 # %%
 # Table 2: communication and memory
 # ---------------------------------
-# In the paper a voter sends and holds O(log K) bits, and the curator O(n log K). But K answers are K bits, and each
-# comes with the name of its pair. The curator counts reports as they come in: a counter for each ordered pair will do.
+# In the paper, a voter sends and holds O(log K) bits, and the curator O(n log K). But K answers are K bits, and each
+# comes with the name of its pair. The curator counts reports as they arrive, and needs only a counter for each ordered
+# pair.
 
 
 def reports(n_queries, n_items, n_devices=20):
-    """Return what some devices send, as JSON."""
+    """Return the reports of some devices, as JSON."""
     estimator = LDPKwikSort(10.0, n_queries)
     devices = (estimator.client(n_items, random_state=seed) for seed in range(n_devices))
     return [json.dumps(device.report(range(n_items))) for device in devices]
 
 
 def held(sent, n_queries, n_items, n_voters):
-    """Return the most bytes that a curator holds at a time while so many reports come in, again and again the same."""
+    """Return the curator's peak memory in bytes while it reads `n_voters` reports, which repeat those in `sent`."""
     tracemalloc.start()
     LDPKwikSort(10.0, n_queries, random_state=0).fit_reports(islice(cycle(sent), n_voters), items=n_items)
     peak = tracemalloc.get_traced_memory()[1]
@@ -163,8 +164,8 @@ if __name__ == "__main__":
     )
 
 # %%
-# What held
-# ---------
+# Summary
+# -------
 
 if __name__ == "__main__":
     summary()

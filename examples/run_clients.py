@@ -1,10 +1,10 @@
 """
-Devices, a shuffler and a curator
+Clients, a shuffler and a curator
 =================================
 
-2,000 voters' devices run in other processes, as they would on 2,000 phones. Each knows the public protocol and
-one ballot, and writes one submission as a line of JSON. A shuffler checks the submissions and mixes their messages. The
-curator reads the mixed messages, and nothing else, and publishes a consensus with its guarantee::
+The devices of 2,000 voters run in other processes, as they would on 2,000 phones. Each device has the public protocol
+and one ballot, and writes one submission as a line of JSON. A shuffler checks the submissions and mixes their messages.
+The curator reads only the mixed messages, and publishes a consensus with its guarantee::
 
     python examples/run_clients.py
     python examples/run_clients.py --voters 10000 --epsilon 0.3 --processes 4
@@ -25,19 +25,19 @@ from sklearn_dprank.collection import Device, Shuffler
 from sklearn_dprank.datasets import make_mallows
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
-ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # what voters scatter around
-MISSING = 0.04  # the share of voters who never answer
+ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # the centre of the votes
+MISSING = 0.04  # share of voters who never answer
 
 # %%
 # A device
 # --------
-# A device reads the protocol, draws a pair of dishes, flips its answer with the protocol's probability and writes
-# one line. The line holds a random number, so that the shuffler counts it once: a device that is asked again sends the
+# A device reads the protocol, draws a pair of dishes, flips its answer with the protocol's probability and writes one
+# line. The line holds a random number, so that the shuffler counts it once. If the device is asked again, it sends the
 # same line again.
 
 
 def run_devices(protocol, ballots, outbox):
-    """Run one device for each ballot, in a process of its own; write their submissions as JSON lines."""
+    """Run one device per ballot, in a separate process, and write their submissions as JSON lines."""
     with open(outbox, "w") as lines:
         for ballot in ballots:
             device = Device(json.loads(protocol))
@@ -47,12 +47,13 @@ def run_devices(protocol, ballots, outbox):
 # %%
 # The shuffler
 # ------------
-# The one party that everybody trusts: it accepts submissions of this protocol only and each once, forgets who sent what
-# and in which order, and releases nothing below ``min_reports`` voters. It sees no ballots.
+# The shuffler is the one party that all voters trust. It accepts only submissions of this protocol, and each of them
+# once. It does not keep who sent a message or in which order. It releases no messages below ``min_reports`` voters. It
+# sees no ballots.
 
 
 def shuffle(protocol, outboxes, mixed):
-    """Write the mixed messages of all submissions into a file; return how many were refused, by reason."""
+    """Write the mixed messages of all submissions into a file; return the numbers of refused ones, by reason."""
     shuffler = Shuffler(json.loads(protocol))
     for outbox in outboxes:
         with open(outbox, "rb") as lines:
@@ -64,9 +65,8 @@ def shuffle(protocol, outboxes, mixed):
 # %%
 # From end to end
 # ---------------
-# How far a device goes is fixed before anybody answers, by ``min_reports``: so many voters must come, or
-# nothing is released. The spare lines that somebody slipped in are left out and counted, and so is a line that comes
-# twice.
+# ``min_reports`` fixes the randomisation of the devices before any voter answers. If fewer voters answer, no result is
+# released. Invalid lines and repeated lines are left out and counted.
 
 
 def main(argv=None):

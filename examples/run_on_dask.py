@@ -1,15 +1,15 @@
 """
-More than one machine
-=====================
+Counting and sweeping on a dask cluster
+=======================================
 
-Ballots are counted where they lie, and trials of a sweep are shared out, by the workers of a dask cluster. Without an
-address, a cluster of processes is started on this machine; the extra ``distributed`` has what it takes::
+The workers of a dask cluster count ballots where the ballots are, and share the trials of a sweep. Without an address,
+the script starts a cluster of processes on this machine. The extra ``distributed`` has the requirements::
 
     python -m pip install ".[distributed]"
     python examples/run_on_dask.py
     python examples/run_on_dask.py tcp://scheduler:8786 --voters 10000000 100000000
 
-Every line is done twice, by this process and by the cluster, with the same result.
+Every line is computed twice, by this process and by the cluster, with the same result.
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/run_on_dask.png"
@@ -33,14 +33,14 @@ ITEMS = 10
 CHUNK = 250_000  # ballots drawn and counted at a time: 20 MB
 
 # %%
-# Ballots in many places
-# ----------------------
-# Here each chunk is drawn by the task that needs it; in earnest it would be a file, read by ``dask.array`` or
-# ``dask.dataframe``. A worker counts its chunks and sends counts, never a ballot.
+# Distributed ballots
+# -------------------
+# Here, each task draws its own chunk. In practice, a chunk would be a file, read by ``dask.array`` or
+# ``dask.dataframe``. A worker counts its chunks and sends counts, but never a ballot.
 
 
 def draw(seed, size):
-    """Draw one chunk; all chunks scatter around the same order."""
+    """Draw one chunk; all chunks have the same centre."""
     return make_mallows(size, ITEMS, 0.9, center=range(ITEMS), random_state=seed)
 
 
@@ -75,11 +75,11 @@ def compare_counting(n_voters):
 
 
 # %%
-# Trials in many places
-# ---------------------
-# joblib hands the trials of ``cross_validate`` to the cluster; the call is the same. A trial of a central mechanism
-# starts from the counts and takes a fraction of a millisecond, so there is nothing to gain. A trial of a local
-# mechanism draws the reports of all voters anew.
+# Distributed trials
+# ------------------
+# joblib sends the trials of ``cross_validate`` to the cluster; the call is the same. A trial of a central mechanism
+# starts from the counts and takes a fraction of a millisecond, so a cluster gains little. A trial of a local mechanism
+# draws the reports of all voters again.
 
 
 def compare_trials(estimator, profile, n_trials):
@@ -97,15 +97,15 @@ def compare_trials(estimator, profile, n_trials):
 
 
 def timed(call):
-    """Return what the call returns, and its seconds."""
+    """Return the result of a call, and its seconds."""
     began = perf_counter()
     return call(), perf_counter() - began
 
 
 # %%
-# Both, with and without a cluster
-# --------------------------------
-# By default a worker of dask gives freed memory back at once, and then waits for the system to hand out cleared memory
+# With and without a cluster
+# --------------------------
+# By default, a worker of dask returns freed memory at once, and then waits until the system provides cleared memory
 # again. On a virtual machine, where that is slow, the cluster counted six times faster when it kept its memory.
 
 KEEP_MEMORY = {

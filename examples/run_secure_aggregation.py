@@ -1,22 +1,24 @@
 """
-Devices, two servers and a curator
+Clients, two servers and a curator
 ==================================
 
-Nobody sees a ballot, and nobody is trusted alone. 600 voters' devices run in other processes, as they would on 600
-phones. Each adds a little noise to its net wins and splits the result in two: either half is a list of uniform random
-numbers. Each of two servers, a process with a file of its own, gets one half of every report. Some devices never
-answer, some die between their two messages, and one server is killed and started again. The servers agree on the
-reports that both have, and each says one sum; the curator adds the two and publishes a consensus with its guarantee::
+Only the voter sees a ballot, and no party has to be trusted alone. The devices of 600 voters run in other processes, as
+they would on 600 phones. Each device adds a little noise to its net wins and splits the result into two shares. Each
+share is a list of uniform random numbers. Each of two servers, a process with its own file, gets one share of every
+report. Some devices never answer, some stop between their two messages, and one server is killed and started again. The
+servers agree on the reports that both have, and each releases one sum. The curator adds the two sums and publishes a
+consensus with its guarantee::
 
     python examples/run_secure_aggregation.py
     python examples/run_secure_aggregation.py --voters 5000 --epsilon 0.3 --processes 4
     python examples/run_secure_aggregation.py --swiss
 
-With ``--swiss`` voters answer in rounds, about 16 dishes: net wins of all, then within groups of dishes that stand near
-each other after what was heard so far. The protocol states all rounds beforehand, and what they cost together.
+With ``--swiss``, voters answer in rounds, about 16 dishes. The first round asks for the net wins of all dishes. Later
+rounds ask for net wins within groups of dishes that are close according to the earlier answers. The protocol states all
+rounds beforehand, and their joint cost.
 
-What this does not do: a device that sends nonsense in place of a ballot moves the sum as it likes, and nobody can see
-that it does. Proofs that numbers are in range, as in Prio3, prevent that.
+Limitation: a device that sends false numbers in place of a ballot can change the sum by any amount, and no party can
+detect it. Proofs that numbers are in range, as in Prio3, prevent that.
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/run_secure_aggregation.png"
@@ -36,21 +38,21 @@ from sklearn_dprank.collection import AggregationServer, Device, agreed
 from sklearn_dprank.datasets import make_mallows
 
 DISHES = ["dal", "laksa", "mole", "paella", "pho", "pierogi", "ramen", "shakshuka"]
-ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # what voters scatter around
+ORDER = ["ramen", "pho", "mole", "dal", "laksa", "paella", "shakshuka", "pierogi"]  # the centre of the votes
 MORE = ["bibimbap", "ceviche", "falafel", "goulash", "jollof", "moussaka", "okonomiyaki", "poutine"]
-MISSING = 0.04  # the share of voters who never answer
-DYING = 0.03  # the share of devices that die after the first of their two messages
+MISSING = 0.04  # share of voters who never answer
+DYING = 0.03  # share of devices that stop after the first of their two messages
 
 # %%
 # A device
 # --------
-# A device reads the protocol, checks that its noise and that of ``min_reports`` others keep the epsilon that is stated,
-# and writes one line for each server. Both lines carry one number, by which the servers will recognise the
-# report, and nothing of the voter.
+# A device reads the protocol. It checks that the noise of ``min_reports`` devices keeps the stated epsilon. It writes
+# one line for each server. Both lines carry the same number, by which the servers recognise the report. The number does
+# not identify the voter.
 
 
 def run_devices(protocol, ballots, dying, outboxes):
-    """Run one device for each ballot, in a process of its own; write each server's messages as JSON lines."""
+    """Run one device per ballot, in a separate process, and write each server's messages as JSON lines."""
     with open(outboxes[0], "w") as first, open(outboxes[1], "w") as second:
         for ballot, dies in zip(ballots, dying, strict=True):
             one, two = Device(json.loads(protocol)).report(ballot)
@@ -62,13 +64,13 @@ def run_devices(protocol, ballots, dying, outboxes):
 # %%
 # A server
 # --------
-# A server keeps its shares in a file. ``receive`` takes messages, ``reports`` says which ones are there, and
-# ``release`` says the sum of those that all servers have: once, and never over fewer than ``min_reports``. What it has
-# heard and said outlives a crash.
+# A server stores its shares in a file. ``receive`` reads messages, ``reports`` lists the stored reports, and
+# ``release`` returns the sum of those that all servers have. It does so once, and never for fewer than ``min_reports``.
+# The stored messages and releases survive a crash.
 
 
 def run_server():
-    """Be one server: commands come as JSON lines, answers go out as JSON lines."""
+    """Run one server, with commands and answers as JSON lines."""
     start = json.loads(sys.stdin.readline())
     server = AggregationServer(start["protocol"], start["number"], start["path"])
     for line in sys.stdin:
@@ -114,8 +116,8 @@ class Remote:
 # %%
 # From end to end
 # ---------------
-# How much noise a device adds is fixed before anybody answers, by ``min_reports``: so many voters must be in the sum,
-# or nothing is said.
+# ``min_reports`` fixes the noise of each device before any voter answers. If the sum has fewer voters, it is not
+# released.
 
 
 def collected(protocol, answering, dying, processes, folder):
@@ -142,15 +144,15 @@ def collected(protocol, answering, dying, processes, folder):
 # %%
 # In rounds
 # ---------
-# A device that answers in rounds lives on between them. It is kept as text (``to_json``) after each answer and before
-# the answer leaves, so that whatever dies, no question is ever answered twice. ``fit_interactive`` calls ``ask`` with
-# one question after another; here it wakes the devices, carries their messages and returns what the servers say. Voters
-# who miss a round may be there in the next. If a round has too few of them, its servers say nothing, and the others
-# decide.
+# A device that answers in rounds must survive between them. It is saved as text (``to_json``) after each answer and
+# before the answer is sent. Even after a crash, it never answers a question twice. ``fit_interactive`` calls ``ask``
+# with one question after another. Here, ``ask`` restores the devices, delivers their messages and returns the sums of
+# the servers. Voters who miss a round may answer the next. If a round has too few voters, its sums are not released,
+# and the other rounds decide.
 
 
 def run_round(question, home, missing, outboxes):
-    """Let the devices of one process answer a question; keep each before its messages are sent."""
+    """Let the devices of one process answer a question, and save each device before its messages are sent."""
     awake = [json.loads(line) for line in home.read_text().splitlines()]
     messages = []
     for voter, missed in zip(awake, missing, strict=True):
@@ -164,7 +166,7 @@ def run_round(question, home, missing, outboxes):
 
 
 def in_rounds(curator, items, ballots, processes, folder):
-    """Fit the curator on devices that answer in rounds; return how many voters each round's servers agreed on."""
+    """Fit the curator on devices that answer in rounds; return the number of voters in each round's sums."""
     protocol, parts, counted = curator.protocol(items), range(2 * processes), []
     homes = [Path(folder, f"devices-{part}.jsonl") for part in parts]
     for part, home in enumerate(homes):
@@ -195,7 +197,7 @@ def in_rounds(curator, items, ballots, processes, folder):
 
 
 def swiss(voters, epsilon, processes):
-    """Ask in rounds, aggregate, print."""
+    """Collect answers in rounds, aggregate, and print."""
     items = sorted(DISHES + MORE)
     center = np.argsort([items.index(dish) for dish in ORDER + MORE])
     ballots = make_mallows(voters, len(items), 0.6, center=center, random_state=0).tolist()
@@ -208,7 +210,7 @@ def swiss(voters, epsilon, processes):
 
 
 def main(argv=None):
-    """Split, add up, aggregate, print."""
+    """Collect shares, add them up, aggregate, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--voters", type=int, default=600)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -240,7 +242,7 @@ def main(argv=None):
 
 
 def print_result(curator):
-    """Print what may be published."""
+    """Print the results that may be published."""
     print(f"Consensus: {' > '.join(curator.consensus_)}")
     print(f"Guarantee: {curator.privacy_}")
     print(f"           {curator.privacy_.how}")

@@ -2,11 +2,11 @@
 Simulating the curves behind recommend
 ======================================
 
-``recommend`` in ``sklearn_dprank.model_selection`` gives the error to expect of its choice, and a range. It reads them
-off simulated curves, which this script makes; no real votes went into them. From a shell::
+``recommend`` in ``sklearn_dprank.model_selection`` states the expected error of its choice, and a range. Both come from
+simulated curves, which this script makes. The curves use no real votes. From a shell::
 
-    python examples/simulate_recommendations.py           # a few points again, beside the stored ones: seconds
-    python examples/simulate_recommendations.py --full    # the file that stores all curves: 20 minutes
+    python examples/simulate_recommendations.py           # simulates a few points again, for comparison: seconds
+    python examples/simulate_recommendations.py --full    # prints the file with all curves: 20 minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/simulate_recommendations.png"
@@ -38,17 +38,18 @@ DELTA = 1e-6
 # ----------
 # An error depends on the public inputs through one number, the signal:
 #
-# * "knorm", `DPBorda` with K-norm noise: n epsilon / m;
-# * "gaussian", Borda with normal noise, be it the curator's, the voters' or a sum of shares, and nearly Laplace's: m
-#   over the standard deviation of the noise on a mean rank;
-# * "swiss", `DPSwissBorda`: the same, of Borda with that budget;
-# * "pairs", one pair a voter by randomised response and the Bradley-Terry rule: the same, of Borda by those answers;
-# * "prudent", `DPPrudentOrder`: n epsilon / ln m!; "two_stage", with ``window=7``: n epsilon / m^2;
+# * "knorm", `DPBorda` with K-norm noise: n epsilon / m.
+# * "gaussian", Borda with normal noise from the curator, the voters or a sum of shares, and approximately with Laplace
+#   noise: m over the standard deviation of the noise on a mean rank.
+# * "swiss", `DPSwissBorda`: the same, for Borda with that budget.
+# * "pairs", one pair per voter by randomised response and the Bradley-Terry rule: the same, for Borda from these
+#   answers.
+# * "prudent", `DPPrudentOrder`: n epsilon / ln m!; "two_stage", with ``window=7``: n epsilon / m^2.
 # * "top", `DPTopK`: n epsilon / ln(m! / (m - k)!).
 #
-# Curves are stored at signals divided by 1 - 2 disagreement, to which margins are in proportion, so that those of
-# several disagreements look alike. Noise is added to exact answers at once, for many trials; only where later questions
-# depend on earlier answers, estimators are fitted.
+# Margins are proportional to 1 - 2 disagreement. Curves are therefore simulated at signals divided by it, so that those
+# of several disagreements look alike. Noise is added to exact answers for many trials at once. If later queries depend
+# on earlier answers, estimators are fitted.
 
 
 def knorm(votes, signals, n_trials, seed):
@@ -65,7 +66,7 @@ def gaussian(votes, signals, n_trials, seed):
 
 
 def ranked(scores):
-    """Return the positions of items by scores, larger is better."""
+    """Return the positions of items by scores; larger is better."""
     return (-scores).argsort(axis=1).argsort(axis=1)
 
 
@@ -77,7 +78,7 @@ def pairs(votes, signals, n_trials, seed):
 
 
 def _answered(votes, signal, seed):
-    """Return strengths by answers about random pairs, many and mostly flips of a coin."""
+    """Return strengths estimated from answers about random pairs, most of which are coin flips."""
     rng, m = np.random.default_rng(seed), votes.n_items
     truthful = (m - 1) * signal**2 / 8
     n_answers = int(max(20 * truthful, 10_000))
@@ -102,7 +103,7 @@ def top(votes, signals, n_trials, seed, k):
 
 
 def _listed(votes, k, epsilons, n_trials, seed):
-    """Permute-and-flip over all ways to fill the first k places: of equally good ones the best draw, as one."""
+    """Draw by permute-and-flip over all ways to fill the first k places; equally good ways are drawn as a group."""
     rng, shape = np.random.default_rng(seed), (votes.n_items,) * k
     costs, never = costs_of_ways(votes.profile.margins, k)
     ways = np.argsort(costs)[: np.count_nonzero(costs < never)]
@@ -128,7 +129,7 @@ def prudent(votes, signals, n_trials, seed):
     margins = votes.profile.margins
     apart = ~np.eye(m, dtype=bool)
     values = np.unique(margins[apart])
-    values = values[values >= np.minimum(margins, margins.T)[apart].max()]  # every order overrules one side of a pair
+    values = values[values >= np.minimum(margins, margins.T)[apart].max()]  # every order violates one side of a pair
     orders = Counts(np.where(apart, np.searchsorted(values, margins), 0), len(values))
     levels = [Flips(values, np.diff(orders.of_all, prepend=0), epsilon / 2) for epsilon in epsilons]
     draws = [[orders.draw(level.draw(bits), bits, first=True) for _ in range(n_trials)] for level in levels]
@@ -150,8 +151,8 @@ def swiss(votes, signals, n_trials, seed):
 # %%
 # Curves
 # ------
-# A family has a curve for each number of items; of the best k, too, for some numbers of items: the share of the best k
-# that is missed. A point is the mean over all electorates, the least and the largest of their errors.
+# A family has a curve of the error for each number of items. For some numbers of items, it also has a curve of the
+# missed share of the best k. A point holds the mean, the least and the largest error over all electorates.
 
 
 def grid(first, factor, size):
@@ -162,7 +163,7 @@ def grid(first, factor, size):
 SIZES = (2, 3, 4, 5, 7, 10, 16, 30, 45, 100)
 BEST = {4: (1, 2, 3), 7: (1, 3, 6), 10: (1, 3, 5, 9), 16: (1, 2, 4, 15), 20: (1, 3, 7), 45: (1, 3, 10)}
 ALL_SIZES = tuple(sorted({*SIZES, *BEST, 13}))
-# The simulation, its signals times 1 - 2 disagreement, and the numbers of items.
+# The simulation, the signals times 1 - 2 disagreement, and the numbers of items.
 FAMILIES = {
     "knorm": (knorm, grid(0.04, 1.6, 16), SIZES),
     "gaussian": (gaussian, grid(0.2, 1.6, 16), SIZES),
@@ -175,7 +176,7 @@ FAMILIES = {
 
 
 def n_trials(family, n_items, k=None):
-    """Return how many trials each electorate gets: errors on many items vary less from trial to trial."""
+    """Return the trials per electorate; errors on many items vary less between trials."""
     if family in ("knorm", "gaussian") or (family == "prudent" and n_items <= 7):
         return 400 if n_items <= 10 else 150
     if family == "top":
@@ -186,7 +187,7 @@ def n_trials(family, n_items, k=None):
 
 
 def measured(family, n_items, votes, signals, seed, trials=None):
-    """Return the mean error of one electorate, and the shares missed: {name of the curve: a number a signal}."""
+    """Return the mean error of one electorate, and the missed shares: {name of the curve: one number per signal}."""
     simulate, _, sizes = FAMILIES[family]
     ks = BEST.get(n_items, ()) if family == "top" or n_items in (*sizes, 20) else ()
     if family == "top":
@@ -198,7 +199,7 @@ def measured(family, n_items, votes, signals, seed, trials=None):
 
 
 def simulated(family, n_items, level, all_votes, seed=0, trials=None):
-    """Return {name: array of shape (3, n_signals)}: the mean of all electorates, the least and the largest."""
+    """Return {name: array of shape (3, n_signals)}: mean, least and largest over all electorates."""
     signals = np.divide(FAMILIES[family][1], 1 - 2 * level)
     each = [measured(family, n_items, votes, signals, seed + 1000 * i, trials) for i, votes in enumerate(all_votes)]
     stacked = {name: np.array([found[name] for found in each]) for name in each[0]}
@@ -206,7 +207,7 @@ def simulated(family, n_items, level, all_votes, seed=0, trials=None):
 
 
 def families_of(n_items):
-    """Return the families that are simulated on so many items."""
+    """Return the families that are simulated for this number of items."""
     with_best = n_items in BEST
     wide = [family for family in ("knorm", "gaussian", "pairs") if n_items in SIZES or with_best]
     other = [family for family in ("prudent", "two_stage", "swiss") if n_items in FAMILIES[family][2]]
@@ -214,7 +215,7 @@ def families_of(n_items):
 
 
 def all_curves(all_sizes=ALL_SIZES):
-    """Simulate everything; errors are made to fall with the signal."""
+    """Simulate all curves; errors are made monotone in the signal."""
     curves = {family: {} for family in FAMILIES}
     for n_items in all_sizes:
         for level in LEVELS:
@@ -228,7 +229,7 @@ def all_curves(all_sizes=ALL_SIZES):
 
 
 def as_text(curves):
-    """Return the file that stores the curves: JSON, a line a level."""
+    """Return the file that stores the curves: JSON with one line per level."""
     families = []
     for family, by_name in curves.items():
         rows = ",\n".join(
@@ -240,7 +241,7 @@ def as_text(curves):
 
 
 # %%
-# A few points again, with other seeds, electorates and fewer trials: they must agree with what is stored.
+# A few points again, with other seeds, other electorates and fewer trials. They must agree with the stored ones.
 
 SPOT_CHECKS = {
     "knorm": (4, 10, 30),

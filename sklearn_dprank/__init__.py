@@ -1,6 +1,6 @@
 """Differentially private rank aggregation with the scikit-learn API.
 
-Votes -> a channel answers queries under a trust model -> a rule turns answers into a consensus.
+A channel answers queries about ballots under a trust model. A rule turns the answers into a consensus.
 """
 
 from typing import TYPE_CHECKING
@@ -52,8 +52,8 @@ __all__ = [
     "ShufflePairwise",
 ]
 
-# Loaded when first used: a voter's device imports this package too, and has no need of scikit-learn.
-if not TYPE_CHECKING:  # a checker would take every name for one of the package's
+# Loaded on first use, because clients import this package too and do not need scikit-learn.
+if not TYPE_CHECKING:  # type checkers would accept any name as one of the package's
     __getattr__, __dir__ = lazily(__name__, dict.fromkeys(__all__, "aggregators"))
 
 announce()

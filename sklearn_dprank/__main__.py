@@ -1,4 +1,4 @@
-"""``python -m sklearn_dprank``: see `sklearn_dprank.cli`."""
+"""Entry point of ``python -m sklearn_dprank``; see `sklearn_dprank.cli`."""
 
 from .cli import main
 

@@ -1,4 +1,4 @@
-"""How far a ranking is from ballots; every ranking is given by positions (``ranks_``, not ``consensus_``)."""
+"""Distances between rankings and ballots. Rankings are positions (``ranks_``, not ``consensus_``)."""
 
 from typing import Any
 
@@ -13,29 +13,29 @@ from .queries import n_pairs
 
 
 def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) -> float:
-    """Count the pairs of items that two rankings put in opposite orders.
+    """Return the share, or the number, of item pairs that two rankings put in opposite orders.
 
     Parameters
     ----------
     a, b : array-like of shape (n_items,)
-        Positions; smaller is better. A tie, or NaN, is no disagreement, on either side: neither is the consensus.
+        Positions; smaller is better. Pairs with a tie or NaN in either ranking are not counted.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
     Returns
     -------
     float
-        Between 0 and 1, or a number of pairs.
+        Between 0 and 1 if normalised, else the number of pairs.
 
     Raises
     ------
     ValueError
-        If the rankings are not of the same items, or hold something else than numbers.
+        If the rankings have different numbers of items, or do not hold numbers.
 
     References
     ----------
-    Hay et al. (2017), Section 2.1. For strict rankings 1 - 2 d is Kendall's tau. Song et al. (2022) print
-    the sum over ordered pairs, which counts every pair twice; it is over unordered pairs here.
+    Hay et al. (2017), Section 2.1. For strict rankings and normalised distance d, 1 - 2 d is Kendall's tau. Song et al.
+    (2022) print the sum over ordered pairs, which counts every pair twice. Here, every pair counts once.
 
     Examples
     --------
@@ -54,40 +54,41 @@ def kendall_tau_distance(a: ArrayLike, b: ArrayLike, *, normalize: bool = True) 
 
 
 def _ranked_by_both(*ballots):
-    """Return where two ballots put the items that both rank, in small integers, which are sorted fast."""
+    """Return the positions on two ballots of the items that both rank, as small integers, which are sorted fast."""
     first, second = (compact_positions(ballot[np.newaxis]) for ballot in ballots)
     both = ~(first.unranked | second.unranked)
     return first.table[both, 0], second.table[both, 0]
 
 
 def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = True) -> float:
-    """Average the Kendall tau distance from one ranking to all ballots.
+    """Return the average Kendall tau distance from one ranking to all ballots.
 
-    A pair that the ranking ties counts one half for each voter who does not, so that to say less is not to agree more.
+    A pair that the ranking ties counts one half for each voter who prefers one of its items. Ties are therefore not
+    rewarded.
 
     Parameters
     ----------
     positions : array-like of shape (n_items,)
-        The ranking; smaller is better.
+        Positions of the ranking; smaller is better.
     X : array-like of shape (n_voters, n_items) or Profile
-        The ballots. On a Profile whose pairs are counted this takes O(n_items^2).
+        The ballots. With a Profile whose pairs are already counted, this takes O(n_items^2) time.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
     Returns
     -------
     float
-        Strict disagreements a voter, and half of what the ranking ties and the voter does not, over C(n_items, 2) if
-        normalised.
+        Strict disagreements per voter, plus half of the pairs that the ranking ties and the voter does not. Divided by
+        C(n_items, 2) if normalised.
 
     Raises
     ------
     ValueError
-        If X holds no ballot.
+        If X contains no ballots.
 
     References
     ----------
-    Fagin, Kumar and Sivakumar (2003), "Comparing top k lists": K^(1/2) where the ranking ties.
+    Fagin, Kumar and Sivakumar (2003), "Comparing top k lists": K^(1/2) for pairs that the ranking ties.
 
     Examples
     --------
@@ -110,25 +111,25 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
 def excess_kendall_tau(
     positions: ArrayLike, X: Ballots, *, optimum: ArrayLike | None = None, normalize: bool = True
 ) -> float:
-    """Return how much farther a ranking is from the ballots than the Kemeny optimum.
+    """Return the excess Kendall tau error: how much farther a ranking is from the ballots than the Kemeny optimum.
 
     Parameters
     ----------
     positions : array-like of shape (n_items,)
-        The ranking; smaller is better.
+        Positions of the ranking; smaller is better.
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots.
     optimum : array-like of shape (n_items,) or None, default=None
-        Positions of the optimum, where known; found otherwise, or the best order that about ten seconds find, with a
-        `ConvergenceWarning`.
+        Positions of the optimum, if known. None computes it. If about ten seconds do not prove an optimum, the best
+        order found is used, with a `ConvergenceWarning`.
     normalize : bool, default=True
         Whether to divide by C(n_items, 2).
 
     Returns
     -------
     float
-        At least 0, for a ranking with ties too (see `average_kendall_tau`); below 0 only if what was taken for the
-        optimum is none.
+        At least 0, also for a ranking with ties (see `average_kendall_tau`). Below 0 only if the order used as the
+        optimum is not optimal.
 
     References
     ----------
@@ -158,8 +159,8 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_items,)
-        Positions of an order with the fewest disagreements; the first by item index among several. Where some ten
-        seconds do not prove one, the best that was found, with a `ConvergenceWarning`.
+        Positions of an order with the fewest disagreements; of several, the first by item index. If about ten seconds
+        do not prove an optimum, the best order found, with a `ConvergenceWarning`.
     """
     found = minimum_order(as_profile(X).pairwise_counts.T)
     warn_of_gap(found)
@@ -167,25 +168,25 @@ def kemeny_positions(X: Ballots) -> NDArray[np.int64]:
 
 
 def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs whose estimated margin is against a strict majority, before any rule orders them.
+    """Return the share of item pairs whose estimated margin contradicts a strict majority, before a rule is applied.
 
     Parameters
     ----------
     margins : array-like of shape (n_items, n_items)
-        Positive where the row's item is estimated to beat the column's, in any unit: an aggregator's ``margins_``.
+        Estimated margins in any unit, positive where the row's item beats the column's, such as ``margins_``.
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots.
 
     Returns
     -------
     float
-        Between 0 and 1. Only opposite signs count, as in the paper: a pair without a majority is no error, and neither
-        is one that is estimated to be even, say because nobody was asked about it.
+        Between 0 and 1. Only opposite signs count, as in the paper. A pair without a majority is not an error. Neither
+        is a pair with an estimated margin of 0, for example because no voter was asked about it.
 
     Raises
     ------
     ValueError
-        If there is not one margin for each pair, or the two of a pair have not opposite signs.
+        If `margins` has another shape, or the two margins of a pair do not have opposite signs.
 
     References
     ----------
@@ -210,12 +211,12 @@ def margin_error_rate(margins: ArrayLike, X: Ballots) -> float:
 
 
 def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
-    """Return the share of item pairs that a ranking orders against a strict majority; a pair that it ties counts half.
+    """Return the share of item pairs that a ranking orders against a strict majority; tied pairs count half.
 
     Parameters
     ----------
     positions : array-like of shape (n_items,)
-        The ranking; smaller is better. Any scores work too: an estimated profile is judged by its order.
+        Positions of the ranking; smaller is better. Any numbers are accepted, and only their order counts.
     X : array-like of shape (n_voters, n_items) or Profile
         The ballots.
 
@@ -226,8 +227,8 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
     References
     ----------
-    Yan et al. (2020), equation 4; there for an estimated profile (`margin_error_rate`), here for the order that a
-    ranking implies.
+    Yan et al. (2020), equation 4. The paper applies it to an estimated profile (`margin_error_rate`). Here it is
+    applied to the order of a ranking.
 
     Examples
     --------
@@ -242,24 +243,24 @@ def pairwise_error_rate(positions: ArrayLike, X: Ballots) -> float:
 
 
 def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
-    """Tell whether two rankings order any pair of items differently.
+    """Return whether two rankings order any pair of items differently.
 
-    Its mean over fits is the error rate of a private rule: how often noise changes the ranking.
+    The mean over fits is the error rate of a private rule: the share of fits in which noise changes the ranking.
 
     Parameters
     ----------
     a, b : array-like of shape (n_items,)
-        Positions; smaller is better. Pairs that only one of them ties are ordered differently.
+        Positions; smaller is better. A pair that only one ranking ties is ordered differently.
 
     Returns
     -------
     float
-        1.0 if some pair is, else 0.0.
+        1.0 if any pair is ordered differently, else 0.0.
 
     Raises
     ------
     ValueError
-        If the rankings are not of the same items, or hold something else than numbers.
+        If the rankings have different numbers of items, or do not hold numbers.
 
     References
     ----------
@@ -278,21 +279,21 @@ def ranking_changed(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def kendall_tau_scorer(estimator: Any, X: Ballots, y: None = None) -> float:
-    """Score a fitted aggregator for model selection: ``scoring=kendall_tau_scorer``.
+    """Score a fitted aggregator in model selection, as ``scoring=kendall_tau_scorer``.
 
     Parameters
     ----------
     estimator : fitted aggregator, or a Pipeline that ends in one
-        What is scored.
+        Estimator to score.
     X : array-like of shape (n_voters, n_items) or Profile
-        The ballots (before the pipeline's transformers, if any).
+        The ballots, before the transformers of a pipeline.
     y : None
         Ignored.
 
     Returns
     -------
     float
-        Minus the average Kendall tau distance; not private.
+        Minus the average Kendall tau distance. The score is not private.
 
     Examples
     --------

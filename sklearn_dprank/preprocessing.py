@@ -1,4 +1,4 @@
-"""From orders, truncated ballots and ratings to positions, the one form in which ballots are read."""
+"""Conversion of orders, truncated ballots and ratings to positions."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,38 +18,38 @@ from .ballots.sorting import smaller_values
 from .ballots.tables import refuse_no_table
 from .privacy.estimator_guarantees import row_wise
 
-_BLOCK = 1 << 16  # entries ranked at a time: temporaries stay in cache
+_BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
 
 
 def orders_to_positions(
     orders: Any, n_items: int | None = None, *, item_names: ItemNames | None = None
 ) -> NDArray[Any]:
-    """Turn orders (which item is first, second, ...) into positions (where each item stands).
+    """Convert orders (the items, best first) to positions (the place of each item).
 
-    Orders of items are permutations too, so orders given where positions are expected raise no error
-    and mean other ballots.
+    Convert orders before you pass them to an estimator. Orders are permutations too, so orders in place of positions
+    raise no error, but they mean different ballots.
 
     Parameters
     ----------
     orders : array-like of shape (n_voters, n_listed), or sequence of sequences
-        Each voter's items, best first: indices from 0, or names where `item_names` is given. A ballot
-        may list only some of the items: a shorter sequence, or one filled up with NaN, None or pandas' NA.
+        Items of each voter, best first: indices from 0, or names if `item_names` is given. A ballot may list only some
+        items. It is then shorter, or filled up with NaN, None or pandas' NA.
     n_items : int, default=None
-        Number of items; by default the number of names, else the length of the longest ballot.
+        Number of items. None is the number of names if there are names, else the length of the longest ballot.
     item_names : sequence of str or of int, default=None
-        All items by name, distinct, in the order that the columns of the result are to have.
+        Distinct names of all items, in the order of the result's columns.
 
     Returns
     -------
     ndarray of shape (n_voters, n_items)
-        Positions, 0 is best: int64, or float64 with NaN at the items that a ballot does not list. NaN
-        is "no opinion": apply `unranked_last` if unlisted means worse.
+        Positions, 0 is best: int64, or float64 with NaN for items that a ballot does not list. NaN means "no opinion".
+        Apply `unranked_last` if unlisted items are worse.
 
     Raises
     ------
     ValueError
-        If a ballot lists an item twice, or one that does not exist (the message quotes no ballot), if orders are no
-        table, or names are no list of distinct names.
+        If a ballot lists an item twice or an unknown item (the message does not show the ballot), `orders` is not a
+        table, or `item_names` is not a list of distinct names.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def orders_to_positions(
         check_whole(n_items, "n_items", optional=True)
         indices = _checked_indices(table, n_items)
 
-    # Entries without an item are -1: they fall into one more column, at the end, which is dropped.
+    # Entries without an item have index -1, an extra last column that is dropped.
     positions = np.full((len(indices), n_items + 1), -1, dtype=np.int64)
     np.put_along_axis(positions, indices, np.arange(indices.shape[1])[np.newaxis], axis=1)
     positions = positions[:, :-1]
@@ -86,9 +86,9 @@ def orders_to_positions(
 
 
 def _order_table(orders, named):
-    """Return orders as one array with a row a voter, shorter ballots filled up with None; names stay objects."""
+    """Return orders as an array with one row per voter, filled up with None; names stay objects."""
     refuse_no_table(orders, "orders")
-    kind = object if named else None  # as text, NaN would be an item called 'nan'
+    kind = object if named else None  # as text, NaN would become an item 'nan'
     orders = unmasked(orders)
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):
         rows = [list(unmasked(row)) if isinstance(row, (list, tuple, np.ndarray)) else row for row in orders]
@@ -117,7 +117,7 @@ def _checked_indices(table, n_items):
 
 
 def _numbers(table):
-    """Return a table of item indices and gaps as floats; text is no number, even if it looks like one."""
+    """Return item indices and gaps as floats; raise ValueError for text, even if it looks like a number."""
     if table.dtype.kind in "bfO" and not any(isinstance(cell, (str, bytes)) for cell in table.ravel().tolist()):
         with suppress(TypeError, ValueError, OverflowError):
             return as_floats(table)
@@ -131,7 +131,7 @@ def _indices_of_names(table, item_names):
     """Return the indices of named items, -1 where no item is listed."""
     index = {name: i for i, name in enumerate(item_names)}
     flat: list = [None]
-    with suppress(TypeError):  # what cannot be hashed is no name
+    with suppress(TypeError):  # objects that cannot be hashed are not names
         flat = [index.get(name) for name in table.ravel().tolist()]
     absent = missing(table).ravel()
     if any(found is None and not gap for found, gap in zip(flat, absent, strict=False)):
@@ -143,20 +143,20 @@ def _indices_of_names(table, item_names):
 
 
 def unranked_last(X: ArrayLike) -> Any:
-    """Tie the items that a ballot leaves out (NaN) below every item it ranks.
+    """Tie the items that a ballot leaves out (NaN) below every item that it ranks.
 
-    What truncated election ballots mean: unlisted is worse than listed. Without it NaN is "no
-    opinion", which says nothing about the item.
+    Use it for truncated election ballots, on which an unlisted item is worse than a listed one. Otherwise, NaN means
+    "no opinion" about the item.
 
     Parameters
     ----------
     X : array-like of shape (n_voters, n_items)
-        Positions: smaller is better, equal is tied, NaN where the ballot leaves the item out.
+        Positions: smaller is better, equal is tied, NaN is an item that the ballot leaves out.
 
     Returns
     -------
     ndarray of int64, or DataFrame like X, of shape (n_voters, n_items)
-        Positions without NaN: how many items of the ballot are strictly better.
+        Positions without NaN: the number of items on the ballot that are strictly better.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def unranked_last(X: ArrayLike) -> Any:
 
 
 def _positions(values, dtype=np.int64, largest_first=False):
-    """Return how many values of the row are better: those without a value are last, and NaN where `dtype` has it."""
+    """Return for each value the number of better values in its row; gaps are last, or NaN if `dtype` is a float."""
     out = np.empty(values.shape, dtype=dtype)
     step = max(1, _BLOCK // values.shape[1])
     for start in range(0, len(values), step):
@@ -187,14 +187,14 @@ def _positions(values, dtype=np.int64, largest_first=False):
 
 
 def _sortable(block, largest_first):
-    """Return what is smaller where values are better, and largest where there is none."""
+    """Return numbers that are smaller for better values, with infinity for gaps."""
     if block.dtype.kind != "f":
         return block
     return np.where(np.isnan(block), np.inf, -block if largest_first else block)
 
 
 def _like(X, positions):
-    """Return positions as a DataFrame like X, of pandas or polars, or as an Arrow table, where X is one."""
+    """Return positions as a pandas or Polars DataFrame or an Arrow table like X, if X is one."""
     if not is_frame(X):
         return positions
     if hasattr(X, "index"):
@@ -206,12 +206,12 @@ def _like(X, positions):
 
 @row_wise
 class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Turn each voter's ratings into positions.
+    """Transformer from ratings to positions, for ballots with larger numbers for better items.
 
-    Estimators here read smaller as better, so ratings as they are would give the reverse consensus,
-    and with a healthy score. Each row is ranked by itself: nothing is learnt from the data but the
-    number and the names of the items. So a pipeline of it and a private estimator keeps the guarantee of
-    the estimator (`~sklearn_dprank.privacy.guarantee_of`); missing ratings stay missing, and need no imputer.
+    Estimators read smaller numbers as better. Ratings that are not converted give the reverse consensus, without an
+    error and with a good score. Each row is ranked separately, and `fit` learns only the number and the names of the
+    items. A pipeline of this transformer and a private estimator therefore keeps the guarantee of the estimator
+    (`~sklearn_dprank.privacy.guarantee_of`). Missing ratings stay missing and need no imputer.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of items seen in `fit`.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where `fit` saw a DataFrame with string columns.
+        Names of the items, if `fit` saw a DataFrame with string columns.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items)
-            Ratings; NaN where a voter gave none.
+            Ratings; NaN is a missing rating.
         y : None
             Not used.
 
@@ -258,26 +258,26 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `higher_is_better` is no bool, or X is not a table of finite numbers or NaN.
+            If `higher_is_better` is not a bool, or X is not a table of finite numbers or NaN.
         """
         check_flag(self.higher_is_better, "higher_is_better")
         self._ratings(X, reset=True)
         return self
 
     def transform(self, X: ArrayLike) -> Any:
-        """Rank each row.
+        """Convert each row of ratings to positions.
 
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items)
-            Ratings; NaN where a voter gave none.
+            Ratings; NaN is a missing rating.
 
         Returns
         -------
         ndarray or DataFrame of float64, shape (n_voters, n_items)
-            Positions: how many items the voter rates strictly better. 0 is best, equal ratings are
-            tied, NaN stays. A DataFrame where X is one, so that the next step of a pipeline knows the
-            items by name, and after ``set_output(transform="pandas")``.
+            Positions: the number of items that the voter rates strictly better. 0 is best, equal ratings are tied, NaN
+            stays. The result is a DataFrame if X is one, so that the next step of a pipeline receives the item names.
+            It is also one after ``set_output(transform="pandas")``.
 
         Raises
         ------
@@ -289,10 +289,10 @@ class RatingsToRankings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _like(X, _positions(ratings, np.float64, largest_first=self.higher_is_better))
 
     def _ratings(self, X, reset):
-        column_names(X)  # refuses columns that name no items
+        column_names(X)  # raises an error if the columns are not item names
         checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         with ballots_unquoted():
-            # Floats, because minus an unsigned rating wraps round.
+            # Floats, because the negative of an unsigned rating would overflow.
             ratings = as_doubles(as_array(X))
             if not has_names(X):
                 return validate_data(self, ratings, reset=reset, **checks)

@@ -1,1 +1,1 @@
-"""Helpers that every module of the package may import."""
+"""Shared helpers that every module of the package may import."""

@@ -1,4 +1,4 @@
-"""Checks of parameters, each with its one error message."""
+"""Parameter checks and their error messages."""
 
 import math
 import warnings
@@ -9,31 +9,31 @@ from typing import Any
 
 import numpy as np
 
-#: Looks at a parameter's value and its name, and raises ValueError where the value will not do.
+#: Function of a parameter's value and name that raises ValueError if the value is invalid.
 Check = Callable[[Any, str], None]
 
-#: The neighbouring relations, and how many times a neighbour can change what one ballot adds to a count.
+#: Neighbouring relations, and how many contributions of one voter to a count differ between neighbours.
 RELATIONS = {"add_remove": 1, "replace": 2}
-#: Whose constants noise is calibrated with: ours, or those that a paper prints.
+#: Calibrations of noise: exact, or with the constants as printed in a paper.
 CALIBRATIONS = ("exact", "published")
-#: Items up to which the time and the memory of every estimator are known: what the user guide calls supported.
+#: Largest number of items for which the time and memory of every estimator were measured.
 MOST_MEASURED = 1000
-#: Below it epsilon is no ratio of the small integers that exact noise is drawn with.
+#: A smaller epsilon is not a ratio of the small integers with which exact noise is drawn.
 LEAST_EPSILON = 1e-9
-#: Below it delta, shared out among a few answers, comes near the end of the doubles that noise is calibrated with.
+#: A smaller delta, divided among a few answers, comes close to the smallest double.
 LEAST_DELTA = 1e-200
 _MOST_JOBS = 10_000
 _LONGEST = 200  # characters of a value in a message
 
 
 def check_parameters(part: Any) -> None:
-    """Raise unless the parameters of an estimator, a rule or a channel pass its own ``parameter_checks``."""
+    """Raise ValueError unless the parameters of an estimator, rule or channel pass its ``parameter_checks``."""
     for name, check in part.parameter_checks.items():
         check(getattr(part, name), name)
 
 
 def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, *, optional: bool = False) -> None:
-    """Raise unless `value` is an integer from `least` to `most`, or None where it is `optional`; no bool is one.
+    """Raise ValueError unless `value` is an integer (not a bool) from `least` to `most`, or None if `optional`.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def check_number(
     most: float | None = None,
     optional: bool = False,
 ) -> None:
-    """Raise unless `value` is a real number within bounds, or None where it is `optional`; no bool is one.
+    """Raise ValueError unless `value` is a real number (not a bool) within bounds, or None if `optional`.
 
-    Infinity is a number only where it is said to be the `most`.
+    Infinity is accepted only if `most` is infinity.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def check_number(
 
 
 def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
-    """Raise unless `value` is one of the `choices`.
+    """Raise ValueError unless `value` is one of the `choices`.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
 
 
 def positive(**values: Any) -> None:
-    """Raise unless all of these, by their names, are positive, finite numbers.
+    """Raise ValueError unless all keyword arguments are positive, finite numbers.
 
     Examples
     --------
@@ -127,31 +127,31 @@ def positive(**values: Any) -> None:
 
 
 def probability(**values: Any) -> None:
-    """Raise unless all of these lie strictly between 0 and 1."""
+    """Raise ValueError unless all keyword arguments are strictly between 0 and 1."""
     for name, value in values.items():
         check_number(value, name, above=0, below=1)
 
 
 def at_least_two(**values: Any) -> None:
-    """Raise unless all of these are integers of at least 2: of fewer items there is nothing to rank."""
+    """Raise ValueError unless all keyword arguments are integers of at least 2, such as numbers of items to rank."""
     for name, value in values.items():
         check_whole(value, name, 2)
 
 
 def check_square(matrix: np.ndarray, name: str) -> None:
-    """Raise unless `matrix` has as many rows as columns."""
+    """Raise ValueError unless `matrix` has as many rows as columns."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}.")
 
 
 def check_flag(value: Any, name: str) -> None:
-    """Raise unless `value` is True or False."""
+    """Raise ValueError unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")
 
 
 def check_made(value: Any, name: str, what: str) -> None:
-    """Raise where the class is given in place of an object of it.
+    """Raise ValueError if `value` is a class in place of an object.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def check_made(value: Any, name: str, what: str) -> None:
 
 
 def check_epsilon(epsilon: Any, name: str = "epsilon") -> None:
-    """Raise unless `epsilon` is a positive, finite number of at least `LEAST_EPSILON`."""
+    """Raise ValueError unless `epsilon` is a finite number of at least `LEAST_EPSILON`."""
     if not 0 < as_double(epsilon) < math.inf:
         raise ValueError(f"{name} must be a positive, finite number (in nats), got {shown(epsilon)}.")
     if as_double(epsilon) < LEAST_EPSILON:
@@ -176,7 +176,7 @@ def check_epsilon(epsilon: Any, name: str = "epsilon") -> None:
 
 
 def check_delta(delta: Any, name: str = "delta") -> None:
-    """Raise unless `delta` is 0 or a number in [`LEAST_DELTA`, 1)."""
+    """Raise ValueError unless `delta` is 0 or a number in [`LEAST_DELTA`, 1)."""
     if not 0 <= as_double(delta) < 1:
         raise ValueError(f"{name} must be a number in [0, 1), got {shown(delta)}.")
     if 0 < as_double(delta) < LEAST_DELTA:
@@ -186,31 +186,31 @@ def check_delta(delta: Any, name: str = "delta") -> None:
 
 
 def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
-    """Raise unless `neighboring` is a known relation."""
+    """Raise ValueError unless `neighboring` is a known relation."""
     check_choice(neighboring, name, RELATIONS)
 
 
 def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
-    """Raise unless `n_jobs` is None or a number of workers as joblib counts them: 1 and up, or from all cores down."""
+    """Raise ValueError unless `n_jobs` is None or a non-zero integer, as in joblib, of at most `_MOST_JOBS` in size."""
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is not None and not (whole and n_jobs != 0 and abs(int(n_jobs)) <= _MOST_JOBS):
         raise ValueError(f"{name} must be None or an integer but 0, up to {_MOST_JOBS}, got {shown(n_jobs)}.")
 
 
 def votes_changed(neighboring: Any) -> int:
-    """Return by how much one neighbour can move a margin: 1 when a ballot is added or removed, 2 when replaced."""
+    """Return the largest change of a margin between neighbours: 1 for "add_remove", 2 for "replace"."""
     check_neighboring(neighboring)
     return RELATIONS[neighboring]
 
 
 def is_published(variant: Any) -> bool:
-    """Tell whether `variant` asks for a formula as printed."""
+    """Return whether `variant` selects the formula as printed, not the corrected one."""
     check_choice(variant, "variant", ("corrected", "published"))
     return variant == "published"
 
 
 def check_random_state(random_state: Any, name: str = "random_state") -> None:
-    """Raise unless `random_state` is None, an integer of at least 0, or a generator of numpy's."""
+    """Raise ValueError unless `random_state` is None, an integer of at least 0, or a NumPy generator."""
     if random_state is None or isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         return
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or int(random_state) < 0:
@@ -220,7 +220,7 @@ def check_random_state(random_state: Any, name: str = "random_state") -> None:
 
 
 def warn_of_many(n_items: int) -> None:
-    """Warn where there are more items than fits were measured with; their number is public."""
+    """Warn if there are more items than `MOST_MEASURED`. Their number is public."""
     if n_items > MOST_MEASURED:
         warnings.warn(
             f"{n_items:,} items are more than the {MOST_MEASURED:,} up to which fits were measured: time can grow with "
@@ -232,8 +232,8 @@ def warn_of_many(n_items: int) -> None:
 
 
 def as_double(value: Any) -> float:
-    """Return a real number as a double, infinite where it is beyond all of them; NaN for anything else, and bools."""
-    if type(value) is float:  # as a rule
+    """Return a real number as a double, infinite if it exceeds all doubles; NaN for bools and other objects."""
+    if type(value) is float:  # the usual case
         return value
     number: Any = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     try:
@@ -243,7 +243,7 @@ def as_double(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Return how a message names a value: never digit by digit what is very long, nor what a container holds.
+    """Return the text of a value for error messages; containers and very long values show only their type.
 
     Examples
     --------
@@ -252,11 +252,11 @@ def shown(value: Any) -> str:
     """
     kind = type(value).__name__
     kind = f"{'an' if kind[0].lower() in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"
-    if isinstance(value, Sized) and not isinstance(value, str):  # it may be ballots, in the wrong place
+    if isinstance(value, Sized) and not isinstance(value, str):  # it may be ballots, passed by mistake
         return kind
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to write thousands of digits
+    except ValueError:  # Python refuses to print integers with thousands of digits
         return f"{kind} that is too long to print"
     return text if len(text) <= _LONGEST else f"{kind} that is too long to print"
 
@@ -267,7 +267,7 @@ def one_of(*choices: Any) -> Check:
 
 
 def or_none(check: Check) -> Check:
-    """Return a check that a parameter is None or passes another."""
+    """Return a check that a parameter is None or passes `check`."""
 
     def checked(value: Any, name: str) -> None:
         if value is not None:
@@ -277,13 +277,13 @@ def or_none(check: Check) -> Check:
 
 
 def taken_by(part: Any, *names: str) -> dict[str, Check]:
-    """Return the checks of some of a part's parameters."""
+    """Return the checks of the named parameters of `part`."""
     return {name: part.parameter_checks[name] for name in names}
 
 
 COUNT: Check = check_whole
 COUNT_OR_NONE: Check = partial(check_whole, optional=True)
-#: How many voters; more are no promise that a protocol can state.
+#: Number of voters, up to the largest number that a protocol can state.
 VOTERS_OR_NONE: Check = partial(check_whole, most=2**40, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}
 DELTA: dict[str, Check] = {"delta": check_delta}

@@ -1,4 +1,4 @@
-"""Fitted attributes: they are made on a draft, and replace those of an earlier fit all at once."""
+"""Fitted attributes: a fit sets them on a draft, which then replaces the results of an earlier fit in one step."""
 
 import os
 import threading
@@ -6,14 +6,14 @@ from functools import lru_cache
 from inspect import signature
 
 _replacing = threading.Lock()
-if hasattr(os, "register_at_fork"):  # a child process never starts with a lock that another thread held
+if hasattr(os, "register_at_fork"):  # a child process must not inherit a lock held by another thread
     os.register_at_fork(
         before=_replacing.acquire, after_in_parent=_replacing.release, after_in_child=_replacing.release
     )
 
 
 def clear_fitted(estimator, keep=()):
-    """Delete what an earlier fit left, but for the names in `keep`.
+    """Delete the fitted attributes of an estimator, except for the names in `keep`.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def clear_fitted(estimator, keep=()):
 
 
 def draft_of(estimator):
-    """Return an object with the attributes that the estimator has now; a fit changes it and nobody else sees it."""
+    """Return a shallow copy of the estimator, which a fit can change before the result is visible to others."""
     draft = object.__new__(type(estimator))
     vars(draft).update(vars(estimator))
     return draft
@@ -37,16 +37,16 @@ def draft_of(estimator):
 
 @lru_cache(maxsize=256)
 def _parameters_of(kind):
-    """Return the names of the parameters of a class of estimators, which scikit-learn looks up anew for each object."""
+    """Return the parameter names of an estimator class, cached because scikit-learn looks them up for each object."""
     return frozenset(signature(kind).parameters)
 
 
 def publish(draft, estimator, **expected):
-    """Give the estimator the attributes of a draft in one step, but for its parameters; return whether it was done.
+    """Replace the estimator's attributes by those of a draft, except for its parameters; return whether it was done.
 
-    It is a compare-and-swap: nothing is done unless the estimator's attributes named in `expected` are these objects
-    (None: it has none). Other threads, copies, pickles and forks see the old attributes or the new ones, never a
-    mixture.
+    This is a compare-and-swap. The estimator changes only if its attributes named in `expected` are these objects (None
+    also stands for a missing attribute). Other threads, copies, pickles and forks see the old attributes or the new
+    ones, never a mixture.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def publish(draft, estimator, **expected):
                 return False
             after = {**vars(draft), **{name: value for name, value in before.items() if name in parameters}}
             estimator.__dict__ = after
-    except BaseException:  # an interrupt: the caller learns that nothing was published, and that must be true
+    except BaseException:  # an interrupt: the caller assumes that the estimator is unchanged, so restore it
         with _replacing:
             if vars(estimator) is after:
                 estimator.__dict__ = before

@@ -1,4 +1,4 @@
-"""Packages whose public names are loaded when they are first used."""
+"""Lazy loading of a package's public names."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -6,15 +6,7 @@ from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__``.
-
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    homes : dict of {str: str}
-        For each public name, the module below the package that defines it.
-    """
+    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` maps public names to modules below the package."""
 
     def __getattr__(name):
         if name not in homes:
@@ -22,6 +14,6 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     def __dir__():
-        return sorted([*homes, "__all__"])  # without which Sphinx would list what is defined here only: nothing
+        return sorted([*homes, "__all__"])  # without `__all__`, Sphinx would list only names defined in the package
 
     return __getattr__, __dir__

@@ -4,7 +4,7 @@ import sys
 from importlib.abc import MetaPathFinder
 
 PACKAGE = "sklearn_dprank."
-#: Modules of version 0.2 and where their contents are now, both without the package's name.
+#: Modules of version 0.2 and the modules with their contents now, both without the package's name.
 MOVED = {
     "base": "aggregators.base",
     "certainty": "uncertainty",
@@ -72,7 +72,7 @@ MOVED = {
 
 
 class _Finder(MetaPathFinder):
-    """Finds nothing, and raises where a module has moved."""
+    """Import finder that raises ImportError for modules that have moved, and finds no modules."""
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname.startswith(PACKAGE) and (new := MOVED.get(fullname.removeprefix(PACKAGE))):
@@ -81,6 +81,6 @@ class _Finder(MetaPathFinder):
 
 
 def announce() -> None:
-    """Install the finder behind all others, so that it sees only names that they do not find."""
+    """Install the finder after all others, so that it receives only names that they do not find."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

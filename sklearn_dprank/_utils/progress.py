@@ -1,24 +1,17 @@
-"""A progress bar for what takes long, where tqdm is installed (the extra ``progress``)."""
+"""Progress bar for long computations, if tqdm is installed (the extra ``progress``)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_DELAY = 2.0  # seconds: what is short shows nothing
+_DELAY = 2.0  # seconds before the bar appears
 
 
 @contextmanager
 def progress_bar(total: int | None, shown: bool, **looks: Any) -> Iterator[Callable[[int], Any]]:
-    """Yield a function of (number finished) that moves a bar with the time left.
+    """Yield a function that advances a progress bar by a number of finished units, if `shown`.
 
-    Parameters
-    ----------
-    total : int or None
-        How many in all, where it is known.
-    shown : bool
-        Whether to show anything.
-    **looks
-        Options of tqdm, such as what is counted (``unit``, by default a fit).
+    `looks` are options of tqdm, such as the name of a unit (``unit``, by default "fit").
     """
     tqdm = _tqdm() if shown else None
     if tqdm is None:

@@ -1,6 +1,7 @@
-"""What we take of scikit-learn, with types: it states none, so what derives from it would be anything to mypy.
+"""Typed stand-ins for the scikit-learn names that the package uses.
 
-At run time, and for a type checker that brings types of its own for scikit-learn, these are scikit-learn's.
+scikit-learn has no type annotations, so that mypy would accept any use of its subclasses. At run time, and for type
+checkers with their own types for scikit-learn, these names are scikit-learn's.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,13 +9,13 @@ from typing import Any, Literal, Self, TypeVar
 
 from numpy.typing import NDArray
 
-#: False, which mypy alone takes for true: not `TYPE_CHECKING`, with which Sphinx runs what it guards.
+#: False, but True for mypy. `TYPE_CHECKING` is not used, because Sphinx executes the code that it guards.
 MYPY: Literal[False] = False
 
 if MYPY:
 
     class BaseEstimator:
-        """Parameters by name."""
+        """Stand-in with the methods for parameters."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -23,16 +24,16 @@ if MYPY:
         def __sklearn_tags__(self) -> Any: ...
 
     class MetaEstimatorMixin:
-        """A tag."""
+        """Stand-in without methods."""
 
     class TransformerMixin:
-        """Fit and transform at once."""
+        """Stand-in with the methods of transformers."""
 
         def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
         def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self: ...
 
     class OneToOneFeatureMixin:
-        """As many columns as before."""
+        """Stand-in for transformers that keep the columns."""
 
         def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]: ...
 

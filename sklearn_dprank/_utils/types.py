@@ -1,4 +1,4 @@
-"""Types that public signatures share."""
+"""Types shared by public signatures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: An epsilon or a delta; fractions are taken as they are, without rounding.
+#: An epsilon or a delta. Fractions are used without rounding.
 Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
 RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
@@ -31,11 +31,11 @@ RuleName: TypeAlias = Literal[
     "bradley_terry",
     "markov_chain",
 ]
-#: One score a position, best first; no plain array-like, which text would be too.
+#: One score per position, best first. Not `ArrayLike`, because that type also accepts text.
 Scores: TypeAlias = Literal["borda", "plurality", "veto"] | Sequence[float] | NDArray[Any]
 
 ItemNames: TypeAlias = Iterable[str] | Iterable[int]
-#: Names of the items, or how many there are.
+#: Names of the items, or their number.
 Items: TypeAlias = ItemNames | int
-#: A report of the field: a JSON object, parsed or not.
+#: A report from a client: a JSON object, parsed or not.
 Message: TypeAlias = Mapping[str, Any] | str | bytes

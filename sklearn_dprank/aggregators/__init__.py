@@ -1,6 +1,6 @@
-"""Estimators: each a docstring, its parameters, and which channel and rule it composes."""
+"""Estimators, each composed of a channel and a rule."""
 
-# ruff: noqa: F401 - the names that the package hands on are in its own `__all__`
+# ruff: noqa: F401 - the package re-exports these names; its `__all__` lists them
 from .central import DPHistogram, DPPairwise
 from .central_borda import DPBorda, DPSwissBorda
 from .central_orders import DPKemenySampler, DPKwikSort

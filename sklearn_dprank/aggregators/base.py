@@ -1,6 +1,6 @@
-"""RankAggregator: the one `fit` and `score` of every estimator, and what a sweep asks of it.
+"""Base class of all estimators.
 
-It and `_scikit_learn` are the only modules that use private names of scikit-learn.
+Only this module and `_utils.scikit_learn` use private names of scikit-learn.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,17 +34,37 @@ _ITEMS = ("n_features_in_", "feature_names_in_")
 
 
 class RankAggregator(Field, Periods, Certain, BaseEstimator):
-    """Base of all aggregators: a subclass says what its channel and rule are, nothing else."""
+    """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
+
+    A subclass defines only its parameters and `_compose`, which returns its channel and its rule.
+
+    Attributes
+    ----------
+    consensus_ : ndarray of shape (n_items,)
+        Items of the released ranking, best first. They are item names if X had names, and column indices otherwise.
+        `~sklearn_dprank.DPTopK` releases the best k items only.
+    ranks_ : ndarray of int, shape (n_items,)
+        Position of each item in the released ranking, in the order of the columns of X; 0 is best. Items that
+        ``consensus_`` does not contain are tied behind the others.
+    privacy_ : PrivacyGuarantee
+        Guarantee of this fit for each of the ballots that `fit` received. It does not cover earlier steps of a
+        pipeline, or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does. Estimators without
+        privacy state "not private".
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str, shape (n_items,)
+        Item names, if X had names that are strings. Otherwise, the attribute does not exist.
+    """
 
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
     privacy_: PrivacyGuarantee
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    random_state: RandomState  # of those that draw
-    set_fit_request: Callable[..., Self]  # scikit-learn makes it
+    random_state: RandomState  # only of estimators that draw random numbers
+    set_fit_request: Callable[..., Self]  # created by scikit-learn
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.checks`.
+    #: Check of each constructor parameter; see `sklearn_dprank._utils.checks`.
     parameter_checks: dict[str, Check] = {}
 
     def _compose(self) -> tuple[Any, Rule]:
@@ -52,7 +72,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         raise NotImplementedError
 
     def _validate_params(self) -> None:
-        """Raise where a parameter will not do; scikit-learn calls this before every fit."""
+        """Raise ValueError if a parameter is invalid; scikit-learn calls this before every fit."""
         check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -62,30 +82,31 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
-            no opinion. One row is one voter.
+            Ballots, one row per voter. ``X[v, i]`` is the position of item i on the ballot of voter v. Smaller is
+            better, equal is tied, NaN (or masked) is a missing opinion.
         y : None
             Ignored.
         voter_epsilon : array-like of shape (n_voters,) or None, default=None
-            Each voter's own epsilon instead of the estimator's, for local mechanisms with one report a
-            voter. It is public, and has at most 100 distinct values.
+            Each voter's own epsilon, instead of the estimator's. Only for local mechanisms with one report per voter.
+            It is public, and has at most 100 distinct values.
 
         Returns
         -------
         self : object
-            The fitted aggregator.
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            If a parameter is invalid, the parts do not fit together, or X is no set of ballots.
+            If a parameter is invalid, the channel and the rule do not fit together, or X does not contain ballots.
 
         Warns
         -----
         UserWarning
-            If no ballot prefers any item to another, where nothing is private. A private fit neither refuses nor
-            warns by what ballots say: it returns an order drawn by noise and coins, under the same guarantee.
-            If a private fit runs inside a worker of dask, which may run it twice: that is two releases.
+            If no ballot prefers any item to another, and the estimator is not private. A private fit does not fail or
+            warn because of the opinions on ballots. It then returns an order drawn by noise and coins, under the same
+            guarantee. Also if a private fit without a seed runs in a worker of dask, because dask may run it twice (two
+            releases).
         """
         draft = draft_of(self)
         profile = draft.read_ballots(X, reset=True)
@@ -99,57 +120,57 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         return self
 
     def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
-        """Return what this aggregator would do with a profile of this shape; ballots are not read.
+        """Return the rule and the plan of a fit on a profile of this shape, without reading ballots.
 
         Parameters
         ----------
         profile : Profile or Shape
-            Its numbers of items and voters, and the voters' own epsilons, are read.
+            Only its numbers of items and voters, and the voters' own epsilons, are read.
 
         Returns
         -------
         rule : Rule
-            What decides.
+            Rule that decides the consensus.
         plan : Plan
-            What answers it, with the guarantee of one fit.
+            Plan of the channel, with the guarantee of one fit.
 
         Raises
         ------
         ValueError
-            If a parameter is invalid, or the parts do not fit together.
+            If a parameter is invalid, or the channel and the rule do not fit together.
         """
         self._validate_params()
         return self._planned(profile)
 
     @classmethod
     def follows_plan(cls) -> bool:
-        """Tell whether `fit` and `score` are those of all aggregators, so that `plan_for` and `refits` replace them.
+        """Return whether `fit` and `score` are not overridden, so that `plan_for` and `refits` can replace them.
 
         Returns
         -------
         bool
-            False for a subclass that has one of its own.
+            False for a subclass that overrides `fit` or `score`.
         """
         return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
 
     def refits(self, profile: Profile, rule: Rule, plan: Any, seeds: Sequence[int]) -> Iterator[Self]:
-        """Yield this aggregator, fitted on the same voters with one seed after another.
+        """Yield this estimator, fitted on the same voters with one seed after another.
 
-        Each fit is that of `fit` with the seed as ``random_state``; what no seed changes is done once.
+        Each fit equals `fit` with the seed as ``random_state``. Work that does not depend on the seed is done once.
 
         Parameters
         ----------
         profile : Profile
-            The ballots.
+            Ballots.
         rule, plan : Rule, Plan
-            What `plan_for` gave for this profile.
+            Result of `plan_for` for this profile.
         seeds : list of int
-            One for each fit.
+            One seed for each fit.
 
         Yields
         ------
         self : object
-            The same object again and again: copy what is to be kept.
+            The same object each time. Copy the results that you want to keep.
         """
         self.read_ballots(profile, reset=True)
         for seed, fitted in zip(seeds, self._fits(profile, profile.item_names, rule, plan, seeds), strict=True):
@@ -158,15 +179,15 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
             yield fitted
 
     def _release(self, voters, names, rule, plan):
-        """Return this aggregator, fitted once, with its own ``random_state``."""
+        """Return this estimator, fitted once with its own ``random_state``."""
         return next(self._fits(voters, names, rule, plan, [getattr(self, "random_state", None)]))
 
     def _fits(self, voters, names, rule, plan, random_states):
-        """Open one poll and a session on it for each random state; keep only what may be published."""
+        """Yield this estimator, fitted with each random state on one poll; keep only what may be published."""
         poll, systems = plan.open(voters), {state is None for state in random_states}
         promised = {system: plan.guarantee.simulated(system) for system in systems}
         sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
-        # Sessions that hold as much as the ballots are decided one by one: a rule may have many open at once.
+        # `aggregate_each` may hold many sessions at once, so sessions as large as the ballots are decided one by one.
         decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
         for state, session, consensus in zip(random_states, sessions, decided, strict=True):
             session.close()
@@ -178,7 +199,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
         self.consensus_ = items[order]
         if len(self.consensus_) < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
-            self._item_names = items  # whole numbers, which live in the consensus; one of the best few lacks the others
+            self._item_names = items  # integer names; a consensus of the best few lacks the others
         self.ranks_ = order_to_positions(order, self.n_features_in_)
         self.privacy_ = guarantee
         for name, value in {**consensus.published, **session.published}.items():
@@ -198,15 +219,15 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         Returns
         -------
         float
-            Minus the strict disagreements over n_voters C(n_items, 2): 0 is best, -1 is worst. A pair that the
-            consensus ties counts one half for each voter who does not. It is computed from the ballots exactly, so it
-            is **not** private.
+            Minus the number of strict disagreements, divided by n_voters C(n_items, 2): 0 is best, -1 is worst. A pair
+            that the consensus ties counts one half for each voter who prefers one of its items. The score is computed
+            exactly from the ballots, so it is **not** private.
         """
         check_is_fitted(self, "ranks_")
         return -average_kendall_tau(self.ranks_, self.read_ballots(X))
 
     def _planned(self, shape, items=None):
-        """Return (rule, plan), from public inputs only; `items` where devices and curator must agree on them."""
+        """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
         warn_of_many(shape.n_items)
         channel, rule = self._compose()
         check_parameters(rule)
@@ -221,7 +242,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, shape.n_voters, **agreed)
 
     def _will_owe(self, X, voter_epsilon):
-        """Return what `fit` on X will promise, for `privacy.PrivacyBudget`; of X only what is public is read."""
+        """Return the guarantee of a fit on X, from its shape and the voters' epsilons, for `privacy.PrivacyBudget`."""
         if isinstance(X, Profile):
             n_voters, n_items = X.n_voters, X.n_items
             voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
@@ -231,29 +252,30 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         return guarantee.simulated(getattr(self, "random_state", None) is None)
 
     def _owed(self, declared):
-        """Return what this fit promises, for `privacy.guarantee_of`."""
+        """Return the guarantee of this fit, for `privacy.guarantee_of`."""
         return self.privacy_
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
-        """Return ballots as a profile that knows the names of its items.
+        """Return ballots as a Profile with item names.
 
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
             Ballots.
         reset : bool, default=False
-            Whether their items become those of this estimator, as in `fit`; otherwise they must be the same.
+            Whether this estimator takes over the items of X, as in `fit`. If False, X must have the items of `fit`.
         least_voters : int, default=1
-            How many rows a table must have.
+            Minimum number of rows of a table.
 
         Returns
         -------
         Profile
+            Profile of the ballots.
 
         Raises
         ------
         ValueError
-            If X is no set of ballots, or has other items.
+            If X does not contain ballots, or has other items.
         """
         profile = as_profile(X, estimator=self, least_voters=least_voters, least_items=2 if reset else 1)
         if reset:
@@ -263,7 +285,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         return profile
 
     def _check_items(self, X, profile):
-        """Raise ValueError unless ballots are over the items of `fit`."""
+        """Raise ValueError unless the ballots have the items of `fit`."""
         if isinstance(X, Profile):
             if profile.n_items != self.n_features_in_:
                 raise ValueError(
@@ -281,7 +303,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
 
     def _set_items(self, names, n_items):
         self.n_features_in_ = n_items
-        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute has strings only
+        if names is not None and isinstance(names[0], str):  # scikit-learn's attribute is for strings only
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

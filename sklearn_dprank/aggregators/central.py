@@ -1,4 +1,4 @@
-"""Aggregators for a trusted curator that publish noisy statistics."""
+"""Estimators for a trusted curator that publish noisy statistics."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), 
 
 
 class _PublishedOnce(RankAggregator):
-    """Base of those that publish one thing with noise and apply any rule to it."""
+    """Base class of estimators that publish one noisy statistic and apply any rule to it."""
 
     optimal_gap_: float
 
@@ -41,59 +41,61 @@ class _PublishedOnce(RankAggregator):
 
 
 class DPPairwise(_PublishedOnce):
-    """Reduction I (Alabi et al.): publish all margins with noise, then apply any rule to them.
+    """Private pairwise margins for a trusted curator; use it to publish margins, or to choose the rule yourself.
+
+    Reduction I of Alabi et al. (2022): publishes all margins with noise, then applies any rule to them.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=0.0
-        Failure probability; positive for ``noise="gaussian"`` and only for it.
+        The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
     noise : {"laplace", "gaussian"}, default="laplace"
-        Noise on every margin.
+        Noise of every margin.
     rule : None, str or Rule, default=None
-        What turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical",
-        "markov_chain" or a rule object; None is Kemeny.
+        Rule that turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical", "markov_chain" or a rule
+        object. None is Kemeny.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
-        With the Kemeny rule: certified bound on how much better another order could fit the noisy
-        margins, relative to the overruled ones; computed from the release alone.
+        With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
+        the noisy margins that it overrules. Computed from the release only.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Noisy margins: number of voters who prefer the row's item to the column's, minus the number who prefer the
+        column's.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator. One ballot moves each of the C(m, 2) margins by at most 1 under
-    "add_remove", 2 under "replace"; the rule is post-processing.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator. One ballot changes each of the C(m, 2) margins by at most 1 under
+    "add_remove", and by at most 2 under "replace". The rule is post-processing.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). Nothing is clipped here: "add_remove" keeps n, and
-    no guarantee needs it (`~sklearn_dprank.theory.alabi` says why). Where n is public, clipping ``margins_`` is
-    post-processing; it helps Borda a little where Laplace noise exceeds n, and Kemeny hardly.
+    Alabi et al. clip noisy shares of voters to [0, 1] (footnote 2). This class does not clip, because "add_remove"
+    keeps the number of voters n private, and no guarantee needs clipping (see `~sklearn_dprank.theory.alabi`). If n is
+    public, you can clip ``margins_`` as post-processing. This helps Borda a little if Laplace noise exceeds n, and
+    hardly helps Kemeny.
 
     References
     ----------
@@ -115,70 +117,73 @@ class DPPairwise(_PublishedOnce):
 
 
 class DPHistogram(_PublishedOnce):
-    """P-BORDA-HIST (Hay et al.), Shang et al.: noise on the count of every possible ranking, then any rule.
+    """Private histogram of rankings for a trusted curator; use it for instant runoff, or to reproduce the papers.
+
+    P-BORDA-HIST of Hay et al. (2017), which is also the mechanism of Shang et al. (2014). It adds noise to the count of
+    every possible ranking, then applies any rule. For other purposes, prefer `DPBorda`.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=0.0
-        Failure probability; positive for ``noise="gaussian"`` and only for it.
+        The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
     noise : {"laplace", "gaussian"}, default="laplace"
-        Noise on each of the m! counts.
+        Noise of each of the m! counts.
     rule : None, str or Rule, default=None
-        What turns the noisy counts into a ranking: "borda", "plurality", "veto", "instant_runoff", "kemeny",
-        "kwiksort", "hierarchical", "markov_chain" or a rule object; None is Borda.
+        Rule that turns the noisy counts into a ranking: "borda", "plurality", "veto", "instant_runoff", "kemeny",
+        "kwiksort", "hierarchical", "markov_chain" or a rule object. None is Borda.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes the papers' noise, whatever the relation: Hay et al.'s Lap(1 / epsilon), or the Gaussian of
-        Shang et al.'s Theorem 1; ``privacy_`` still states what it really gives.
+        "published" uses the noise scale as printed, for both neighbouring relations: Lap(1 / epsilon) of Hay et al., or
+        the Gaussian of Shang et al., Theorem 1. ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
-        With the Kemeny rule: certified bound on how much better another order could fit the noisy
-        margins, relative to the overruled ones; computed from the release alone.
+        With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
+        the noisy margins that it overrules. Computed from the release only.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
-        positions. Not there beyond 10 items, where no histogram is drawn.
+        positions. Missing for more than 10 items, where the histogram is not drawn.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the noise in ``histogram_`` (public numbers). Missing for more than 10 items.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator. One ballot moves one cell by 1 under "add_remove", two under
-    "replace". Tied and partial ballots are completed first, each by its own coins, which keeps that: every
-    pair without an opinion is fair; where the rule asks for positional scores, unseen items go last. Complete
-    ballots cost the same work.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator. One ballot changes one count by 1 under "add_remove", and two counts by 1 each
+    under "replace". Tied and partial ballots are first completed, each by its own coins, which keeps these
+    sensitivities. Every pair without an opinion is then ordered by a fair coin. If the rule asks for positional scores,
+    unseen items go last instead. Complete ballots cost the same work, so the time does not reveal whether ballots are
+    complete.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    All m! cells get noise, voted for or not, explicitly up to 10 items. Beyond, Gaussian noise with the Borda or a
-    positional rule is drawn as the m-dimensional Gaussian that it amounts to; its variance grows like m!, so that it
-    drowns any signal beyond 12 items, where a warning says so; beyond 150 it is more than a double can hold. Prefer
-    `DPBorda`.
+    All m! counts receive noise, even counts of 0. Up to 10 items, the histogram is explicit. For more items, only
+    Gaussian noise with the Borda or a positional rule is possible. It is drawn as the equivalent m-dimensional
+    Gaussian. Its variance grows like m!. A warning states that it hides any signal beyond 12 items. Beyond 150 items,
+    it exceeds all doubles, and the fit fails.
 
-    The sensitivity of 1 that both papers print is that of "add_remove". The Gaussian of Theorem 1, with sigma =
-    sqrt(2 ln(2 / delta)) / epsilon, is more than is needed there: at epsilon = .1 and delta = 5e-5 it gives
-    epsilon = .054 ("replace": .079), and the analytic Gaussian, which is the default, has 57% of that sigma. Copies of
-    the paper lose the constant 2; the other candidate, 4 / 5, gives 4% less.
+    Both papers print the sensitivity 1, which is that of "add_remove". The Gaussian of Theorem 1, with sigma =
+    sqrt(2 ln(2 / delta)) / epsilon, is larger than necessary there. At epsilon = .1 and delta = 5e-5, it gives epsilon
+    = .054 ("replace": .079). The analytic Gaussian, which is the default, has 57 % of that sigma. Our copies of the
+    paper lack the constant 2. The other candidate, 4 / 5, gives 4 % less noise.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Borda aggregators for a trusted curator, in one release or in Swiss rounds."""
+"""Borda estimators for a trusted curator, in one release or in Swiss rounds."""
 
 from typing import Any, Literal
 
@@ -14,61 +14,61 @@ from .base import RankAggregator
 
 
 class DPBorda(RankAggregator):
-    """P-BORDA: Borda on net wins with noise.
+    """Private Borda ranking for a trusted curator; try this estimator first.
+
+    P-BORDA of Hay et al. (2017): sorts items by noisy net wins (margins summed over all other items).
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=0.0
-        Failure probability; positive for ``noise="gaussian"`` and only for it.
+        The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
     noise : {"laplace", "gaussian", "knorm"}, default="laplace"
-        Discrete Laplace; rounded Gaussian; or K-norm noise shaped like the permutohedron, which needs
-        two thirds to four fifths of Laplace's epsilon at equal error (two fifths of the published calibration's).
+        Discrete Laplace, rounded Gaussian, or K-norm noise shaped like the permutohedron. At equal error, K-norm noise
+        needs two thirds to four fifths of the epsilon of Laplace noise (two fifths with ``calibration="published"``).
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes Hay et al.'s Laplace scale; ``privacy_`` still states what it really gives.
+        "published" uses the Laplace scale of Hay et al.; ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
-        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        Noisy net wins. K-norm noise releases the order only, so this attribute and ``noise_`` are missing.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins by at most
-    floor(m^2 / 2) in l1 and sqrt(m (m^2 - 1) / 3) in l2 under "add_remove", twice that under "replace".
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator who runs `fit`. Under "add_remove", one ballot changes the net wins by at most
+    floor(m^2 / 2) in L1 and sqrt(m (m^2 - 1) / 3) in L2. Under "replace", both limits double.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Hay et al. add Lap(m (m - 1) / (2 epsilon)) to uncentred Borda counts. Net wins need no count of
-    voters and floor(m^2 / 2) / (m (m - 1)) of that noise under "add_remove"; under "replace" the
-    printed scale gives 2 floor(m^2 / 2) / (m (m - 1)) times epsilon, which is more than epsilon.
+    Hay et al. add Lap(m (m - 1) / (2 epsilon)) to uncentred Borda counts. Net wins need no voter count, and only
+    floor(m^2 / 2) / (m (m - 1)) of that noise under "add_remove". Under "replace", the printed scale spends 2 floor(m^2
+    / 2) / (m (m - 1)) times epsilon, which is more than epsilon.
 
     References
     ----------
-    Hay, Elagina and Miklau (2017), Section 3.2 (P-BORDA); Joseph and Yu (2023) for K-norm sampling;
-    Balle and Wang (2018) for the Gaussian's scale.
+    Hay, Elagina and Miklau (2017), Section 3.2 (P-BORDA); Joseph and Yu (2023) for K-norm sampling; Balle and Wang
+    (2018) for the Gaussian scale.
 
     Examples
     --------
@@ -116,62 +116,64 @@ class DPBorda(RankAggregator):
 
 
 class DPSwissBorda(RankAggregator):
-    """Swiss Borda: net wins in rounds, each item against those near it, with Gaussian noise.
+    """Private Borda ranking in rounds for a trusted curator; use it for 14 or more items, with a positive delta.
 
-    Four rounds share one budget. The first asks for the net wins of all items; each later one sorts the items by what
-    is known so far and asks for net wins within groups of neighbours, where one ballot moves less. All answers together
-    are decoded into strengths, as in the Bradley-Terry model.
+    Swiss Borda (new in this package): four rounds with Gaussian noise share one budget. The first round asks for the
+    net wins of all items. Each later round sorts the items by their strengths so far. It asks for net wins within
+    groups of neighbouring items, which one ballot changes less. All answers together are decoded into strengths, as in
+    the Bradley-Terry model.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=1e-6
-        Failure probability; positive.
+        The delta of the guarantee. Must be positive, because all noise is Gaussian.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
-        about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.
+        Strength of each item, larger is better, decoded from the noisy answers only. A share of about
+        1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator who runs `fit`. One ballot moves the net wins within groups of k items by
-    sqrt(sum k (k^2 - 1) / 3) in l2 under "add_remove", twice that under "replace", whoever is in the groups: their
-    sizes are public, and who is in them follows from earlier answers. The answers are Gaussian, so that the squares of
-    their sensitivities over their noise add up, also where a question depends on earlier answers, and delta is not
-    split. Under "add_remove" 2 % of that sum buys a noisy number of voters, which the decoder needs; under "replace"
-    that number is public.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator who runs `fit`. Under "add_remove", one ballot changes the net wins within
+    groups of k items by at most sqrt(sum k (k^2 - 1) / 3) in L2. Under "replace", this limit doubles. It depends only
+    on the group sizes, which are public. The members of the groups follow from earlier answers.
+
+    All answers are Gaussian. So the squared ratios of sensitivity to noise add up, even if a question depends on
+    earlier answers, and delta is not split. Under "add_remove", 2 % of that sum pays for a noisy number of voters,
+    which the decoder needs. Under "replace", that number is public.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    It pays where voters agree about items that are far apart. With 45 items, 5,000 voters and Mallows ballots
-    (phi = .75) it needs about half the epsilon of Borda with Gaussian noise. Up to 13 items all rounds are net wins of
-    all items, and it is no better; where margins are small against the number of voters, neither.
+    It reduces the error if voters agree about items that are far apart. With 45 items, 5,000 voters and Mallows ballots
+    (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up to 13 items,
+    where all rounds ask for the net wins of all items. It is also not better if margins are small against the number of
+    voters.
 
     References
     ----------
     Dong, Roth and Su (2022), "Gaussian differential privacy", for the composition; Balle and Wang (2018) for the
-    Gaussian's scale.
+    Gaussian scale.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Aggregators for a trusted curator that compare or draw orders."""
+"""Estimators for a trusted curator that compare items or draw orders."""
 
 from typing import Literal
 
@@ -12,61 +12,66 @@ from .base import RankAggregator
 
 
 class DPKwikSort(RankAggregator):
-    """P-SORT (``on_exhausted="coin"``), DPKwikSort (``on_exhausted="kemeny"``): sorting by noisy comparisons.
+    """Private sorting by noisy comparisons for a trusted curator; use it to reproduce P-SORT or DPKwikSort.
+
+    P-SORT of Hay et al. (2017) has ``on_exhausted="coin"``. DPKwikSort of Alabi et al. (2022) has
+    ``on_exhausted="kemeny"``.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     delta : float, default=0.0
-        Failure probability; positive for ``noise="gaussian"`` and only for it.
+        The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
     noise : {"laplace", "gaussian"}, default="laplace"
-        Noise on each margin. q Gaussian answers need only sqrt(q) times the noise of one.
+        Noise of each margin. With Gaussian noise, q answers need only sqrt(q) times the noise of one answer.
     max_queries : int or None, default=None
-        Comparisons that are paid for. None: Hay et al.'s floor((m - 1) log2 m) for "coin", Alabi et al.'s
-        bound that one run in m^4 exceeds for "kemeny", the exact worst case for binary insertion.
+        Number of comparisons that the budget pays for. None is floor((m - 1) log2 m) of Hay et al. for "coin". For
+        "kemeny", it is the bound of Alabi et al. that one run in m^4 exceeds. For binary insertion, it is the exact
+        worst case.
     on_exhausted : {"coin", "kemeny"}, default="kemeny"
-        What answers when they are used up: fair coins, or the Kemeny order of all margins published
-        from the other half of the budget (no half is kept back where the answers cannot run out).
+        Fallback when no answers are left. "coin" decides further comparisons by fair coins. "kemeny" returns the Kemeny
+        order of all margins, published with the other half of the budget. No half is reserved if answers cannot run
+        out.
     strategy : {"quicksort", "binary_insertion"}, default="quicksort"
-        Which pairs are compared. Binary insertion never runs out of answers.
+        Choice of the pairs that are compared. With the default `max_queries`, binary insertion never runs out of
+        answers.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes Lap(1 / epsilon') on a margin under either relation, as Hay et al. print;
-        ``privacy_`` still states what it really gives.
+        "published" uses Lap(1 / epsilon') on a margin for both neighbouring relations, as printed by Hay et al. Here,
+        epsilon' is the epsilon of one answer. ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
-        Only if the answers ran out: what is certified of the Kemeny order of all noisy margins.
+        Only set if the answers ran out: certified bound, as in `Kemeny`, for the Kemeny order of all noisy margins.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator. One ballot moves one margin by at most 1 under "add_remove", 2
-    under "replace"; adaptive answers compose.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator. One ballot changes one margin by at most 1 under "add_remove", and by at most
+    2 under "replace". The losses of the adaptive answers compose.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    P-SORT's number of answers is exceeded with probability .11 at m = 10 and .20 at m = 40, so its error
-    has a floor that no number of voters removes. Its printed Lap(1 / epsilon') holds under "add_remove" only.
-    Alabi et al. clip noisy shares of voters to [0, 1]; only signs are read here, which clipping keeps.
+    Quicksort needs more answers than P-SORT pays for with probability .11 at m = 10 and .20 at m = 40. So the error of
+    P-SORT has a floor that more voters do not remove. Its printed Lap(1 / epsilon') is valid under "add_remove" only.
+    Alabi et al. clip noisy shares of voters to [0, 1]. This class reads only signs, which clipping does not change.
 
     References
     ----------
@@ -123,49 +128,52 @@ class DPKwikSort(RankAggregator):
 
 
 class DPKemenySampler(RankAggregator):
-    """P-SAMPLE: draw a ranking, more probably one that contradicts the ballots less; exact, no cut-off.
+    """Private random ranking of up to 25 items for a trusted curator; use it to reproduce P-SAMPLE.
+
+    P-SAMPLE of Hay et al. (2017): draws a ranking, with higher probability if it contradicts the ballots less. The
+    sampler draws from the distribution of all orders, without a limit on tries.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     sampler : {"auto", "table"}, default="auto"
-        How the law is drawn. "auto" is "table": dynamic programming over all 2^m subsets, which takes 43 MB and
-        1/4 s at 22 items, 275 MB and 2 s at 25. More items are refused.
+        Sampling method. "auto" is "table": dynamic programming over all 2^m subsets. It takes 43 MB and 1/4 s at 22
+        items, and 275 MB and 2 s at 25. More items are refused.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. The probability of an order is proportional to exp(-c times its
-    disagreements), c = epsilon / C(m, 2) under "add_remove", half of it under "replace". The time of a draw from the
-    table does not depend on the ballots. Rejection sampling is not offered: its time depends on the ballots and has no
-    bound in public numbers, and a limit on the number of tries would reveal something that epsilon does not cover.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    disagreements). The rate c is epsilon / C(m, 2) under "add_remove", and half of it under "replace". The time of a
+    draw from the table does not depend on the ballots. Rejection sampling is not offered. Its time depends on the
+    ballots and has no bound in public numbers. A limit on the number of tries would reveal something that epsilon does
+    not cover.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Hay et al. state one exponent for both relations; it holds under "add_remove" only. They draw by rejection, one
-    pair at a time: the expected number of tries is about e^36 at 15 items and e^548 at 45. Arithmetic is double
-    precision; the rate is lowered by what rounding can cost for up to 2^31 voters.
+    Hay et al. state one exponent for both relations, which is valid under "add_remove" only. They draw by rejection,
+    one pair at a time. The expected number of tries is about e^36 at 15 items, and e^548 at 45. Arithmetic is in double
+    precision. The rate is lowered to cover the rounding error for up to 2^31 voters.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The classic aggregators: exact answers, no privacy."""
+"""Estimators with exact answers, without privacy."""
 
 from .._utils.checks import RANDOM_STATE
 from .._utils.types import RandomState, Scores
@@ -10,26 +10,28 @@ from .base import RankAggregator
 
 
 class Borda(RankAggregator):
-    """Borda: sort the items by their average position.
+    """Borda ranking without privacy; use it for public ballots, or as the baseline of `DPBorda`.
+
+    Borda's rule: sorts the items by their mean position.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
-    Items are sorted by net wins (margins summed over opponents): for complete rankings the Borda order,
-    for ties the mean of the tied positions, and no opinion counts neither for nor against. Equal
-    scores are ordered by column.
+    Items are sorted by net wins (margins summed over all other items). For complete rankings, this is the Borda order.
+    Tied items have the mean of their positions. A missing opinion counts neither for nor against an item. Items with
+    equal scores are ordered by column.
 
     Examples
     --------
@@ -45,30 +47,33 @@ class Borda(RankAggregator):
 
 
 class PositionalRule(RankAggregator):
-    """Positional rule: sort the items by the scores of their positions (Borda, plurality, veto, your own).
+    """Ranking by position scores without privacy; use it for plurality, veto, or scores of your own.
+
+    Positional rule: each ballot gives an item the score of its position, and items are sorted by total score.
 
     Parameters
     ----------
     scores : {"borda", "plurality", "veto"} or array-like of shape (n_items,), default="borda"
-        The score of each position, best position first; larger is better.
+        Score of each position, best position first; larger is better.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
-    Tied items share the mean score of their positions; items without an opinion are tied last. Scores
-    that are not integers are rounded to a 720,720th of the largest. Equal totals are ordered by column.
+    Tied items share the mean score of their positions. Items without an opinion are tied last. Scores are rounded to
+    multiples of 1 / 720,720 of the largest absolute score. Integers below 2^20 are not rounded. Items with equal totals
+    are ordered by column.
 
     Examples
     --------
@@ -87,30 +92,33 @@ class PositionalRule(RankAggregator):
 
 
 class KwikSort(RankAggregator):
-    """QuickSort / KwikSort: quicksort on majority preferences with random pivots.
+    """Quicksort by majority preferences without privacy; use it as a fast approximation of `Kemeny`.
+
+    QuickSort, or KwikSort of Ailon, Charikar and Newman (2008): the majority decides each comparison, and pivots are
+    random.
 
     Parameters
     ----------
     random_state : None, int, Generator or RandomState, default=None
-        Picks the pivots.
+        Seed or generator of the random pivots.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     References
     ----------
-    Ailon, Charikar and Newman (2008). Alone a 2-approximation of the Kemeny distance in expectation; the
-    better of it and a random ballot has 11/7.
+    Ailon, Charikar and Newman (2008). KwikSort alone is a 2-approximation of the Kemeny distance in expectation. The
+    better of KwikSort and a random ballot is an 11/7-approximation.
 
     Examples
     --------
@@ -129,44 +137,46 @@ class KwikSort(RankAggregator):
 
 
 class Kemeny(RankAggregator):
-    """Optimal: the order with the fewest pairwise disagreements with the ballots (Kemeny).
+    """Optimal ranking without privacy; use it as the reference for all other estimators.
+
+    Kemeny's rule, "optimal" in Hay et al. (2017): the order with the fewest pairwise disagreements with the ballots.
 
     Parameters
     ----------
     tolerance : float, default=0.0
-        Stop at an order certified to have at most (1 + tolerance) times the fewest disagreements; 0 is
-        exact.
+        Relative tolerance. The search stops at an order that is certified to have at most (1 + tolerance) times the
+        fewest disagreements. 0 is exact.
     work_limit : int or None, default=10000
-        Most work, in units of about a millisecond: about ten seconds at any number of items. Work is counted and not
-        timed, so that results do not depend on the machine; much is needed only where majorities form cycles of
-        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and
-        ``optimal_gap_`` says what is certified of it. None is no limit.
+        Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
+        number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
+        more than 18 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        and ``optimal_gap_`` bounds its excess. None means unlimited.
     time_limit : float or None, default=None
-        Most seconds; opt-in, because results then depend on the machine.
+        Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     optimal_gap_ : float
-        Certified bound on the disagreements that could be saved, relative to the optimum's overruled
-        margins; 0.0 is proved optimal. Always finite.
+        Certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of the margins that it
+        overrules. 0.0 means that the order is proved optimal. Always finite.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
-    Hay et al. name two exact ways: an A* search that fills the places from the top, and a linear program. Here items
-    fall into majority components first; where A*'s bound (each pair left costs the smaller of its two counts) is
-    exact, nothing is left to search. Components of up to 18 items take dynamic programming over subsets, in a time
-    that no ballots raise. Larger ones take the linear program: with the constraints that are violated only, bounds
-    proved in integers, and branching where its solution is no order.
+    Hay et al. name two exact methods: an A* search that fills the positions from the top, and a linear program. Here,
+    items are first split into majority components. The lower bound of A* adds up the smaller of the two counts of each
+    remaining pair. Where it is exact, no search remains. Components of up to 18 items use dynamic programming over
+    subsets, in a time that the ballots cannot increase. Larger components use the linear program. It contains only
+    constraints that were violated, its bounds are proved in integers, and it branches if the solution is not an order.
 
     References
     ----------
@@ -195,20 +205,23 @@ class Kemeny(RankAggregator):
 
 
 class HierarchicalAggregation(RankAggregator):
-    """HRA: split items into levels by how many opponents they beat, and each level again by itself.
+    """Hierarchical ranking without privacy; use it as the baseline of `ShuffleHierarchical`.
+
+    HRA of Ding et al. (2018): splits items into levels by the number of opponents that they beat, and splits each level
+    again.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     References
     ----------
@@ -228,25 +241,28 @@ class HierarchicalAggregation(RankAggregator):
 
 
 class BradleyTerry(RankAggregator):
-    """Bradley-Terry: sort the items by the strengths that explain the pairwise counts best.
+    """Ranking by Bradley-Terry strengths without privacy; use it if each ballot compares few of the items.
+
+    Model of Bradley and Terry (1952): sorts items by the strengths that maximise the penalised likelihood of the
+    pairwise counts.
 
     Parameters
     ----------
     ridge : float, default=0.01
-        Half of it times the sum of squared strengths is subtracted from the log-likelihood.
+        Weight of the penalty: ridge / 2 times the sum of squared strengths is subtracted from the log-likelihood.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Not private.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What every aggregator does with voters in the field: a protocol for their devices, and fits on what they send."""
+"""Mixin for data collection from voters' devices: protocols, and fits on reports."""
 
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
@@ -12,7 +12,7 @@ from ..ballots.names import checked_names
 from ..ballots.profile import Shape
 from ..collection.client import Allowance, Device
 
-#: What else to call, by what a channel can do.
+#: Method to call instead, by the ability of the channel.
 _INSTEAD = {
     "collects_reports": "each device reports once: fit_reports(reports, items=...)",
     "asks_questions": "devices are asked in rounds: fit_interactive(ask, items=..., n_voters=...)",
@@ -22,10 +22,7 @@ _INSTEAD = {
 
 
 def channel_can(*abilities):
-    """Return a check for `available_if`: that the estimator's channel has one of these abilities.
-
-    Where it has none, an AttributeError says what there is instead; scikit-learn raises its own from it.
-    """
+    """Return a check for `available_if` that the estimator's channel has one of these abilities."""
 
     def check(estimator):
         try:
@@ -42,7 +39,7 @@ def channel_can(*abilities):
 
 
 class Field:
-    """The part of an aggregator that works without ballots; each method is there if the channel has voters answer."""
+    """Mixin for data collection from voters' devices; each method exists only if the channel supports it."""
 
     _compose: Callable[[], tuple[Any, Any]]
     _validate_params: Callable[[], None]
@@ -61,28 +58,39 @@ class Field:
         max_delta: float = 1e-6,
         allowance: Allowance | None = None,
     ) -> Device:
-        """Return one voter's device; it reads the public protocol only.
+        """Return the device of one voter, which reads only the public protocol.
 
         Parameters
         ----------
         items : sequence of str or of int, or int
-            Names of the items in the order of a ballot's columns, or how many there are.
+            Item names in the order of a ballot's columns, or the number of items.
         random_state : None, int, Generator or RandomState, default=None
-            The voter's own randomness; anything but None is for simulation only.
+            Source of the voter's randomness. None uses the operating system's secure source. Any other value is for
+            simulations only.
         epsilon : float or None, default=None
-            This voter's own epsilon, on the grid that the curator will accept; None is the estimator's.
+            This voter's own epsilon, one of those that the curator passes to `fit_reports`. None is the estimator's
+            epsilon.
         max_epsilon : float or None, default=None
-            Largest epsilon that the voter accepts; see `~sklearn_dprank.collection.Device`.
+            Limit on the local epsilon that the voter accepts; see `~sklearn_dprank.collection.Device`.
         max_delta : float, default=1e-6
-            Largest delta that the voter accepts.
+            Limit on the delta that the voter accepts.
         allowance : Allowance or None, default=None
             The voter's budget over all protocols, to which the device is charged.
 
         Returns
         -------
         Device
-            ``device.report(ballot)`` for one report; ``device.answer(question, ballot)`` where the curator
-            asks. Elsewhere, ``Device(protocol)`` is the same.
+            Client of the voter. ``device.report(ballot)`` returns its only report. If the curator asks questions,
+            ``device.answer(question, ballot)`` returns an answer. On other computers, use ``Device(protocol)``.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or devices cannot send what the rule asks for.
+        RefusedProtocol
+            If the protocol exceeds `max_epsilon` or `max_delta`.
+        BudgetExhausted
+            If the allowance does not cover the protocol.
         """
         plan = self._plan_of_devices(items, epsilon)
         return Device(
@@ -96,19 +104,24 @@ class Field:
 
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
     def protocol(self, items: Items, *, epsilon: float | None = None) -> dict[str, Any]:
-        """Return what devices must know, as JSON-able data.
+        """Return the public protocol that devices follow, as JSON-serialisable data.
 
         Parameters
         ----------
         items : sequence of str or of int, or int
-            Names of the items, or how many there are.
+            Item names, or the number of items.
         epsilon : float or None, default=None
-            Of voters with this epsilon of their own; None is the estimator's.
+            Epsilon of the voters who follow this protocol, if voters have their own. None is the estimator's epsilon.
 
         Returns
         -------
         dict
-            With the names of the items in order, and the local epsilon of everything that one device says.
+            Protocol with the item names in order, and the local epsilon of everything that one device sends.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or devices cannot send what the rule asks for.
         """
         return self._plan_of_devices(items, epsilon).protocol
 
@@ -121,35 +134,37 @@ class Field:
 
     @available_if(channel_can("collects_reports"))
     def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
-        """Aggregate reports from the field.
+        """Aggregate reports from voters' devices.
 
         Parameters
         ----------
         reports : iterable of dict, str or bytes
-            JSON objects, parsed or not; an open file has one a line. Read once, as a stream. Those that do not follow
-            this estimator's protocol for these items are left out and counted in ``reports_refused_``.
+            Reports as JSON objects, parsed or not. An open file has one report per line. Reports are read once, as a
+            stream. Reports that do not follow this estimator's protocol for these items are left out and counted in
+            ``reports_refused_``.
 
-            In the local model, one report a voter: who collects them keeps one of each voter.
+            In the local model, pass one report per voter. The collector of the reports must drop further reports of a
+            voter.
 
-            In the shuffle model, the messages of one or several batches that a
-            `~sklearn_dprank.collection.Shuffler` released. They hold no voter and no number, so that a message that is
-            passed twice counts twice. A voter's whole submission, as its device wrote it, goes to the shuffler only.
-            Whoever is shuffler and curator in one person may pass submissions here: each counts once. Voters then have
-            the local epsilon only against that person.
+            In the shuffle model, pass the messages of one or more batches that a `~sklearn_dprank.collection.Shuffler`
+            released. Messages contain neither a voter nor a number, so a message that is passed twice counts twice. A
+            voter's whole submission, as the device wrote it, must go to the shuffler only. If one party is both
+            shuffler and curator, it may pass submissions here, and each counts once. Voters then have only the local
+            epsilon against this party.
         items : sequence of str or of int, or int
-            Names of the items in the order that devices used, or how many there are.
+            Item names in the order that devices used, or the number of items.
         epsilons : sequence of float or None, default=None
-            The public grid of epsilons, where voters have their own; None is the estimator's for all.
+            Public grid of epsilons, if voters have their own. None is the estimator's epsilon for all voters.
 
         Returns
         -------
         self : object
-            The fitted aggregator.
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            If no report can be used, or fewer than were promised to hide each other.
+            If a parameter is invalid, no report is accepted, or too few are accepted to hide each voter.
         """
         self._validate_params()
         if epsilons is not None:
@@ -159,26 +174,27 @@ class Field:
 
     @available_if(channel_can("collects_sums"))
     def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:
-        """Aggregate the sums of servers that added up the shares of voters in the field.
+        """Aggregate the sums of servers that added up the shares of voters' devices.
 
         Parameters
         ----------
         sums : iterable of dict, str or bytes
-            One message of each server (`~sklearn_dprank.collection.AggregationServer.release`): a JSON object, parsed
-            or not. Those that do not follow this estimator's protocol for these items are left out and counted in
-            ``reports_refused_``; ``reports_accepted_`` is the number of voters in the sum.
+            One message per server (`~sklearn_dprank.collection.AggregationServer.release`), as JSON objects, parsed or
+            not. Messages that do not follow this estimator's protocol for these items are left out and counted in
+            ``reports_refused_``. ``reports_accepted_`` is the number of voters in the sum.
         items : sequence of str or of int, or int
-            Names of the items in the order that devices used, or how many there are.
+            Item names in the order that devices used, or the number of items.
 
         Returns
         -------
         self : object
-            The fitted aggregator.
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            If the sum of a server is missing, or they are of different voters, or of fewer than `min_reports`.
+            If a parameter is invalid, the sum of a server is missing, or the sums cover different voters or fewer than
+            `min_reports`.
         """
         self._validate_params()
         names, n_items = _named(items)
@@ -192,38 +208,39 @@ class Field:
         items: Items,
         n_voters: int,
     ) -> Self:
-        """Aggregate answers from the field, asking as the rule goes.
+        """Aggregate answers from voters' devices to questions that may depend on earlier answers.
 
         Parameters
         ----------
         ask : callable
-            ``ask(question)`` delivers a JSON-able question to the voters in ``question["voters"]`` (0 to n_voters
-            - 1) and returns an iterable of their reports, in any order. At most one report of each voter counts for
-            each question. A report that comes again has the random number of its device again and counts once. Return
-            pairs (voter, report) to hold each voter to one report also where a voter writes several. Where servers add
-            up answers, the question is for all voters and for the servers, and one message of each server is returned,
-            or none if there is no sum.
+            ``ask(question)`` delivers a JSON-serialisable question to the voters in ``question["voters"]`` (0 to
+            n_voters - 1). It returns an iterable of their reports, in any order. At most as many reports as voters were
+            asked are accepted. Each report contains a random number of its device, so a repeated report counts once. To
+            limit each voter to one report, even if a voter writes several, return pairs (voter, report).
+
+            In secure aggregation, the question is for all voters and for the servers. Return one message per server, or
+            an empty list if the servers released none.
         items : sequence of str or of int, or int
-            Names of the items in the order that devices use, or how many there are.
+            Item names in the order that devices use, or the number of items.
         n_voters : int
-            How many voters take part; public.
+            Number of voters, which is public.
 
         Returns
         -------
         self : object
-            The fitted aggregator.
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            If n_voters is no positive integer, or no answer can be used.
+            If a parameter is invalid, n_voters is not a positive integer, or no answer is accepted.
         BudgetExhausted
-            If servers said no sum that the rule cannot do without.
+            If the servers released no sum for a question that the rule cannot do without.
 
         Warns
         -----
         UserWarning
-            If servers said no sum in answer to a question, and the rule goes on without it.
+            If the servers released no sum for a question. The rule continues without it if it can.
         """
         self._validate_params()
         check_whole(n_voters, "n_voters")
@@ -234,7 +251,7 @@ class Field:
         return self._fitted_on(ask, names, n_items, planned)
 
     def _fitted_on(self, voters, names, n_items, planned):
-        """Return this aggregator, fitted on what voters of the field sent."""
+        """Return this estimator, fitted on messages from voters' devices."""
         draft = draft_of(self)
         draft._set_items(names, n_items)
         publish(draft._release(voters, names, *planned), self)
@@ -242,7 +259,7 @@ class Field:
 
 
 def _for_devices(planned):
-    """Return (rule, plan), or raise where devices have no protocol for it."""
+    """Return (rule, plan); raise ValueError if devices cannot send what the rule asks for."""
     if planned[1].protocol is None:
         raise ValueError(
             f"voters' devices cannot send what this rule asks for, which fit simulates: {planned[1].unsent}."
@@ -251,7 +268,7 @@ def _for_devices(planned):
 
 
 def _grid(epsilons):
-    """Return the epsilons that voters may have, as a list."""
+    """Return the epsilons that voters may have, as a list; raise ValueError if one is invalid or the list is empty."""
     if isinstance(epsilons, (str, Real)) or not isinstance(epsilons, Iterable) or not (grid := list(epsilons)):
         raise ValueError(f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {shown(epsilons)}.")
     for epsilon in grid:

@@ -1,4 +1,4 @@
-"""Aggregator: any channel with any rule, for what has no name of its own."""
+"""Estimator for any combination of a channel and a rule."""
 
 from typing import Any
 
@@ -15,69 +15,70 @@ from .base import RankAggregator
 
 
 def _check_channel(channel, name):
-    """Raise unless `channel` is None or an object that plans."""
+    """Raise ValueError unless `channel` is None or an object with a ``plan`` method."""
     check_made(channel, name, "channel")
     if channel is not None and not callable(getattr(channel, "plan", None)):
         raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {shown(channel)}.")
 
 
 class Aggregator(RankAggregator):
-    """Compose any channel with any rule.
+    """Combination of any channel with any rule; use it if no other estimator has the combination that you need.
 
     Parameters
     ----------
     channel : channel or None, default=None
-        The trust model: an object of `sklearn_dprank.channels`; None is exact answers, not private.
+        Trust model, an object of `sklearn_dprank.channels`. None gives exact answers, which are not private.
     rule : None, str or Rule, default=None
-        The rule, by name or as an object of `sklearn_dprank.rules`; None is Borda.
+        Rule by name, or an object of `sklearn_dprank.rules`. None is Borda.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
-        With the Kemeny rule: certified bound on how much better another order could fit the noisy
-        margins, relative to the overruled ones; computed from the release alone.
+        With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
+        the noisy margins that it overrules. Computed from the release only.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports, answers or shuffled messages that were counted. In secure aggregation, number of voters in
+        the smallest sum.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
-        Local epsilon of one voter's messages together.
+        Local epsilon of all messages of one voter, without trust in other parties. In secure aggregation, it holds at
+        the delta of the channel.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Noisy margins: number of voters who prefer the row's item to the column's, minus the number who prefer the
+        column's. In the local and shuffle models, estimated shares of voters instead of numbers.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
-        their mean over the voters elsewhere. With the Swiss rule: the strength of each item, larger is better.
+        Noisy net wins, summed over all voters. In the local model, their estimated mean over the voters. Missing with
+        K-norm noise, which releases the order only. With the Swiss rule: strength of each item, larger is better.
     histogram_ : ndarray of int64, shape (n_items!,)
         Noisy number of voters with each ranking, in the order of ``itertools.permutations(range(n_items))`` read as
-        positions. Not there beyond 10 items, where no histogram is drawn.
+        positions. Missing for more than 10 items, where the histogram is not drawn.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     periods_ : int
-        How many periods have been published.
+        Number of published periods.
     stream_ : Stream
-        What `partial_fit` goes on from: every period's exact sums, and no ballot. It is a **secret**, to be kept as the
-        ballots are. `fit` leaves none.
+        State for the next `partial_fit`: the exact sums of every period, but no ballots. It is a **secret**: protect it
+        like the ballots. `fit` does not set it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    The channel's: see it.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit, trust and guarantee are those of the channel; see its documentation.
+    See :ref:`what may be published <may-be-published>`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Aggregators for the local model with one report per voter."""
+"""Estimators for the local model with one report per voter."""
 
 from typing import Any, Literal
 
@@ -15,77 +15,82 @@ from .base import RankAggregator
 
 
 class LDPPairwise(RankAggregator):
-    """Each voter answers a few random pairs (Yan et al.), or sends all its comparisons blurred (Alabi et al.).
+    """Private ranking in the local model; try this estimator first if voters trust only their own device.
+
+    Each voter answers a few random pairs (Yan et al. 2020). With ``randomizer="djw"``, each voter sends randomised
+    answers to all pairs (Alabi et al. 2022).
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     n_queries : int or None, default=1
-        Pairs that each voter answers, at epsilon / n_queries an answer; None is `LDPKwikSort`'s choice. Not
-        read by randomizer="djw".
+        Number of pairs that each voter answers, at epsilon / n_queries per answer. None is the choice of `LDPKwikSort`.
+        ``randomizer="djw"`` does not use it.
     randomizer : {"rr", "laplace", "gaussian", "djw"}, default="rr"
-        Randomized response; thresholded Laplace or Gaussian noise; or Duchi, Jordan and Wainwright's
-        hypercube sampling on the vector of all comparisons (Alabi et al., Theorem 8).
+        Randomised response, thresholded Laplace or Gaussian noise, or hypercube sampling of Duchi, Jordan and
+        Wainwright on the vector of all comparisons (Alabi et al., Theorem 8).
     rule : None, str or Rule, default=None
-        What turns answers into a ranking; None is Bradley-Terry, or Borda where there are no answer counts.
+        Rule that turns answers into a ranking. None is Bradley-Terry, or Borda for ``randomizer="djw"``, which gives no
+        answer counts.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes the noise scale that Yan et al. (Laplace) or Song et al. (Gaussian) print;
-        ``privacy_`` still states what it really gives.
+        "published" uses the noise scale as printed by Yan et al. (Laplace) or Song et al. (Gaussian). ``privacy_``
+        still states the true epsilon.
     delta : float or None, default=None
-        Only read by the published Gaussian calibration, where it sets the noise; the thresholded
-        answers are pure whatever it is.
+        Sets the noise of ``randomizer="gaussian"`` with ``calibration="published"``, and is not used otherwise. The
+        thresholded answers are pure for any delta.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     optimal_gap_ : float
-        With the Kemeny rule: certified bound on how much better another order could fit the noisy
-        margins, relative to the overruled ones; computed from the release alone.
+        With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
+        the noisy margins that it overrules. Computed from the release only.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Estimated margins: share of voters who prefer the row's item to the column's, minus the opposite share. 0 for a
+        pair without answers.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect reports, run
+    ``client(items)`` on each device and ``fit_reports`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    A thresholded noisy bit is a flipped bit: exactly calibrated, "laplace" and "gaussian" are randomized response.
-    Yan et al. print its flip the wrong way round; Song et al. forget to split delta over the answers.
+    A thresholded noisy bit is a flipped bit. With exact calibration, "laplace" and "gaussian" are therefore randomised
+    response. Yan et al. print the flip of randomised response the wrong way round. Song et al. do not split delta over
+    the answers.
 
-    With one pair a voter `fit` draws what all devices say together, without a draw for each: with probability
-    1 - 2 f, f being the flip, a device tells the truth about its pair, else it says anything with one probability. The
-    law is that of the devices to the last of f's 52 bits; what a seed gives is not what the same seed gives devices.
+    With one pair per voter, `fit` draws the answers of all devices together. Let f be the flip probability. With
+    probability 1 - 2 f, a device gives the true answer about its pair. Otherwise, all answers about all pairs are
+    equally likely. The distribution is exactly that of devices, but a seed gives other values than the same seed gives
+    devices.
 
     References
     ----------
-    Yan, Li and Liu (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8; Bradley-Terry decoding of the same
-    reports is new here.
+    Yan, Li and Liu (2020); Song et al. (2022); Alabi et al. (2022), Theorem 8. Bradley-Terry decoding of the same
+    reports is new in this package.
 
     Examples
     --------
@@ -136,57 +141,60 @@ class LDPPairwise(RankAggregator):
 
 
 class LDPKwikSort(RankAggregator):
-    """LDP-KwikSort:RR, LDP-KwikSort:Lap: each voter answers K random pairs; KwikSort on the estimates.
+    """KwikSort in the local model; use it to reproduce Yan et al. (2020).
+
+    LDP-KwikSort:RR and LDP-KwikSort:Lap: each voter answers K random pairs, and KwikSort sorts the items by the
+    estimates.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     n_queries : int or None, default=None
-        Pairs that each voter answers. None is the integer beside epsilon / 2 with the least published error.
+        Number of pairs K that each voter answers. None is an integer next to epsilon / 2: the one with the smaller
+        error in the error function of the paper.
     randomizer : {"rr", "laplace"}, default="rr"
-        Randomized response, or thresholded Laplace noise.
+        Randomised response, or thresholded Laplace noise.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes Yan et al.'s Laplace scale; ``privacy_`` still states what it really gives.
+        "published" uses the Laplace scale of Yan et al.; ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Estimated margins: share of voters who prefer the row's item to the column's, minus the opposite share. 0 for a
+        pair without answers.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect reports, run
+    ``client(items)`` on each device and ``fit_reports`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    The papers' preset. `LDPPairwise` decodes the same reports by Bradley-Terry, at equal error with about
-    2.3 times less epsilon.
+    This class has the settings of the paper. `LDPPairwise` decodes the same reports by Bradley-Terry. At equal error,
+    it needs about 2.3 times less epsilon.
 
     References
     ----------
@@ -232,53 +240,57 @@ class LDPKwikSort(RankAggregator):
 
 
 class LDPBorda(RankAggregator):
-    """PrivUnit Borda: each voter sends its centred Borda vector, randomised on the sphere; sort the sums.
+    """Private Borda ranking in the local model; use it for 20 or more items from about epsilon = 1 on.
+
+    PrivUnit Borda (new in this package): each voter sends its centred Borda vector, randomised by PrivUnitG of Asi et
+    al. (2022). Items are sorted by the sums.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
-        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        Estimated net wins, on average over the voters.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_reports`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect reports, run
+    ``client(items)`` on each device and ``fit_reports`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here, and the best mechanism of one report a voter from about epsilon = 1.25 on; below, `LDPPairwise`. Where
-    voters can be asked in rounds, `LDPAdaptivePairs` needs less on few items. Tied and partial ballots have shorter
-    vectors; the device sends plus or minus the direction, with probabilities that keep the sum unbiased, so every
-    report is of a unit vector.
+    For 20 or more items, its error is usually smaller than that of `LDPPairwise` from about epsilon = 1 on. For 10
+    items, it is smaller from about epsilon = 2 on. If voters agree on most pairs, `LDPPairwise` is usually better.
+    `~sklearn_dprank.model_selection.recommend` compares the two. If voters can be asked in rounds, `LDPAdaptivePairs`
+    needs less epsilon for few items.
+
+    Tied and partial ballots have shorter vectors. The device then sends plus or minus the direction, with probabilities
+    that keep the sum unbiased. So every report is about a unit vector.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Aggregators that trust nobody and ask voters as they go."""
+"""Estimators for the local model with adaptive questions."""
 
 from .._utils.checks import COUNT, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
@@ -8,50 +8,51 @@ from .base import RankAggregator
 
 
 class LDPQuickSort(RankAggregator):
-    """LDP-Quicksort: quicksort that asks voters about each pair it meets.
+    """Quicksort in the local model; use it to reproduce the baseline of Song et al. (2022).
+
+    LDP-Quicksort: asks voters about each pair that quicksort compares.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     n_queries : int, default=1
-        K: answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots of
-        distinct voters, q = floor((m - 1) log2 m); beyond q comparisons, a coin.
-        A `UserWarning` tells where n K / q, the answers to each comparison, are too few: fewer than 1, or than
-        1 / (2 sinh(epsilon / (2 K))^2). There about three pairs in ten are misordered even if all voters agree.
+        K, the number of answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots
+        of distinct voters, where q = floor((m - 1) log2 m). After q comparisons, fair coins decide. Let s = n K / q be
+        the number of answers per comparison. A `UserWarning` is issued if s is below 1 or below 1 / (2 sinh(epsilon /
+        (2 K))^2). About three pairs in ten are then misordered, even if all voters agree.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect answers, run
+    ``client(items)`` on each device and ``fit_interactive`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     References
     ----------
-    Song et al. (2022), Section 4.1: their baseline, which they do not specify further.
+    Song et al. (2022), Section 4.1: the baseline of the paper, which does not specify it further.
 
     Examples
     --------
@@ -75,52 +76,53 @@ class LDPQuickSort(RankAggregator):
 
 
 class LDPGroupKwikSort(RankAggregator):
-    """LDPKwikSort (Alabi et al., Algorithms 2 and 3): quicksort that asks one of m groups of voters each time.
+    """KwikSort over groups of voters in the local model; use it to reproduce Alabi et al. (2022).
+
+    LDPKwikSort of Alabi et al., Algorithms 2 and 3: each comparison asks one of m groups of voters.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     optimal_gap_ : float
-        Only if the questions ran out: what is certified of the Kemeny order of the last reports.
+        Only set if the questions ran out: certified bound, as in `Kemeny`, for the Kemeny order of the last reports.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect answers, run
+    ``client(items)`` on each device and ``fit_interactive`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Whether questions ran out is a function of the answers and public coins; it may be published. For
-    every practical number of items one random pair a voter (`LDPPairwise`) has several times less noise.
+    Whether questions ran out depends only on the answers and on public coins, so it may be published. For every
+    practical number of items, one random pair per voter (`LDPPairwise`) has several times less noise.
 
     References
     ----------
-    Alabi et al. (2022), Algorithms 2 and 3, Corollary 12, corrected: see `sklearn_dprank.channels.Groups`.
+    Alabi et al. (2022), Algorithms 2 and 3, Corollary 12; `sklearn_dprank.channels.Groups` states the corrections.
 
     Examples
     --------
@@ -144,47 +146,48 @@ class LDPGroupKwikSort(RankAggregator):
 
 
 class LDPAdaptivePairs(RankAggregator):
-    """Adaptive randomized response: later voters are asked about pairs that are still close.
+    """Private ranking in the local model in rounds; use it if you can query voters in rounds.
+
+    Adaptive randomised response (new in this package): later voters are asked about pairs that are still close.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all that one voter's device says, in nats.
+        Privacy loss of everything that one voter's device sends, in nats.
     n_rounds : int, default=4
-        Rounds, at most 1,000; each asks its share of the voters, nobody twice.
+        Number of rounds, at most 1,000. Each round asks an equal share of the voters, and each voter is asked once.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of reports or answers that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: nobody but the voter's own device. Neighbours replace a ballot; the number of voters
-    is public. `fit` simulates the devices on ballots that the curator already has; in the field,
-    ``client(items)`` runs on the device and ``fit_interactive`` at the curator.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: only the voter's own device. Neighbours differ in one replaced ballot; the number of voters
+    is public. `fit` simulates the devices on ballots that the curator already has. To collect answers, run
+    ``client(items)`` on each device and ``fit_interactive`` at the curator.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here: needs about 1.8 times less epsilon than the best published local mechanism at equal error.
+    At equal error, it needs about 1.8 times less epsilon than the best local mechanism in the literature.
 
     Examples
     --------

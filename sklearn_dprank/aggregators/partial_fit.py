@@ -1,4 +1,4 @@
-"""What every aggregator does with ballots that come period by period, where its channel publishes after each."""
+"""Mixin that adds `partial_fit` to estimators with a streaming channel."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,7 +15,7 @@ from .collection import channel_can
 
 
 class Periods:
-    """The part of an aggregator that goes on where the last period ended."""
+    """Mixin with `partial_fit`, which continues a stream after its last period."""
 
     random_state: RandomState
     read_ballots: Callable[..., Profile]
@@ -24,41 +24,41 @@ class Periods:
 
     @available_if(channel_can("has_periods"))
     def partial_fit(self, X: Ballots, y: None = None) -> Self:
-        """Add the ballots of one more period, and aggregate all so far.
+        """Add the ballots of one more period, and aggregate all ballots so far.
 
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            This period's ballots, as in `fit`; over the same items in every period. A period in which nobody voted is a
-            period: X of shape (0, n_items).
+            Ballots of this period, as in `fit`. Every period has the same items. A period without voters counts as a
+            period: pass X of shape (0, n_items).
         y : None
             Ignored.
 
         Returns
         -------
         self : object
-            With the consensus of all ballots so far. ``stream_`` holds what the next period needs, which is a
-            **secret**: publish the other attributes, and never this object or a pickle of it.
+            Estimator with the consensus of all ballots so far. ``stream_`` is the state for the next period. It is a
+            **secret**: publish the other attributes, but never this object or a pickle of it.
 
         Raises
         ------
         BudgetExhausted
             If all periods are published.
         ValueError
-            If a parameter is invalid or has changed since the first period, or X is no set of ballots or has other
+            If a parameter is invalid or has changed since the first period, X does not contain ballots, or X has other
             items.
 
         Warns
         -----
         UserWarning
-            If the last call was `fit`, which keeps nothing to go on from: a new stream begins. If a private period is
-            added inside a worker of dask, which may run it twice: that is two releases.
+            If the last call was `fit`, which stores no state to continue from. A new stream then begins. Also if a
+            private period without a seed is added in a worker of dask, because dask may run it twice (two releases).
 
         Notes
         -----
-        A call that raises has published nothing, and its period can be tried again. ``random_state`` is read in the
-        first period only. Several threads can call it on one object: each call adds one period, after the periods of
-        the calls that finished before it.
+        A call that raises an error has not published its period, so you can try the period again. Only the first period
+        reads ``random_state``. Several threads can call this method on one object. Each call adds one period, after the
+        periods of all calls that finished before it.
         """
         while True:
             draft = draft_of(self)
@@ -73,12 +73,12 @@ class Periods:
                 )
             X = draft.read_ballots(X, reset=before is None, least_voters=0)
             draft._add_period(X, before)
-            # Where another thread has published a period meanwhile, this one comes after it: with fresh noise.
+            # If another thread has published a period meanwhile, add this one after it, with fresh noise.
             if publish(draft, self, stream_=before):
                 return self
 
     def _add_period(self, profile, before):
-        """Decide and keep the period that comes after the stream `before`."""
+        """Aggregate the period after the stream `before`, and store the new stream."""
         names = profile.item_names if before is None else names_of(self)
         rule, plan = self.plan_for(profile)
         if self.random_state is None:

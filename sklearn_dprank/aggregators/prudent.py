@@ -1,4 +1,4 @@
-"""Aggregators for a trusted curator that overrule no large majority."""
+"""Estimators for a trusted curator that draw prudent orders."""
 
 from .._utils.checks import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
@@ -9,64 +9,71 @@ from .base import RankAggregator
 
 
 class DPPrudentOrder(RankAggregator):
-    """Minimax-margin mechanism: draw a ranking that overrules no large majority.
+    """Private ranking for a trusted curator, without the bias of Borda; use it if you have many voters.
+
+    Minimax-margin mechanism (new in this package): draws a ranking that overrules no large majority.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     window : int or None, default=None
-        None draws among all orders, up to 16 items. An integer from 2 to 12 (7 is good; 9 mends worse anchors in
-        about eight times the time) is the two-stage form for any number of items: half of epsilon finds an
-        anchor by Borda with K-norm noise, the other half draws among the orders that keep pairs at least
-        `window` apart in the anchor.
+        None draws among all orders, for up to 16 items. An integer from 2 to 12 is the two-stage form, for any number
+        of items. Half of epsilon finds an anchor order by Borda with K-norm noise. The other half draws among the
+        orders that keep all pairs at least `window` apart in the anchor. 7 is a good choice. 9 corrects worse anchors,
+        in about eight times the time.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator. One ballot moves every margin, and so the largest overruled one u, by
-    at most 1 under "add_remove", 2 under "replace", whatever the number of items. Drawn is the order with the largest
-    -epsilon u / 2 + Exp(1) (u / 4 under "replace"): permute-and-flip. The two-stage form spends half of epsilon in each
-    stage, and its second draws with probability proportional to exp(-epsilon u / 4) (u / 8). The time depends a little
-    on how many distinct margins there are.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: the curator. Let u be the largest margin that an order overrules. One ballot changes every
+    margin, and therefore u, by at most 1 under "add_remove", and by at most 2 under "replace". This holds for any
+    number of items. Permute-and-flip returns the order with the largest -epsilon u / 2 + Exp(1)
+    (-epsilon u / 4 + Exp(1) under "replace"). The two-stage form spends half of epsilon in each stage. Its second stage
+    draws with probability proportional to exp(-epsilon u / 4) (exp(-epsilon u / 8) under "replace"). The time depends a
+    little on the number of distinct margins.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here. Permute-and-flip has the exponential mechanism's epsilon and errs less, half as often where it is nearly
-    certain; near an anchor, where orders have weights of their own, the exponential mechanism is kept. It wins where
-    margins are large against 1 / epsilon, and it has no Borda bias: where voters contradict the consensus on 35 % of
-    the pairs, from about n epsilon = 6.5 ln m! on up to 5 items (31 at 5), 4.5 ln m! on more (68 at 10, 138 at 16). At
-    15 % half of that is enough, at 40 % it takes twice as much. Below n epsilon = ln m! it fails: the largest margin of
-    a random order then costs nothing, and `DPBorda` with K-norm noise is much better. The two-stage form pays from
-    about n epsilon = m^2, above 16 items, and fails below a tenth of that. Under "replace" all of this takes twice as
-    many voters; their number is public there, and `fit` warns where they are too few. Under "add_remove" it is private,
-    nothing warns, and the mechanism never reads it: the choice is yours, from a public estimate. On cyclic majorities
-    it minimises the worst overruled majority, not the number of disagreements.
+    Permute-and-flip has the epsilon of the exponential mechanism and a smaller error. The error is half as large if the
+    result is nearly certain. Near an anchor, orders have weights of their own, so the exponential mechanism is used
+    there.
+
+    Compared with `DPBorda`, it has no Borda bias, and its error is smaller if margins are large against 1 / epsilon.
+    Let voters contradict the consensus on 35 % of the pairs. Up to 5 items, its error is then smaller from about
+    n epsilon = 6.5 ln m! on (31 at 5). For more items, it is smaller from 4.5 ln m! on (68 at 10, 138 at 16). At 15 %,
+    half of that is enough. At 40 %, twice as much is necessary. Below n epsilon = ln m!, it fails: it draws almost at
+    random, and `DPBorda` with K-norm noise is much better. The two-stage form is worthwhile above 16 items, from about
+    n epsilon = m^2 on. It fails below a tenth of that.
+
+    Under "replace", all of these numbers double. The number of voters is public there, and `fit` warns if it is too
+    small. Under "add_remove", it is private. The mechanism never reads it and does not warn, so choose by a public
+    estimate. On cyclic majorities, the mechanism minimises the worst overruled majority, not the number of
+    disagreements.
 
     References
     ----------
     Arrow and Raynaud (1986) for prudent orders; McKenna and Sheldon (2020) for permute-and-flip; McSherry and Talwar
-    (2007) for the exponential mechanism; Joseph and Yu (2023) for the anchor's noise.
+    (2007) for the exponential mechanism; Joseph and Yu (2023) for the noise of the anchor.
 
     Examples
     --------
@@ -102,59 +109,65 @@ class DPPrudentOrder(RankAggregator):
 
 
 class DPTopK(RankAggregator):
-    """Prudent top-k: draw only the best k items in order, so that they overrule no large majority.
+    """Private top-k ranking for a trusted curator; use it if you need only the best items.
+
+    Prudent top-k (new in this package): draws only the best k items in order, such that they overrule no large
+    majority.
 
     Parameters
     ----------
     k : int, default=1
-        How many items; fewer than there are.
+        Number of items to release; less than the number of items.
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
     batch : int or None, default=None
-        How many of the k are chosen at once, at most. None is as many as can be: any number of up to 16 items, 4 of 31,
-        3 of 100, 2 of 1,000. Several batches, each among the items that are left, share epsilon by their sizes.
+        Maximum number of items that are chosen together. None is the largest possible number: any number of up to 16
+        items, 4 of 31, 3 of 100, 2 of 1,000. Batches are chosen one after another among the remaining items, and share
+        epsilon by their sizes.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (k,)
-        The best k items, best first: names where X had them, column indices otherwise.
+        The best k items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The positions of all items: 0 to k - 1, and k for all others, which are tied.
+        Positions of all items: 0 to k - 1 for the best k. All others are tied at k.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: the curator. Items s_1, ..., s_k overrule the margins of all x over s_a that are not among
-    the first a. One ballot moves every margin, and so the largest overruled one u, by at most 1 under "add_remove", 2
-    under "replace", whatever k and the number of items. Drawn is the choice with the largest -epsilon u / 2 + Exp(1)
-    (u / 4 under "replace"): permute-and-flip. A batch of b items spends b / k of epsilon, and the items placed before
-    it are public. The time depends a little on how many distinct margins there are.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    the first a. Let u be the largest of these margins. One ballot changes every margin, and therefore u, by at most 1
+    under "add_remove", and by at most 2 under "replace". This holds for any k and any number of items. Permute-and-flip
+    returns the choice with the largest -epsilon u / 2 + Exp(1) (-epsilon u / 4 + Exp(1) under "replace"). A batch of b
+    items spends b / k of epsilon, and the items placed before it are public. The time depends a little on the number of
+    distinct margins.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here; the margins' analogue of Gillenwater et al.'s joint exponential mechanism for counts. To say which items
-    are the best takes much less than to put all of them in order: at 45 items between a third and a fortieth of
-    epsilon. It pays from about n epsilon = 1 to 3 ln(m! / (m - k)!) on, and 6 where voters agree little (twice that
-    under "replace"). Below, `DPBorda` with K-norm noise finds more of the best k, because scores of all items average
-    over all pairs, and below a quarter of that this one is little better than chance; under "replace", where the number
-    of voters is public, `fit` warns there. Its gain is least where k is half of the items or the places that are wanted
-    are close: for the first five of ten sushis it needs as much epsilon as K-norm noise does.
+    It is the analogue for margins of the joint exponential mechanism for counts (Gillenwater et al.). Finding the best
+    items needs much less epsilon than ordering all items: between a third and a fortieth at 45 items.
 
-    The others are tied. `score` and the metrics count a pair that the consensus ties one half for each voter who does
-    not tie it, so that k can be chosen by cross-validation: to say less is not to agree more.
+    It is worthwhile from about n epsilon = 1 to 3 ln(m! / (m - k)!) on. If voters agree little, it is worthwhile from 6
+    ln(m! / (m - k)!) on. Under "replace", these numbers double. Below them, `DPBorda` with K-norm noise finds more of
+    the best k, because scores average over all pairs. Below a quarter of them, this estimator is little better than
+    chance. Under "replace", the number of voters is public, and `fit` then warns. The gain is smallest if k is half of
+    the number of items, or if the best items are close to each other. For the first five of ten sushis, it needs as
+    much epsilon as K-norm noise.
+
+    All other items are tied. In `score` and the metrics, a pair that the consensus ties counts one half for each voter
+    who does not tie it. So a smaller k does not improve the score by itself, and k can be chosen by cross-validation.
 
     References
     ----------

@@ -12,17 +12,17 @@ from ..uncertainty.published_noise import PublishedNoise
 
 
 def _noise_is_known(estimator):
-    """Tell whether the fit published noisy numbers that order items, with their noise; before a fit, nobody knows."""
+    """Raise AttributeError if the fit did not publish scores or margins with a known noise law."""
     if not hasattr(estimator, "ranks_"):
         return True
     noise = getattr(estimator, "noise_", None)
     if noise is None or not noise.orders:
-        raise AttributeError("this fit published an order only, or numbers of which the law of the noise is not known.")
+        raise AttributeError("this fit published only an order, or numbers with an unknown noise distribution.")
     return True
 
 
 class Certain:
-    """The part of an aggregator that reads its own release: each method is there if the law of its noise is known."""
+    """Mixin with rank intervals and pair probabilities, which exist if the law of the published noise is known."""
 
     ranks_: NDArray[np.int64]
     noise_: PublishedNoise
@@ -31,7 +31,7 @@ class Certain:
     def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
         """Return simultaneous confidence intervals for the true ranks.
 
-        It is there where the fit published ``scores_`` or ``margins_`` and the law of their noise, ``noise_``.
+        The method exists where the fit published ``scores_`` or ``margins_`` and the law of their noise, ``noise_``.
 
         Parameters
         ----------
@@ -50,14 +50,15 @@ class Certain:
 
         Notes
         -----
-        An item's rank is the number of items above it: with ``scores_``, those with more net wins (Borda's order); with
-        ``margins_``, those that more voters prefer to it than the other way round, whatever the rule made of it. Where
-        two are really tied, the interval holds both orders. It follows from the release and from public numbers, and
-        costs no privacy.
+        The rank of an item is the number of items above it. With ``scores_``, these are the items with more net wins
+        (Borda's order). With ``margins_``, they are the items that more voters prefer to it than the other way round,
+        for any rule. If two items are truly tied, their intervals allow both orders. Intervals are computed from the
+        release and from public numbers, so they cost no privacy.
 
-        It speaks of **these voters**, those who are counted, and of what the noise hides of them: not of a population
-        that they may be a sample of. Each release has intervals of its own, every period of a stream too. With
-        `~sklearn_dprank.LDPBorda` the noise is the sum of many reports, and is taken for normal.
+        Intervals refer to **these voters**, whose ballots were counted, and account for the noise. They do not describe
+        a larger population from which the voters were sampled. The level holds for each release separately, and for
+        each period of a stream. With `~sklearn_dprank.LDPBorda`, the noise is the sum of many reports, and is treated
+        as normal.
 
         Examples
         --------
@@ -115,6 +116,6 @@ class Certain:
 
     @property
     def _noisy(self) -> NDArray[Any]:
-        """What carries the noise."""
+        """Published noisy scores or margins."""
         noisy: NDArray[Any] = getattr(self, f"{self.noise_.on}_")
         return noisy

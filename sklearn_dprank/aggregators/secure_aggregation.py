@@ -1,4 +1,4 @@
-"""Aggregators that trust that not all of several servers collude."""
+"""Estimators for secure aggregation by several servers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from .base import RankAggregator
 
 
 class _Summed(RankAggregator):
-    """Base of those that hear sums of many voters and nothing of one."""
+    """Base class of estimators that receive only sums over many voters."""
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
@@ -44,70 +44,73 @@ class _Summed(RankAggregator):
 
 
 class SecAggBorda(_Summed):
-    """Borda by secure aggregation: voters add noise to their net wins and split them among servers.
+    """Private Borda ranking by secure aggregation; try this estimator first if voters trust one of several servers.
 
-    Nobody sees a ballot: each server sees uniform random numbers, and the curator the noisy sum. **A voter who sends
-    nonsense can move the result by any amount**, as nobody sees that its numbers are out of range; protocols with range
-    proofs (Prio3) prevent that, this one does not.
+    Voters add noise to their net wins and split the result among servers (new in this package). Each server sees only
+    uniform random numbers, and the curator sees only the noisy sum. **A voter who sends invalid numbers can change the
+    result by any amount**, because servers cannot check their range. Protocols with range proofs (Prio3) prevent that.
+    This protocol does not.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Total privacy loss of the sum, in nats.
+        Total privacy loss of the released sums, in nats.
     delta : float, default=1e-6
-        Total failure probability.
+        Total delta. Must be positive.
     n_servers : int, default=2
-        Among how many servers each voter splits its report; one that is honest is enough.
+        Number of servers among which each voter splits a report. One honest server is enough.
     min_reports : int or None, default=None
-        Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
     max_reports : int or None, default=None
-        Public: how many take part at most; None is a hundred times `min_reports`.
+        Public upper limit on the number of voters. None is 100 times `min_reports`.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
-        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        Noisy net wins, summed over all voters.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of voters in the sum; with several sums, in the smallest one.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
-        Local epsilon of one voter's messages together.
+        Local epsilon of all messages of one voter at `delta`, without trust in the servers.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
     Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. If all servers
-    collude, ``local_epsilon_`` at `delta` is left, which protects nobody. Neighbours replace a ballot; the
-    number of voters is public. Voters who drop out, lie or are invented hide nobody, so keep `min_reports` to those you
-    are sure of. `fit` simulates the sum; in the field, devices (`client`) send one message to each
-    `~sklearn_dprank.collection.AggregationServer`, which adds up the voters whom all servers have heard from, once, and
-    `fit_sums` reads the servers' sums.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    collude, only ``local_epsilon_`` at `delta` remains, which does not protect the voters. Neighbours differ in one
+    replaced ballot; the number of voters is public. Voters who drop out, lie or are invented do not hide others, so set
+    `min_reports` to the number of voters that you are sure of.
+
+    `fit` simulates the sum. To collect ballots, devices (`client`) send one message to each
+    `~sklearn_dprank.collection.AggregationServer`. The servers add up the voters from whom all servers received a
+    message, each voter once. `fit_sums` reads the servers' sums.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    ``noise_`` is that of all voters in the sum, ``reports_accepted_`` of them, if all follow the protocol. Where fewer
-    do, there is less noise, and the intervals are wider than need be; numbers that are no ballot's are not covered.
+    ``noise_`` is the noise of all ``reports_accepted_`` voters in the sum, if all of them follow the protocol. If fewer
+    do, there is less noise, and the intervals are wider than necessary. Intervals do not cover numbers that encode no
+    ballot.
 
-    New here. The noise of all voters together is Skellam noise, some 7 to 10 % wider than the Gaussian noise that a
+    The noise of all voters together is Skellam noise. It is about 7 to 10 % wider than the Gaussian noise that a
     trusted curator needs for the same guarantee.
 
     References
@@ -130,69 +133,74 @@ class SecAggBorda(_Summed):
 
 
 class SecAggSwissBorda(_Summed):
-    """Swiss Borda by secure aggregation: net wins in rounds, each a noisy sum that voters split among servers.
+    """Private Borda ranking by secure aggregation in rounds; use it for many items if devices can answer in rounds.
 
-    The rounds of `DPSwissBorda` without a trusted curator: in each, voters add noise to their net wins within groups of
-    neighbours. **A voter who sends nonsense can move the result by any amount**, as in `SecAggBorda`. `fit` simulates
-    the rounds; in the field, devices (`client`) answer them one by one, and `fit_interactive` asks.
+    Swiss Borda by secure aggregation (new in this package): the rounds of `DPSwissBorda` without a trusted curator. In
+    each round, voters add noise to their net wins within groups of neighbouring items, and split the result among
+    servers. **A voter who sends invalid numbers can change the result by any amount**, as in `SecAggBorda`. `fit`
+    simulates the rounds. To collect ballots, `fit_interactive` asks the questions, and devices (`client`) answer them
+    one by one.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Total privacy loss of the sum, in nats.
+        Total privacy loss of the released sums, in nats.
     delta : float, default=1e-6
-        Total failure probability.
+        Total delta. Must be positive.
     n_servers : int, default=2
-        Among how many servers each voter splits its report; one that is honest is enough.
+        Number of servers among which each voter splits a report. One honest server is enough.
     min_reports : int or None, default=None
-        Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
     max_reports : int or None, default=None
-        Public: how many take part at most; None is a hundred times `min_reports`.
+        Public upper limit on the number of voters. None is 100 times `min_reports`.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        The strength of each item, larger is better, decoded from the noisy answers alone: of the voters, a share of
-        about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. With little budget strengths are drawn to 0.
+        Strength of each item, larger is better, decoded from the noisy answers only. A share of about
+        1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of voters in the sum; with several sums, in the smallest one.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
-        Local epsilon of one voter's messages together.
+        Local epsilon of all messages of one voter at `delta`, without trust in the servers.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours replace a
-    ballot; the number of voters is public. Renyi divergences of the rounds add up, also where a question depends on
-    earlier answers; each round's noise is its share of them. Who is in a group follows from earlier answers, and how
-    large groups are is public. The protocol states all rounds and what they cost together before the first: a device
-    computes it, refuses more than its owner allows (`max_epsilon`, where all servers collude), answers each round once
-    and in order, and only about groups as large as was stated. `min_reports` voters must answer a round, not the same
-    ones in each. Of a round with fewer nothing is released, and it is not repeated: a warning says so, the rounds that
-    were answered decide, and the guarantee stays that of all. Without the first there is no consensus.
-    ``reports_accepted_`` is the number of voters in the smallest sum, ``reports_refused_`` counts messages of servers.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours differ in
+    one replaced ballot; the number of voters is public. Renyi divergences of the rounds add up, even if a question
+    depends on earlier answers. The noise of each round corresponds to its share of the sum. The sizes of the groups are
+    public, and their members follow from earlier answers.
+
+    The protocol states all rounds and their joint cost before the first one. A device computes this cost and refuses
+    more than its owner allows (`max_epsilon`, for the case that all servers collude). It answers each round once and in
+    order, and only about groups of the stated sizes.
+
+    At least `min_reports` voters must answer a round, but not the same ones in each round. A round with fewer voters
+    releases no sum and is not repeated. A warning reports it, the other rounds decide, and the guarantee still covers
+    all rounds. Without the first round, the fit fails. ``reports_refused_`` counts messages of servers.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here. It pays where `DPSwissBorda` does: from some 20 items on, where voters agree about items that are far
-    apart.
+    It reduces the error under the same conditions as `DPSwissBorda`: from about 20 items on, if voters agree about
+    items that are far apart.
 
     References
     ----------

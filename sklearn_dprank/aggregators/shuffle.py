@@ -1,4 +1,4 @@
-"""Aggregators that trust a shuffler."""
+"""Estimators for the shuffle model."""
 
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ _LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": VOTERS_OR_NONE
 
 
 class _Shuffled(RankAggregator):
-    """Base of those that hear from voters through a shuffler."""
+    """Base class of estimators that receive voters' messages through a shuffler."""
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
@@ -36,74 +36,80 @@ class _Shuffled(RankAggregator):
 
 
 class ShufflePairwise(_Shuffled):
-    """Hidden-pair shuffle: each voter answers a pair that it draws privately; a shuffler mixes the messages.
+    """Private ranking in the shuffle model; try this estimator first if voters trust a shuffler.
+
+    Hidden-pair shuffle (new in this package): each voter answers about a pair that its device draws privately, and a
+    shuffler mixes the messages.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Central target, in nats; the local epsilon is found from it and the number of reports.
+        Target for the central epsilon, in nats. The local epsilon follows from it and from the minimum number of
+        voters.
     delta : float, default=1e-6
-        Central failure probability.
+        Central delta. Must be positive.
     n_queries : int, default=1
-        K: messages of each voter, one in each of K shuffles, for one epsilon together. Several often err less than
-        one: `~sklearn_dprank.model_selection.recommend` finds how many.
+        K, the number of messages per voter, which share epsilon. With hidden pairs, each of them is in a separate
+        shuffle. Several messages often give a smaller error than one: `~sklearn_dprank.model_selection.recommend`
+        chooses the number.
     pairs : {"hidden", "assigned"}, default="hidden"
-        Whether a voter draws its pairs privately and hides among all voters, or is assigned them and hides
-        among those with the same pair.
+        "hidden": each voter draws its pairs privately and hides among all voters. "assigned": voters are assigned
+        pairs, and a voter hides only among voters with the same pair.
     rule : None, str or Rule, default=None
-        What turns answers into a ranking; None is Bradley-Terry.
+        Rule that turns answers into a ranking. None is Bradley-Terry.
     local_epsilon : float or None, default=None
-        Given instead of the target: local epsilon of one voter's messages together.
+        Joint local epsilon of all messages of one voter, instead of `epsilon`. ``privacy_`` then states the central
+        epsilon that results.
     min_reports : int or None, default=None
-        Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of shuffled messages that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
-        Local epsilon of one voter's messages together.
+        Local epsilon of all messages of one voter, without trust in the shuffler.
     optimal_gap_ : float
-        With the Kemeny rule: certified bound on how much better another order could fit the noisy
-        margins, relative to the overruled ones; computed from the release alone.
+        With the Kemeny rule: certified upper bound on (cost - optimum) / optimum. The cost of an order is the sum of
+        the noisy margins that it overrules. Computed from the release only.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Estimated margins: share of voters who prefer the row's item to the column's, minus the opposite share. 0 for a
+        pair without answers.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
-    epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
-    least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: a shuffler that mixes the messages and removes their origin. Without the shuffler, the
+    local epsilon (``local_epsilon_``) still holds. Neighbours differ in one replaced ballot; the number of voters is
+    public and at least `min_reports`. The guarantee counts honest messages. Voters who drop out or lie do not hide
+    others, so set `min_reports` to the number of voters that you are sure of.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    New here. A pair drawn privately is one more thing the shuffler hides: every voter hides among all n, as in
-    binary randomized response of n voters, where an assigned pair leaves n / C(m, 2).
+    A privately drawn pair is an additional fact that the shuffler hides. Every voter hides among all n voters, as in
+    binary randomised response of n voters. With an assigned pair, a voter hides only among n / C(m, 2) voters.
 
-    With hidden pairs `fit` draws what all devices say together, as `LDPPairwise` does: the law is that of the devices,
-    exactly, in a fraction of the time.
+    With hidden pairs, `fit` draws the messages of all devices together, as `LDPPairwise` does. Their distribution is
+    exactly that of devices, and the draw takes a fraction of the time.
 
     References
     ----------
@@ -153,76 +159,82 @@ class ShufflePairwise(_Shuffled):
 
 
 class ShuffleHierarchical(_Shuffled):
-    """DDP-Helnaksort: assigned pairs, shuffled pair by pair, and hierarchical aggregation.
+    """Hierarchical ranking in the shuffle model; use it to reproduce Song et al. (2022).
+
+    DDP-Helnaksort: pairs are assigned, messages are shuffled among voters with the same pair, and hierarchical
+    aggregation decides.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Central target, in nats; the local epsilon is found from it and the number of reports.
+        Target for the central epsilon, in nats. The local epsilon follows from it and from the minimum number of
+        voters.
     delta : float, default=1e-6
-        Central failure probability.
+        Central delta. Must be positive.
     n_queries : int, default=1
-        K: pairs that each voter is assigned.
+        K, the number of pairs that each voter is assigned.
     local_epsilon : float or None, default=None
-        Given instead of the target: local epsilon of one voter's messages together.
+        Joint local epsilon of all messages of one voter, instead of `epsilon`. ``privacy_`` then states the central
+        epsilon that results.
     min_reports : int or None, default=None
-        Public: how many voters take part at least; nothing is released below. None is len(X) in `fit`.
+        Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
+        ``len(X)`` in `fit`; protocols for devices need a number.
     randomizer : {"rr", "gaussian"}, default="rr"
-        Randomized response, or the paper's thresholded Gaussian noise: the same, where it is calibrated exactly.
+        Randomised response, or the thresholded Gaussian noise of the paper. With exact calibration, both are the same.
     calibration : {"exact", "published"}, default="exact"
-        "published", for "gaussian" only, flips answers as often as the noise does that Algorithm 1 prints for the
-        local epsilon and `delta`; ``privacy_`` and ``local_epsilon_`` still state what it really gives.
+        "published", for "gaussian" only, uses the noise that Algorithm 1 prints for the local epsilon and `delta`.
+        ``privacy_`` and ``local_epsilon_`` still state the true values.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     reports_accepted_ : int
-        How many reports, or answers, or shuffled messages, were counted.
+        Number of shuffled messages that were counted.
     reports_refused_ : dict of {str: int}
-        How many reports were left out, by reason; empty after `fit`.
+        Number of refused messages, by reason. Empty after `fit`.
     local_epsilon_ : float
-        Local epsilon of one voter's messages together.
+        Local epsilon of all messages of one voter, without trust in the shuffler.
     margins_ : ndarray, shape (n_items, n_items)
-        How many more voters prefer the row's item to the column's than the other way round, as the release has it:
-        a noisy number of voters from a curator or from servers, an estimated share of those asked elsewhere.
+        Estimated margins: share of voters who prefer the row's item to the column's, minus the opposite share. 0 for a
+        pair without answers.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: a shuffler that mixes the messages and drops whose they are; without it the local
-    epsilon (``local_epsilon_``) still holds. Neighbours replace a ballot; the number of voters is public and at
-    least `min_reports`. The guarantee counts honest messages: voters who drop out or lie do not hide
-    anybody, so keep `min_reports` to those you are sure of.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot. Trust: a shuffler that mixes the messages and removes their origin. Without the shuffler, the
+    local epsilon (``local_epsilon_``) still holds. Neighbours differ in one replaced ballot; the number of voters is
+    public and at least `min_reports`. The guarantee counts honest messages. Voters who drop out or lie do not hide
+    others, so set `min_reports` to the number of voters that you are sure of.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
 
-    Song et al. claim (epsilon - ln(n / C(m, 2)), delta) after shuffling, from a theorem that goes the other way;
-    at n = 100, epsilon 1 it is even negative. Here the local epsilon is found from the blanket bound with the N =
-    floor(n K / C(m, 2)) messages that really hide a voter; with fewer than two nothing is amplified. They also
-    forget to split delta over K answers, and print the level sum that ranks in reverse.
+    Song et al. claim (epsilon - ln(n / C(m, 2)), delta) after shuffling. They apply a theorem in the wrong direction.
+    At n = 100 and epsilon = 1, the claim is even negative for up to 9 items. Here, the local epsilon follows from the
+    blanket bound with the N = floor(n K / C(m, 2)) messages that really hide a voter. If N is below 2, shuffling does
+    not amplify privacy. Song et al. also do not split delta over the K answers, and their printed level sum ranks in
+    reverse.
 
-    Algorithm 1 adds Gaussian noise of standard deviation K sqrt(2 ln(1.25 / delta)) / epsilon to an answer in {0, 1}
-    and cuts it at 1/2; its epsilon is the local one. What is left is one bit, flipped as by randomized response of .184
-    where the paper spends 1 at delta = 1e-4: ``ShuffleHierarchical(delta=1e-4, local_epsilon=1.0,
-    randomizer="gaussian", calibration="published")``. With `epsilon` instead, the noise is that for the local epsilon
-    which the true bound allows. To repeat the paper's central epsilon, take the local one from
-    `~sklearn_dprank.privacy.shuffle_local_epsilon` with ``method="song2022"``, which warns.
+    Algorithm 1 adds Gaussian noise of standard deviation K sqrt(2 ln(1.25 / delta)) / epsilon to an answer in {0, 1},
+    and compares the result with 1/2. Its epsilon is the local one. The output is one flipped bit. With epsilon = 1 and
+    delta = 1e-4 in the paper, it equals randomised response with epsilon = .184: ``ShuffleHierarchical(delta=1e-4,
+    local_epsilon=1.0, randomizer="gaussian", calibration="published")``. With `epsilon` instead of `local_epsilon`, the
+    noise is that of the local epsilon which the true bound allows. To repeat the central epsilon of the paper, compute
+    the local one with `~sklearn_dprank.privacy.shuffle_local_epsilon` and ``method="song2022"``, which warns.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The aggregator for a trusted curator whose ballots come period by period."""
+"""Estimator for a trusted curator who receives ballots over time."""
 
 from typing import Any
 
@@ -14,90 +14,95 @@ from .base import RankAggregator
 
 
 class DPStreamingBorda(RankAggregator):
-    """Borda that is published after every period, under one guarantee for the whole stream.
+    """Private Borda ranking of ballots that arrive over time; use it to publish after every period.
 
-    `partial_fit` adds the ballots of one period, and ``consensus_`` is then the order of all ballots so far.
-    ``privacy_`` is fixed when the stream begins, and holds for all that is published in up to `horizon` periods.
+    `partial_fit` adds the ballots of one period. ``consensus_`` is then the order of all ballots so far. One guarantee
+    covers the whole stream: ``privacy_`` is fixed when the stream begins, and covers all publications of up to
+    `horizon` periods.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the whole stream, in nats.
     delta : float, default=1e-6
-        Failure probability of the whole stream; positive.
+        Delta of the whole stream. Must be positive.
     horizon : int, default=365
-        How many periods the stream can have, at most 100,000; public. One more is refused.
+        Public limit on the number of periods, at most 100,000. Further periods are refused.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
 
     Attributes
     ----------
     consensus_ : ndarray of shape (n_items,)
-        The items, best first: names where X had them, column indices otherwise.
+        Items, best first: names if X had names, else column indices.
     ranks_ : ndarray of int, shape (n_items,)
-        The same as positions, 0 is best.
+        Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
-        The guarantee of this fit, for the ballots that `fit` was given. It does not cover earlier steps of a pipeline
-        or a search that chose the parameters: `~sklearn_dprank.privacy.guarantee_of` does.
+        Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray, shape (n_items,)
-        Each item's margins over all others together, as the release has them: their sum from a curator or from servers,
-        their mean over the voters elsewhere. Not there with K-norm noise, which releases the order only.
+        Noisy net wins of all ballots so far.
     noise_ : PublishedNoise
-        The law of the noise on what is published: public numbers. `rank_intervals` and `pair_confidence` read it.
+        Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
     periods_ : int
-        How many periods have been published.
+        Number of published periods.
     stream_ : Stream
-        What `partial_fit` goes on from: every period's exact sums, and no ballot. It is a **secret**, to be kept as the
-        ballots are. `fit` leaves none.
+        State for the next `partial_fit`: the exact sums of every period, but no ballots. It is a **secret**: protect it
+        like the ballots. `fit` does not set it.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
-        Names of the items, where X had them.
+        Item names, if X had names that are strings.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot, cast once, in one period; a voter who casts one in each of k periods has k ballots. Trust: the
-    curator who runs `partial_fit`. With c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k) and x_s the net wins of period s, period
-    t draws once: sum over s <= t of c_{t-s} x_s, with fresh noise N(0, sigma^2) on each item. One ballot moves all
-    draws together by at most sqrt(m (m^2 - 1) / 3 (c_0^2 + ... + c_{T-1}^2)) in l2 under "add_remove", twice that
-    under "replace", and sigma is analytic for that. Totals are computed from the draws. It holds for ballots that
-    are cast in view of what was published before. Under "replace" the number of voters in each period is public, under
-    "add_remove" it is not: a period in which nobody voted is published like any other.
-    What may be published, and what not: :ref:`the list <may-be-published>`.
+    Unit: one ballot, cast once, in one period. A voter who casts one in each of k periods has k ballots. Trust: the
+    curator who runs `partial_fit`.
+
+    Let c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k), let x_s be the net wins of period s, and let T be the horizon. Period t
+    draws once: the sum of c_{t-s} x_s over s <= t, with fresh noise N(0, sigma^2) on each item. Totals are computed
+    from the draws. Under "add_remove", one ballot changes all draws together by at most sqrt(m (m^2 - 1) / 3 (c_0^2 +
+    ... + c_{T-1}^2)) in L2. Under "replace", this limit doubles. sigma is the analytic one for it.
+
+    The guarantee also holds for ballots that are cast in view of earlier publications. Under "replace", the number of
+    voters in each period is public. Under "add_remove", it is private, and a period without voters is published like
+    any other.
+    See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: A stream outlives its process
 
-    A stream can be pickled after any period and goes on where it was. The pickle is a **secret**: it holds the exact
-    sums of every period, and with them, since totals are public, the noise so far. Noise to come is not in it, nor
-    any seed that would give it: every period draws afresh from the secure source. So a stolen pickle takes nothing
-    from the promise to ballots that are cast later, and two copies of one stream (two resumed pickles, a deepcopy, a
-    forked process) never repeat each other's noise, which would cancel in the difference of their totals and leave
-    it exact. Each copy keeps ``privacy_`` for whoever sees that copy alone. Whoever sees k continuations of one
-    stream learns no more than ``PrivacyGuarantee.compose([privacy_] * k)`` says about a ballot that is in several of
-    them, and no more than ``privacy_`` about one that was cast later and is in one only. A period that is published
-    again after a crash is such a copy: save first, then publish. With a seed copies repeat each other, and nothing is
-    promised.
+    A stream can be pickled after any period and continued later. The pickle is a **secret**. It contains the exact sums
+    of every period. Because totals are public, it also reveals the noise so far. Without a seed, it does not contain
+    future noise, because every period draws from the secure source again. So a stolen pickle does not weaken the
+    guarantee for ballots that are cast later.
 
-    `sklearn.base.clone` keeps nothing of a stream and begins another. `fit` is a stream that ends after its first
-    period: it keeps nothing secret, and after it `partial_fit` begins a stream that does not count its ballots, and
-    warns.
+    Two copies of one stream (two resumed pickles, a deepcopy, a forked process) never repeat each other's noise.
+    Repeated noise would cancel in the difference of their totals and leave it exact. Each copy keeps ``privacy_``
+    against an observer of this copy only. Consider an observer of k continuations of one stream. About a ballot that is
+    in several of them, the observer learns at most what ``PrivacyGuarantee.compose([privacy_] * k)`` states. About a
+    ballot that was cast later and is in only one, ``privacy_`` still holds. A period that is published again after a
+    crash is such a copy, so save first, then publish. With a seed, copies repeat each other's noise, and no guarantee
+    holds.
+
+    `sklearn.base.clone` does not copy the stream, and its result begins another one. `fit` is a stream that ends after
+    its first period and stores no secret. A later `partial_fit` warns, and begins a stream that does not count the
+    ballots of `fit`.
 
     .. rubric:: Remarks
 
-    After T periods the noise is c_0^2 + ... + c_{T-1}^2, about 1 + ln(T) / pi, times that of a single release: 2.9
-    times at T = 365, where 365 releases that share the budget have 19.1 times as much. Weights are multiples of
-    2^-16 and mixtures are rounded to a public grid: no arithmetic before the noise is inexact.
+    After T periods, the noise is c_0^2 + ... + c_{T-1}^2, about 1 + ln(T) / pi, times that of a single release. At T =
+    365, this factor is 2.9. With 365 separate releases that share the budget, it would be 19.1. Weights are multiples
+    of 2^-16, and mixtures are rounded to a public grid, so all arithmetic before the noise is exact.
 
     References
     ----------
     Fichtenberger, Henzinger and Upadhyay (2023), "Constant matters: fine-grained error bound on differentially private
     continual observation", for the weights; Denisov, McMahan, Rush, Smith and Thakurta (2022), "Improved differential
-    privacy for SGD via optimal private linear operators on adaptive streams", for ballots that depend on what was
-    published; Balle and Wang (2018) for the scale.
+    privacy for SGD via optimal private linear operators on adaptive streams", for ballots that depend on earlier
+    publications; Balle and Wang (2018) for the scale.
 
     Examples
     --------

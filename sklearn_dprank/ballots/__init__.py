@@ -1,4 +1,4 @@
-"""Ballots: tables as they are passed, and profiles with their counts."""
+"""Ballots: input tables, and profiles with their counts."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile"]
 
-# Loaded when first used: a client imports through this package and needs no profile.
+# Loaded on first use, because clients import this package and do not need profiles.
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, {"Profile": "profile"})

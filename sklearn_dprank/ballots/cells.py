@@ -1,9 +1,10 @@
-"""Cells of tables as numbers: doubles, and exact ranks for ballots with numbers that doubles cannot tell apart.
+"""Conversion of table cells to doubles, with exact ranks for ballots that doubles cannot represent.
 
-Doubles hold all whole numbers up to 2^53. A larger one loses its order where its table becomes an array of doubles,
-and whether it does can depend on other ballots: on a gap or a fraction in another row. So each row with such a number
-is ranked exactly before it is cast. (To cast all 64-bit integers to doubles is as consistent, but ties numbers that
-differ, such as times in nanoseconds. The exact ranks cost a comparison with 2^53 where there are none of them.)
+Doubles represent all integers up to 2^53. Larger integers can become equal when NumPy converts a table to doubles.
+Whether it does can depend on other ballots, for example on a gap or a fraction in another row. So each row with such an
+integer is ranked exactly before the conversion. (Converting all 64-bit integers to doubles would be as consistent, but
+it would tie different numbers, such as times in nanoseconds. Without large integers, exact ranks only cost a comparison
+with 2^53.)
 """
 
 import sys
@@ -21,12 +22,12 @@ _EXACT = 2.0**53
 
 
 def native(numbers):
-    """Return numbers in the byte order of this machine: their bytes are read as unsigned integers."""
+    """Return numbers in native byte order, because their bytes are later read as unsigned integers."""
     return numbers if numbers.dtype.isnative else numbers.astype(numbers.dtype.newbyteorder("="))
 
 
 def as_doubles(array):
-    """Return an array of real numbers as doubles, with ranks in place of each row that doubles cannot hold.
+    """Return an array of real numbers as doubles, with exact ranks in rows that doubles cannot represent.
 
     Examples
     --------
@@ -56,12 +57,12 @@ def as_doubles(array):
 
 
 def beyond(doubles):
-    """Tell which numbers are so large that whole numbers next to each other may be the same double."""
+    """Return which numbers are so large that neighbouring integers may be the same double."""
     return (doubles >= _EXACT) | (doubles <= -_EXACT)
 
 
 def exact_ranks(doubles, cells):
-    """Return the dense ranks of one row's cells, compared as Python compares numbers: exactly."""
+    """Return the dense ranks of one row's cells, compared exactly; NaN and infinity stay as in `doubles`."""
     numbers = [_exactly(cell) if np.isfinite(double) else double for double, cell in zip(doubles, cells, strict=True)]
     places = sorted(np.flatnonzero(np.isfinite(doubles)), key=numbers.__getitem__)
     out, rank = doubles.copy(), 0
@@ -72,20 +73,20 @@ def exact_ranks(doubles, cells):
 
 
 def _exactly(cell):
-    """Return a number of any kind as one that Python compares exactly with others."""
+    """Return a number of any type as one that Python compares exactly."""
     if isinstance(cell, (str, bytes)):
         with suppress(ValueError):
             return int(cell)
         return float(cell)
     if isinstance(cell, np.longdouble) and cell.dtype.itemsize > 8:
         return Fraction(*cell.as_integer_ratio())
-    if isinstance(cell, np.generic):  # NumPy compares after a cast
+    if isinstance(cell, np.generic):  # NumPy would cast before it compares
         return cell.item()
     return cell if isinstance(cell, Number) else float(cell)
 
 
 def unmasked(X):
-    """Return a masked array as an array of objects, None where it is masked, and anything else as it is."""
+    """Return a masked array as an array of objects with None in masked cells; return anything else unchanged."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     cells = np.ma.getdata(X).astype(object)
@@ -94,13 +95,13 @@ def unmasked(X):
 
 
 def column_as_floats(column, name, dtype=None):
-    """Return a column of objects as floats; `name` is what an error calls it, `dtype` its dtype in its table."""
+    """Return a column of objects as floats; errors show `name` and the kind of `dtype`, its dtype in the table."""
     dtype = column.dtype if dtype is None else dtype
     try:
         if dtype.kind in _KINDS:
             raise ValueError
         return as_floats(np.asarray(column, dtype=object))
-    except TypeError as error:  # it tells the type, and no value
+    except TypeError as error:  # its message shows a type and no value
         raise TypeError(f"X must hold numbers, and column {name!r} does not: {error}") from None
     except ValueError:
         raise ValueError(no_numbers(name, dtype)) from None
@@ -109,12 +110,12 @@ def column_as_floats(column, name, dtype=None):
 
 
 def as_floats(objects):
-    """Return an array of objects as floats; None and pandas' NA are NaN."""
+    """Return an array of objects as floats, with NaN for None and pandas' NA."""
     return np.where(missing(objects), np.nan, objects).astype(np.float64)
 
 
 def missing(objects):
-    """Tell where an array of objects holds None, NaN or pandas' NA; without pandas there is no NA."""
+    """Return where an array of objects holds None, NaN or, if pandas is loaded, pandas' NA."""
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         return pandas.isna(objects)
@@ -122,7 +123,7 @@ def missing(objects):
 
 
 def no_numbers(name, dtype):
-    """Return the message for a column that holds something else than numbers."""
+    """Return the error message for a column that does not hold numbers."""
     what = _KINDS.get(dtype.kind, "text")
     return (
         f"X must hold numbers (NaN for no opinion), got {what} in column {name!r}; turn orders of names into positions "

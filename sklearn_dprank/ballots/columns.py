@@ -1,4 +1,4 @@
-"""Columns of DataFrames and Arrow tables as NumPy arrays, without a cast that loses the order of a ballot."""
+"""Conversion of DataFrames and Arrow tables to NumPy arrays that preserve the exact order of each ballot."""
 
 from operator import is_
 
@@ -7,26 +7,22 @@ import numpy as np
 from .cells import beyond, column_as_floats, exact_ranks, native
 from .sorting import dense_ranks
 
-#: Types of columns, in Polars and in Arrow, that NumPy has as well.
+#: Column types of Polars and Arrow that NumPy also has.
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _NUMBERS |= {"float", "double", "float32", "float64"}
 
 
 def is_plain_frame(X):
-    """Tell a DataFrame of pandas that is one array of numbers."""
+    """Return whether X is a pandas DataFrame whose columns all have one NumPy dtype of numbers."""
     kinds = set(X.dtypes) if hasattr(X, "iloc") else ()
     return len(kinds) == 1 and isinstance(kind := kinds.pop(), np.dtype) and kind.kind in "biufc"
 
 
 class Columns:
-    """A table whose columns are of several types, which stay what they are: to join them in one array takes longer.
+    """Table whose columns have several types and stay separate, because joining them in one array takes longer.
 
-    Parameters
-    ----------
-    columns : list of ndarray
-        One for each item, of integers, bools, floats or objects.
-    doubles : list of ndarray of float64, or None
-        The same as doubles, for columns of objects and those of integers with gaps.
+    `columns` has one array of integers, bools, floats or objects per item. `doubles` has the same values as float64 for
+    columns of objects and integers with gaps, else None.
     """
 
     def __init__(self, columns, doubles):
@@ -37,7 +33,7 @@ class Columns:
             raise ValueError("Complex data not supported")
 
     def part(self, start, stop):
-        """Return the ballots from `start` to `stop` as columns."""
+        """Return the ballots from `start` to `stop` as `Columns`."""
         kept = slice(start, stop)
         doubles = [
             None if value is column else value[kept] for value, column in zip(self.values, self.columns, strict=True)
@@ -45,12 +41,12 @@ class Columns:
         return Columns([column[kept] for column in self.columns], doubles)
 
     def passes(self, least_voters=1):
-        """Tell whether scikit-learn accepts these ballots; see the function `passes`."""
+        """Return whether scikit-learn would accept these ballots; see `tables.passes`."""
         infinite = any(column.dtype.kind == "f" and np.isinf(column).any() for column in self.values)
         return self.shape[0] >= least_voters and self.shape[1] >= 2 and not infinite
 
     def __getitem__(self, index):
-        """Return the ballots at an index as one array, each in its exact order."""
+        """Return the ballots at an index as one array that preserves the exact order of each."""
         values, columns = ([column[index] for column in part] for part in (self.values, self.columns))
         if len({column.dtype for column in values}) == 1 and all(map(is_, self.values, self.columns)):
             return np.stack(values).T
@@ -67,7 +63,7 @@ class Columns:
 
 
 def as_columns(X):
-    """Return the columns of a DataFrame, of an Arrow table or of a record batch."""
+    """Return the `Columns` of a DataFrame, an Arrow table or a record batch."""
     if hasattr(X, "iloc"):
         pairs = [_pandas_column(column, name) for name, (_, column) in zip(X.columns.tolist(), X.items(), strict=True)]
     elif hasattr(X, "dtypes"):
@@ -78,7 +74,7 @@ def as_columns(X):
 
 
 def _column_ranks(doubles, columns):
-    """Return the exact dense ranks of ballots, one column of numbers an item, NaN and infinity as in `doubles`."""
+    """Return exact dense ranks, shape (n_items, n_ballots); NaN and infinity stay as in `doubles`."""
     if any(column.dtype.kind == "O" for column in columns):
         cells = np.stack([column.astype(object) for column in columns])
         return np.stack([exact_ranks(*ballot) for ballot in zip(doubles.T, cells.T, strict=True)], axis=1)
@@ -89,7 +85,7 @@ def _column_ranks(doubles, columns):
 
 
 def _rest(high, column):
-    """Return what each whole number exceeds its double by, modulo 2^64."""
+    """Return the difference between each integer and its double, modulo 2^64."""
     if column.dtype.kind == "f":
         return np.zeros(len(column), dtype=np.int64)
     size = np.abs(np.where(np.isnan(high), 0, high))
@@ -98,8 +94,8 @@ def _rest(high, column):
 
 
 def _pandas_column(column, name):
-    """Return a column as an array of numbers and None, or with gaps or objects, those and the same as doubles."""
-    plain = getattr(column.dtype, "numpy_dtype", column.dtype)  # of nullable and of Arrow's numbers
+    """Return (numbers, None), or for a column with gaps or objects (its cells, the same as doubles)."""
+    plain = getattr(column.dtype, "numpy_dtype", column.dtype)  # nullable and Arrow dtypes have the attribute
     if isinstance(plain, np.dtype) and plain.kind in "biufc":
         gaps = None if plain is column.dtype else column.isna().to_numpy()
         if gaps is None or not gaps.any():
@@ -112,7 +108,7 @@ def _pandas_column(column, name):
 
 
 def _polars_column(column, name):
-    """Do as `_pandas_column`."""
+    """Return the same as `_pandas_column`, for Polars."""
     if str(column.dtype).lower() in _NUMBERS:
         if not column.null_count():
             return column.to_numpy(), None
@@ -121,7 +117,7 @@ def _polars_column(column, name):
 
 
 def _arrow_column(column, name):
-    """Do as `_pandas_column`."""
+    """Return the same as `_pandas_column`, for Arrow."""
     if str(column.type) in _NUMBERS:
         if not column.null_count:
             return column.to_numpy(zero_copy_only=False), None

@@ -1,6 +1,6 @@
-"""Ballots in compact form: small positions, one row an item, each read from one ballot only.
+"""Compact form of ballots: small integer positions, one row per item.
 
-Voters' devices use it: nothing but NumPy is imported.
+The positions of a ballot depend on this ballot only. Clients use this module, so it imports no library but NumPy.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ import numpy as np
 from .cells import native
 from .sorting import dense_ranks
 
-MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and no opinion in two bytes
-_READ = 1 << 16  # entries of an array converted at a time: a ballot that needs more work has few others beside it
+MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and the sentinel fit in two bytes
+_READ = 1 << 16  # entries of an array converted at a time; few, so that a ballot with more work delays few others
 _COLUMNS = 1 << 20  # entries of columns converted at a time
 _ALL = slice(None)
-_SAMPLED = 64  # ballots looked at to guess where positions begin
+_SAMPLED = 64  # ballots sampled to guess where positions begin
 
 
 class Positions(NamedTuple):
@@ -23,8 +23,8 @@ class Positions(NamedTuple):
     Attributes
     ----------
     table : ndarray of uint8 or uint16, shape (n_items, n_voters)
-        Where each voter puts each item; one row an item, so that a pair is two contiguous rows.
-        The largest value of the dtype means "no opinion".
+        Position of each item on each ballot. A row is an item, so that a pair is two contiguous rows. The largest value
+        of the dtype means "no opinion".
     unranked : ndarray of bool, shape (n_items,)
         Items on which some voter has no opinion.
     """
@@ -34,38 +34,21 @@ class Positions(NamedTuple):
 
     @property
     def sentinel(self):
-        """The value that stands for no opinion; it is larger than every position."""
+        """Value for "no opinion", which is larger than every position."""
         return np.iinfo(self.table.dtype).max
 
 
 def refuse_many(n_items):
-    """Raise ValueError if two bytes cannot hold the positions of so many items."""
+    """Raise ValueError if two bytes cannot hold the positions of `n_items` items."""
     if n_items > MAX_ITEMS:
         raise ValueError(f"X has {n_items} items; at most {MAX_ITEMS} are supported.")
 
 
 def compact_positions(X):
-    """Convert validated ballots to `Positions`, in blocks of rows.
+    """Convert validated ballots, shape (n_voters, n_items), to `Positions`; raise ValueError above 65,534 items.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_voters, n_items)
-        Finite numbers or NaN.
-
-    Returns
-    -------
-    Positions
-        The same orders, ties and missing opinions.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 65,534 items.
-
-    Notes
-    -----
-    The positions of a ballot depend on this ballot only. Small whole numbers are positions already. Any other ballot
-    is ranked by itself, so that it does not delay the conversion of the ballots beside it.
+    Small integers are used as positions. Any other ballot is ranked separately, so that it does not delay the
+    conversion of the ballots next to it.
     """
     X = native(X)
     n_voters, n_items = X.shape
@@ -85,17 +68,7 @@ def compact_positions(X):
 
 
 def compact_columns(columns):
-    """Convert the columns of a table as `compact_positions` does, without joining them in one array.
-
-    Parameters
-    ----------
-    columns : Columns
-        For which ``columns.passes()``.
-
-    Returns
-    -------
-    Positions
-    """
+    """Convert `Columns` that pass ``columns.passes()`` to `Positions`, without joining them in one array."""
     n_voters, n_items = columns.shape
     table, unranked = _empty(n_voters, n_items)
     start_at = _base(columns, table.dtype)
@@ -112,19 +85,19 @@ def compact_columns(columns):
 
 
 def _empty(n_voters, n_items):
-    """Return a table for positions, and that no item is unranked."""
+    """Return an empty table for positions, and `unranked` with all False."""
     refuse_many(n_items)
     dtype = np.uint8 if n_items <= np.iinfo(np.uint8).max - 1 else np.uint16
     return np.empty((n_items, n_voters), dtype=dtype), np.zeros(n_items, dtype=bool)
 
 
 def _base(ballots, dtype):
-    """Return a whole number that most ballots are little above, by a few of them; 0 where it is right for most.
+    """Return an integer slightly below most values, guessed from a sample of ballots; 0 if it suits most ballots.
 
-    A wrong guess costs time only: the positions are the same.
+    A wrong guess only costs time. The positions are the same.
     """
     n_voters = ballots.shape[0]
-    if n_voters <= _SAMPLED:  # to rank so few takes no longer than the guess
+    if n_voters <= _SAMPLED:  # ranking so few takes no longer than the guess
         return 0
     sample = ballots[np.arange(0, n_voters, max(1, n_voters // _SAMPLED))].astype(np.float64)
     lowest, highest = np.fmin.reduce(sample, axis=1), np.fmax.reduce(sample, axis=1)
@@ -139,11 +112,11 @@ def _base(ballots, dtype):
 
 
 def _small(numbers, dtype, base):
-    """Return how far small whole numbers are above `base`, and which numbers are such (None if all are)."""
+    """Return numbers minus `base`, and which of the results are small non-negative integers (None if all are)."""
     sentinel = np.iinfo(dtype).max
     if numbers.dtype.kind == "f":
         base = numbers.dtype.type(base)
-        with np.errstate(invalid="ignore", over="ignore"):  # what is no small whole number is found by the comparison
+        with np.errstate(invalid="ignore", over="ignore"):  # the comparison finds other numbers
             small = (numbers - base if base else numbers).astype(dtype)
         fits = (small + base if base else small) == numbers
         return small, None if fits.all() and small.max(initial=0) < sentinel else fits & (small < sentinel)
@@ -163,8 +136,8 @@ def _small(numbers, dtype, base):
 
 
 def _finish(out, odd, ballots, unranked):
-    """Let the best position of each ballot be 0, and rank the ballots at `odd`, which `ballots` returns."""
-    if 2 * len(odd) > out.shape[1]:  # to pick ballots takes longer than to rank them all
+    """Shift each ballot of `out` so that its best position is 0; rank the ballots at `odd`, read by `ballots`."""
+    if 2 * len(odd) > out.shape[1]:  # ranking all ballots is faster than picking many
         out[:] = _ranked(ballots(_ALL), out.dtype, unranked)
         return
     lowest = out.min(axis=0)
@@ -175,17 +148,17 @@ def _finish(out, odd, ballots, unranked):
 
 
 def _ranked(ballots, dtype, unranked):
-    """Return the positions of ballots of any numbers, one row an item, and mark the items left unranked."""
+    """Return the positions of ballots of any numbers, one row per item, and set `unranked` for items with gaps."""
     sentinel = np.iinfo(dtype).max
     values = np.ascontiguousarray(ballots.T)
     if values.dtype.kind != "f":
         spread = values.view(f"u{values.dtype.itemsize}")
-        spread = spread - values.min(axis=0).view(spread.dtype)  # modulo 2^k, and so right where it leaves the dtype
+        spread = spread - values.min(axis=0).view(spread.dtype)  # modulo 2^k, so it is correct despite overflow
         near = spread.max(axis=0) < sentinel
         missing = None
     else:
         if values.dtype == np.float16:
-            values = values.astype(np.float32)  # which holds the differences
+            values = values.astype(np.float32)  # float32 can represent the differences
         missing = np.isnan(values)
         if missing.any():
             unranked |= missing.any(axis=1)

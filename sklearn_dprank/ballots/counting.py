@@ -1,17 +1,17 @@
-"""Counting ballots: pairs of items, and where items stand."""
+"""Counts of ballots: preferences between pairs of items, net wins and placements."""
 
 import numpy as np
 
-_PIECE = 1 << 17  # voters counted at a time at most: one row of a piece is 128 KB
-_LARGEST = 1 << 23  # entries of a piece at most
-_TESTS = 1 << 20  # comparisons made at a time, where rows are shorter than that
-_PLACED = 1 << 20  # ballot entries whose placements are kept apart at a time: a row of 32 bytes each at most
-_FEW = 1 << 10  # voters looked at first where one may settle it
-_TABLE = 1 << 19  # ballot entries looked at together at a time: they stay in cache
-_SUMMED = 1 << 16  # voters whose positions, of two bytes at most, add up in four
-_BYTE = 255  # voters whose sum fits one byte
-_MANY = 4  # of as many ballots more than one is not strict: a piece is counted without shortcuts
-_WORD = 64  # bits: of more items, those seen are no longer kept in one integer
+_PIECE = 1 << 17  # maximum voters counted at a time; one row of a piece is then 128 KB
+_LARGEST = 1 << 23  # maximum entries of a piece
+_TESTS = 1 << 20  # comparisons at a time, if rows are shorter than that
+_PLACED = 1 << 20  # ballot entries whose placements are merged at a time; each has at most one row of 32 bytes
+_FEW = 1 << 10  # voters examined at a time if one of them can decide the result
+_TABLE = 1 << 19  # ballot entries examined at a time; they stay in cache
+_SUMMED = 1 << 16  # voters whose positions, of at most two bytes, have a sum that fits in four
+_BYTE = 255  # voters whose number fits in one byte
+_MANY = 4  # pieces in which more than one ballot in so many is not strict are counted without shortcuts
+_WORD = 64  # bits; a set of more items does not fit in one integer
 
 
 def count_pairs(positions, strict=False):
@@ -22,12 +22,12 @@ def count_pairs(positions, strict=False):
     positions : Positions
         Ballots in compact form.
     strict : bool, default=False
-        Whether all ballots are known to be strict, as `all_strict` tells; if not, it is found out piece by piece.
+        Whether all ballots are known to be strict (see `all_strict`). If False, each piece of the ballots is checked.
 
     Returns
     -------
     ndarray of int64, shape (n_items, n_items)
-        Exact for ties and missing opinions.
+        Number of voters who prefer the row's item to the column's. Ties and missing opinions are not counted.
 
     Examples
     --------
@@ -54,15 +54,15 @@ def count_pairs(positions, strict=False):
 
 
 def _add_pairs_both_ways(counts, ballots, positions):
-    """Count the pairs of ballots with ties or missing opinions, a part of `positions`."""
-    # The sentinel is less than nothing, and nothing is less than 0: no opinion counts nowhere.
+    """Add the pairs of `ballots`, a part of `positions` with ties or missing opinions, to `counts`."""
+    # No position is above the sentinel or below 0, so a missing opinion neither wins nor loses.
     losers = ballots * (ballots != positions.sentinel) if positions.unranked.any() else ballots
     add = _add_pairs_of_few if ballots.shape[1] <= _BYTE else _add_pairs
     add(counts, ballots, losers)
 
 
 def _parted(piece, odd):
-    """Return a piece in which ballots at `odd` prefer nothing, and these ballots."""
+    """Return the piece with 0 in the ballots at `odd`, and these ballots."""
     if not len(odd):
         return piece, piece[:, :0]
     rest = piece.copy()
@@ -71,16 +71,16 @@ def _parted(piece, odd):
 
 
 def _add_pairs_of_few(counts, winners, losers):
-    """Do as `_add_pairs`, a loser at a time: its voters add up in single bytes."""
+    """Do the same as `_add_pairs` for at most 255 voters: one loser at a time, with counts of one byte."""
     winners = np.ascontiguousarray(winners.T)
     for j, loser in enumerate(losers):
         counts[:, j] += _count_rows(winners < loser[:, np.newaxis], np.uint8)
 
 
 def _add_pairs(counts, winners, losers, n_strict=None):
-    """Count the voters of a piece whose position among `winners` is less than that among `losers`, pair by pair.
+    """Add to `counts`, for each pair, the voters whose position in `winners` is less than that in `losers`.
 
-    With `n_strict`, so many voters rank all items strictly, and the others prefer nothing.
+    If `n_strict` is given, that many voters rank all items strictly, and the others have no preferences.
     """
     n_items, width = winners.shape
     step = max(1, _TESTS // width)
@@ -94,7 +94,7 @@ def _add_pairs(counts, winners, losers, n_strict=None):
             counts[others, j] += won
             if n_strict is None:
                 counts[j, others] += _count_each(np.less(winners[j], losers[others], out=less))
-            else:  # without ties one comparison serves both directions
+            else:  # without ties, one comparison decides both directions
                 counts[j, others] += n_strict - won
 
 
@@ -103,7 +103,7 @@ def _count_each(test):
 
 
 def net_wins(positions):
-    """Return the net wins of ballots of which most are strict: only those of the others need counts of pairs.
+    """Return the net wins if most ballots are strict; only the other ballots need counts of pairs.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def net_wins(positions):
     Returns
     -------
     ndarray of int64, shape (n_items,), or None
-        Row sums of the margins; None if more than a quarter of some ballots are not strict.
+        Row sums of the margins. None if more than a quarter of the ballots in some piece are not strict.
 
     Examples
     --------
@@ -137,18 +137,19 @@ def net_wins(positions):
 
 
 def strict_net_wins(table, n_strict):
-    """Return the net wins of strict ballots: an item at position p beats m - 1 - p others and loses to p.
+    """Return the net wins of strict ballots: an item at position p beats m - 1 - p others and loses to p others.
 
     Parameters
     ----------
     table : ndarray of unsigned int, shape (n_items, n_voters)
-        Positions, as in `Positions`; those of ballots that are not strict are 0.
+        Positions, as in `Positions`. Ballots that are not strict hold only 0.
     n_strict : int
-        How many ballots are strict.
+        Number of strict ballots.
 
     Returns
     -------
     ndarray of int64, shape (n_items,)
+        Row sums of the margins.
     """
     total = np.zeros(len(table), dtype=np.int64)
     for piece in _pieces(table, _SUMMED):
@@ -157,7 +158,7 @@ def strict_net_wins(table, n_strict):
 
 
 def count_placements(positions):
-    """Count where each item stands.
+    """Count the placements of each item, with ties.
 
     Parameters
     ----------
@@ -167,8 +168,8 @@ def count_placements(positions):
     Returns
     -------
     ndarray of int64, shape (n_rows, 4)
-        Rows (item, first, last, voters), sorted: so many voters tie the item with last - first others
-        over positions first..last (0 is best); items without an opinion are tied last.
+        Sorted rows (item, first, last, voters): so many voters tie the item with last - first others, over the
+        positions first to last. Position 0 is best. Items without an opinion are tied last.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def count_placements(positions):
 
 
 def merge_placements(tables):
-    """Add up the voters of equal (item, first, last).
+    """Merge placements: add up the voters of equal (item, first, last).
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def merge_placements(tables):
     Returns
     -------
     ndarray of int64, shape (n_rows, 4)
-        The placements of all voters together.
+        Placements of all voters, sorted.
     """
     rows = np.vstack(tables)
     base = int(rows[:, 2].max(initial=0)) + 1
@@ -219,7 +220,7 @@ def merge_placements(tables):
 
 
 def all_strict(table):
-    """Tell whether every ballot is a complete strict ranking, stored as positions 0..m-1.
+    """Return whether every ballot is a complete strict ranking, stored as positions 0 to m - 1.
 
     Parameters
     ----------
@@ -229,13 +230,13 @@ def all_strict(table):
     Returns
     -------
     bool
-        A wrong "no" is possible, where positions have gaps; it costs time only.
+        False also for strict ballots whose positions have gaps, which only costs time.
     """
     return all(seen.all() for seen in _strict_by_part(table))
 
 
 def odd_ballots(table):
-    """Return which ballots `all_strict` does not hold for, if they are few.
+    """Return the ballots that are not strict (see `all_strict`), if they are few.
 
     Parameters
     ----------
@@ -245,25 +246,26 @@ def odd_ballots(table):
     Returns
     -------
     ndarray of int, or None
-        Their columns, in order. None if they are more than a quarter: a shortcut for strict ballots does not pay then.
+        Their columns, in ascending order. None if they are more than a quarter, because shortcuts for strict ballots do
+        not save time then.
     """
     odd, seen = [], 0
     for strict in _strict_by_part(table):
         odd.append(seen + np.flatnonzero(~strict))
         seen += len(strict)
-        if _MANY * sum(map(len, odd)) > seen:  # the first part tells as a rule
+        if _MANY * sum(map(len, odd)) > seen:  # usually, the first part decides
             return None
     return np.concatenate(odd) if odd else np.empty(0, dtype=np.intp)
 
 
 def _strict_by_part(table):
-    """Yield whether each ballot holds all positions, for one part of the table after another."""
+    """Yield, for one part of the table after another, whether each ballot holds all positions."""
     see_all = _see_all if len(table) <= _WORD else _see_all_of_many
     return map(see_all, _pieces(table, max(1, _TABLE // len(table))))
 
 
 def any_preference(positions):
-    """Tell whether some ballot prefers some item to another; ballots without an opinion, or all tied, do not.
+    """Return whether any ballot prefers an item to another.
 
     Parameters
     ----------
@@ -273,10 +275,10 @@ def any_preference(positions):
     Returns
     -------
     bool
-        Found in the first few ballots as a rule.
+        False if all ballots have only ties and missing opinions.
     """
     for piece in _pieces(positions.table, _FEW):
-        # The sentinel is the largest position: the best of a silent ballot is not below its worst.
+        # The sentinel is the largest value, so in a ballot without opinions the minimum is not below `worst`.
         worst = (piece * (piece != positions.sentinel)).max(axis=0)
         if (piece.min(axis=0) < worst).any():
             return True
@@ -290,33 +292,33 @@ def _pieces(table, width):
 
 
 def _see_all(part):
-    """Tell which ballots hold all positions, by a set of those seen in the bits of one integer."""
+    """Return which ballots hold all positions; the bits of one integer are the set of positions seen."""
     n_items = len(part)
     bits = next(bits for bits in (8, 16, 32, _WORD) if n_items <= bits)
     dtype = np.dtype(f"uint{bits}").type
-    # Positions outside the word give 0.
+    # A shift beyond the word gives 0.
     seen = np.bitwise_or.reduce(np.left_shift(dtype(1), part, dtype=dtype, casting="unsafe"), axis=0)
     return seen == dtype((1 << n_items) - 1)
 
 
 def _see_all_of_many(part):
-    """Tell the same, by a table of the positions seen."""
+    """Return the same as `_see_all`, with a table of the positions seen."""
     n_items, width = part.shape
     if part.max() >= n_items:
-        part = np.minimum(part, n_items)  # one column for all that are no positions
+        part = np.minimum(part, n_items)  # one column for all invalid positions
     seen = np.zeros((width, n_items + 1), dtype=bool)
     seen.ravel()[part + (n_items + 1) * np.arange(width)] = True
     return seen[:, :-1].all(axis=1)
 
 
 def _tied_placements(piece):
-    """Yield placement rows of ballots with ties or missing opinions, a table for each item and part of the piece."""
+    """Yield the placements of ballots with ties or missing opinions, one table per item and part of the piece."""
     n_items = len(piece)
     for part in _pieces(piece, max(1, _TABLE // n_items)):
         part = np.ascontiguousarray(part)
         test = np.empty(part.shape, dtype=bool)
         for item, row in enumerate(part):
-            # The sentinel is the largest position, so no opinion is tied last by itself.
+            # The sentinel is the largest value, so items without an opinion are tied last.
             first = _count_rows(np.less(part, row, out=test), part.dtype)
             last = _count_rows(np.less_equal(part, row, out=test), part.dtype) - 1
             key, voters = np.unique(first.astype(np.int64) * n_items + last, return_counts=True)
@@ -324,5 +326,5 @@ def _tied_placements(piece):
 
 
 def _count_rows(test, dtype):
-    """Count, for each column, the rows that are true; there are fewer than `dtype` can hold."""
+    """Return the number of true rows in each column, which must fit in `dtype`."""
     return np.add.reduce(test.view(np.uint8), axis=0, dtype=dtype)

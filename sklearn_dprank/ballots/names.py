@@ -1,4 +1,4 @@
-"""Names of the items: what may be one, and who has them."""
+"""Item names: validation, and names in tables and fitted aggregators."""
 
 import sys
 from collections import Counter
@@ -9,29 +9,14 @@ import numpy as np
 
 from .._utils.checks import shown
 
-if TYPE_CHECKING:  # it would load numpy.random, which a client does without
+if TYPE_CHECKING:  # it would load numpy.random, which clients do not need
     from .._utils.types import ItemNames
 
 
 def checked_names(names: "ItemNames", called: str) -> list[str] | list[int]:
-    """Return names of items as plain strings, or as plain integers.
+    """Return item names as plain strings or plain integers; raise ValueError unless they are distinct and of one kind.
 
-    Parameters
-    ----------
-    names : iterable of str or int
-        One name an item, in the order of the columns.
-    called : str
-        What an error calls them.
-
-    Returns
-    -------
-    list of str, or list of int
-        The names.
-
-    Raises
-    ------
-    ValueError
-        If they are one string or a set, neither all strings nor all whole numbers, or not distinct.
+    `called` is the name of the argument in error messages.
 
     Examples
     --------
@@ -67,45 +52,32 @@ def _kind(name):
 
 
 def is_frame(X):
-    """Tell a table with named columns (of pandas, polars, dask or Arrow) from an array."""
-    kind = type(X)  # asked of the class, because some objects claim to have every attribute
+    """Return whether X is a table with named columns, from pandas, Polars, dask or Arrow."""
+    kind = type(X)  # the class, because some objects claim to have every attribute
     return (hasattr(kind, "columns") and hasattr(kind, "dtypes")) or _is_arrow(kind)
 
 
 def has_names(X):
-    """Tell a table whose columns have names, of any library, from an array."""
+    """Return whether X is a table with named columns, from any library."""
     return is_frame(X) or hasattr(type(X), "__dataframe__")
 
 
 def as_named(X):
-    """Return a table as one whose names scikit-learn reads: an Arrow table for a record batch, others as they are."""
+    """Return a record batch as an Arrow table, whose names scikit-learn can read; return other tables unchanged."""
     if _is_arrow(type(X)) and not hasattr(X, "from_batches"):
         return sys.modules["pyarrow"].Table.from_batches([X])
     return X
 
 
 def _is_arrow(kind):
-    """Tell the class of an Arrow table or record batch, whose ``columns`` are not names."""
+    """Return whether `kind` is the class of an Arrow table or record batch, whose ``columns`` are not names."""
     return hasattr(kind, "column_names") and hasattr(kind, "schema")
 
 
 def column_names(X: Any) -> list[str] | list[int] | None:
-    """Return the names that the columns of a table give to the items.
+    """Return the column names of X, or None if it has none or they are the numbers 0, 1, 2, ...
 
-    Parameters
-    ----------
-    X : array-like, DataFrame, or Arrow table or record batch
-        Ballots.
-
-    Returns
-    -------
-    list of str, list of int, or None
-        None where X has no named columns, or is a DataFrame whose columns are just numbered 0, 1, 2, ...
-
-    Raises
-    ------
-    ValueError
-        If the columns are no names; see `checked_names`.
+    Raise ValueError if the columns are not valid names; see `checked_names`.
     """
     if not has_names(X):
         return None
@@ -118,10 +90,10 @@ def column_names(X: Any) -> list[str] | list[int] | None:
 
 
 def names_of(fitted):
-    """Return the item names of a fitted aggregator in the order of the columns, None where they are numbered.
+    """Return the item names of a fitted aggregator in the order of the columns, or None if items have no names.
 
-    ``consensus_`` is where names live, as objects: whole numbers that are names are no indices. (scikit-learn's
-    ``feature_names_in_`` has strings only.) One of the best few does not have them all.
+    Names come from ``consensus_`` with dtype object, because integer names are not indices and scikit-learn's
+    ``feature_names_in_`` holds strings only. The consensus of a top-k aggregator does not contain all names.
     """
     if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
         return None
@@ -131,12 +103,9 @@ def names_of(fitted):
 
 
 def names_differ(one, other):
-    """Tell whether the columns of two tables are known to be different items, or in different orders.
+    """Return whether two tables are known to have different items, or the same items in different orders.
 
-    Parameters
-    ----------
-    one, other : sequence of str or int, or None
-        Names; None is known to differ only from a rearrangement of 0, 1, 2, ...
+    None (no names) differs only from a rearrangement of 0, 1, 2, ...
     """
     if one is not None and other is not None:
         return not np.array_equal(one, other)

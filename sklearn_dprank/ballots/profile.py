@@ -23,16 +23,16 @@ KEPT: tuple[Keep, ...] = get_args(Keep)
 
 
 class Shape(NamedTuple):
-    """What is public of a set of ballots: as much of a `Profile` as a plan reads.
+    """Public facts about a set of ballots: the part of a `Profile` that a plan reads.
 
     Attributes
     ----------
     n_items : int
         Number of items.
     n_voters : int or None, default=None
-        Number of voters, where it is public and known.
+        Number of voters, if it is public and known.
     voter_epsilon : sequence of float or None, default=None
-        The voters' own, public epsilons.
+        Public epsilons of the voters, if they have individual ones.
     """
 
     n_items: int
@@ -41,65 +41,65 @@ class Shape(NamedTuple):
 
 
 class Statistics:
-    """What ballots say together; base of `Profile`, which adds how ballots are read and put together.
+    """Statistics of a set of ballots, computed on first use; base class of `Profile`.
 
     Attributes
     ----------
     n_items : int
         Number of items.
     positions : Positions or None
-        The ballots, from which counts are made; None where the counts were given.
+        Ballots from which counts are computed. None if only counts are stored.
     """
 
     n_items: int
     positions: Positions | None
 
     def _give(self, **counts):
-        """Take counts that are made already, None for those that are not."""
+        """Store counts that are already computed; None stands for those that are not."""
         for name, count in counts.items():
             if count is not None:
                 self.__dict__[name] = _read_only(count)  # a cached_property looks there first
 
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
-        """How many voters strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
         return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
 
     @cached_property
     def margins(self) -> NDArray[np.int64]:
-        """Pairwise counts minus their transpose; positive where i beats j."""
+        """Pairwise counts minus their transpose: int64, shape (n_items, n_items); positive where i beats j."""
         return _read_only(self.pairwise_counts - self.pairwise_counts.T)
 
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
-        """Row sums of the margins: int64, shape (n_items,); twice the centred Borda score."""
+        """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
         wins = None if "pairwise_counts" in self.__dict__ else net_wins(self.positions)
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
     def placements(self) -> NDArray[np.int64]:
-        """Where items stand, exactly: rows (item, first, last, voters), int64.
+        """Exact positions of items, with ties: rows (item, first, last, voters), int64.
 
-        Row (i, a, b, c) says that c voters tie item i with b - a others over positions a..b (0 is
-        best); items without an opinion are tied last.
+        In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
+        Items without an opinion are tied last.
         """
         return _read_only(count_placements(self.positions))
 
     @cached_property
     def strict(self) -> bool:
-        """Whether every ballot, where kept, is a complete strict ranking; see `all_strict`."""
+        """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
         return self.positions is not None and all_strict(self.positions.table)
 
     @cached_property
     def silent(self) -> bool:
-        """Whether no ballot prefers any item to another: nothing but ties and missing opinions."""
+        """Whether all ballots have only ties and missing opinions."""
         if self.positions is None or "pairwise_counts" in self.__dict__:
             return not self.pairwise_counts.any()
         return not any_preference(self.positions)
 
     @property
     def position_counts(self) -> NDArray[np.float64]:
-        """Item-by-position counts: float64, shape (n_items, n_items); a tie is spread evenly."""
+        """Number of voters with item i at position k: float64, shape (n_items, n_items). Ties are spread evenly."""
         out = np.zeros((self.n_items, self.n_items))
         for item, first, last, voters in self.placements:
             out[item, first : last + 1] += voters / (last - first + 1)
@@ -107,27 +107,27 @@ class Statistics:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        for name in state.keys() & set(_READ_ONLY):  # a copy forgets what may not be written to
+        for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again
             if state[name] is not None:
                 _read_only(state[name])
 
     def __sizeof__(self):
-        # Arrays included: joblib's dask backend asks, to send what is large to a worker only once.
+        # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
         held = [*vars(self).values(), *(self.positions or ())]
         return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
 
 def _read_only(array):
-    """Return the array, which nobody can write to any more."""
+    """Make the array read-only and return it."""
     array.flags.writeable = False
     return array
 
 
 class Profile(Statistics):
-    """Counts of a set of ballots, computed once; plain data with no privacy.
+    """Set of ballots with its counts, for repeated fits and for ballots that are read in parts.
 
-    Build one with `from_rankings` or `from_chunks`; `fit` and `score` of every estimator accept it in
-    place of ballots. Statistics are computed when first asked for.
+    Create a profile with `from_rankings` or `from_chunks`. `fit` and `score` of every estimator accept it in place of
+    ballots. Statistics are computed on first use. ``profile + other`` has the voters of both. A profile is not private.
 
     Attributes
     ----------
@@ -136,11 +136,11 @@ class Profile(Statistics):
     n_items : int
         Number of items.
     item_names : ndarray of object, shape (n_items,), or None
-        Names of the items, where the ballots had them.
+        Names of the items, if the ballots had names.
     positions : Positions or None
-        The ballots in compact form, where kept.
+        Ballots in compact form, if they are kept.
     voter_epsilon : ndarray of float, shape (n_voters,), or None
-        Each voter's own, public epsilon for local mechanisms, where voters have one.
+        Public epsilon of each voter for local mechanisms, if voters have individual ones.
 
     Examples
     --------
@@ -183,32 +183,31 @@ class Profile(Statistics):
         keep: Keep = "positions",
         voter_epsilon: ArrayLike | None = None,
     ) -> Self:
-        """Read ballots.
+        """Return the profile of a table of ballots.
 
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items)
-            ``X[v, i]`` is where voter v puts item i; smaller is better, equal is tied, NaN (or masked) is
-            no opinion. A DataFrame's columns name the items. There may be no ballot: shape (0, n_items).
+            ``X[v, i]`` is the position of item i on voter v's ballot. Smaller is better, equal is tied. NaN or a masked
+            entry means "no opinion". The columns of a DataFrame name the items. The shape may be (0, n_items).
         item_names : sequence of str, sequence of int, or None, default=None
-            Names of the items, distinct; by default the columns of a DataFrame, unless they are just
-            numbered 0, 1, 2, ...
+            Distinct names of the items. None uses the columns of a DataFrame, unless they are the numbers 0, 1, 2, ...
         keep : {"positions", "counts"}, default="positions"
-            Whether to keep the ballots (one or two bytes an entry), which local mechanisms and
-            histograms need, or only the counts.
+            Whether to keep the ballots (one or two bytes per entry) or only the counts. Local mechanisms and histograms
+            need the ballots.
         voter_epsilon : array-like of shape (n_voters,) or None, default=None
-            Each voter's own, public epsilon, for local mechanisms.
+            Public epsilon of each voter, for local mechanisms.
 
         Returns
         -------
         Profile
-            The profile of these ballots.
+            Profile of these ballots.
 
         Raises
         ------
         ValueError
-            If X is not a two-dimensional array of numbers with at least two items, or `item_names` are not one
-            distinct name an item, or `keep` is unknown.
+            If X is not a two-dimensional array of numbers with at least two items, `item_names` are not one distinct
+            name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter.
         """
         check_choice(keep, "keep", KEPT)
         item_names = _names(X, item_names)
@@ -223,31 +222,30 @@ class Profile(Statistics):
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
-        """Read ballots chunk by chunk, in memory bounded by one chunk when only counts are kept.
+        """Return the profile of ballots in chunks; with ``keep="counts"``, only one chunk at a time is in memory.
 
         Parameters
         ----------
         chunks : iterable of array-like of shape (n_chunk_voters, n_items), or dask collection
-            Ballots; all with the same items in the same order. An iterable is read as a stream, one
-            chunk at a time. A dask array of shape (n_voters, n_items), a dask DataFrame (its columns
-            name the items) or a list of ``dask.delayed`` chunks (say, one a file) is read by dask's
-            active scheduler, partition by partition, where the partitions lie. A chunk without rows
-            counts nobody.
+            Ballots, all with the same items in the same order. An iterable is read as a stream, one chunk at a time. A
+            chunk may have no rows. A dask collection is an array of shape (n_voters, n_items), a DataFrame (its columns
+            name the items) or a list of ``dask.delayed`` chunks (for example, one per file). Dask's active scheduler
+            reads each partition in a worker.
         item_names : sequence of str, sequence of int, or None, default=None
-            As in `from_rankings`; chunks' own names are then not compared.
+            As in `from_rankings`. The names in the chunks are then not compared.
         keep : {"counts", "positions"}, default="counts"
-            As in `from_rankings`. With "counts", nothing but counts leaves a worker of dask; with
-            "positions", all ballots come here, in order and in compact form.
+            As in `from_rankings`. With "counts", only counts leave a dask worker. With "positions", all ballots are
+            transferred to this process, in order and in compact form.
 
         Returns
         -------
         Profile
-            The profile of all ballots together.
+            Profile of all ballots together.
 
         Raises
         ------
         ValueError
-            If there is no chunk, chunks disagree on the items or on their names, a dask collection is not
+            If there is no chunk, chunks differ in the number or the names of items, a dask collection is not
             two-dimensional, or `chunks` is a path or one table.
 
         Examples
@@ -271,7 +269,7 @@ class Profile(Statistics):
 
     @classmethod
     def _sum(cls, profiles):
-        """Return the profile of all voters of a list of profiles, in order."""
+        """Return the profile of the voters of all `profiles`, in order."""
         first, names = profiles[0], None
         for profile in profiles:
             if profile.n_items != first.n_items:
@@ -293,22 +291,22 @@ class Profile(Statistics):
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
     def with_voter_epsilon(self, voter_epsilon: ArrayLike) -> Self:
-        """Return this profile with each voter's own, public epsilon.
+        """Return a copy of this profile with a public epsilon for each voter.
 
         Parameters
         ----------
         voter_epsilon : array-like of shape (n_voters,)
-            Positive and finite, with few distinct values: they are a public grid.
+            Positive, finite numbers. They should have few distinct values, which form a public grid.
 
         Returns
         -------
         Profile
-            The same ballots or counts, with a copy of the epsilons.
+            Same ballots or counts, with a copy of the epsilons.
 
         Raises
         ------
         ValueError
-            If there is not one positive, finite number for each voter.
+            If `voter_epsilon` is not one positive, finite number for each voter.
         """
         try:
             own = np.asarray(as_array(voter_epsilon), dtype=float)
@@ -318,12 +316,12 @@ class Profile(Statistics):
             raise ValueError(f"voter_epsilon must hold one number for each voter, got shape {own.shape}.")
         if not (np.isfinite(own).all() and (own > 0).all()):
             raise ValueError("voter_epsilon must be positive and finite for every voter.")
-        profile = copy(self)  # with what is counted already
+        profile = copy(self)  # with the counts that are already computed
         profile.voter_epsilon = _read_only(own.copy())
         return profile
 
     def counted(self) -> "Profile":
-        """Return this profile without the ballots themselves, all counts computed."""
+        """Return this profile without the ballots, with all counts computed."""
         return Profile(
             self.n_voters,
             self.n_items,
@@ -342,26 +340,26 @@ class Profile(Statistics):
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
 
 
-#: What `fit` and `score` read.
+#: Ballots that `fit` and `score` accept.
 Ballots: TypeAlias = ArrayLike | Profile
 
 
 def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, least_items: int = 2) -> Profile:
-    """Return ballots as a `Profile`, whatever table they come in, and a `Profile` itself.
+    """Return a table of ballots as a `Profile`; return a `Profile` unchanged.
 
     Parameters
     ----------
     X : array-like of shape (n_voters, n_items) or Profile
         Ballots.
     estimator : object or None, default=None
-        The estimator that error messages name.
+        Estimator to name in error messages.
     least_voters, least_items : int
-        The least numbers of rows and columns of a table.
+        Minimum numbers of rows and columns of a table.
 
     Returns
     -------
     Profile
-        With the names of the columns.
+        Profile of the ballots, with the names of the columns.
 
     Raises
     ------
@@ -377,7 +375,7 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
 
 
 def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
-    """Return the names of the items, those given or those of the columns, or None."""
+    """Return the given item names, or else those of the columns, or None."""
     return column_names(X) if item_names is None else checked_names(item_names, "item_names")
 
 
@@ -388,17 +386,17 @@ _FAN_IN = 8  # parts that one task merges
 
 
 def is_lazy(chunks: Any) -> bool:
-    """Tell a dask collection, or a list of them, from ballots in memory.
+    """Return whether `chunks` is a dask collection, or a list of them, and not in memory.
 
     Parameters
     ----------
     chunks : object
-        Anything.
+        Any object.
 
     Returns
     -------
     bool
-        Whether dask has to compute it.
+        Whether dask has to compute `chunks`.
 
     Examples
     --------
@@ -412,12 +410,12 @@ def is_lazy(chunks: Any) -> bool:
 
 
 def _is_collection(thing):
-    # Asked of the class, because some objects claim to have every attribute.
+    # The class, because some objects claim to have every attribute.
     return hasattr(type(thing), "__dask_graph__")
 
 
 def partitions(chunks: Any) -> list[Any]:
-    """Return the parts of a dask collection, in order.
+    """Return the partitions of a dask collection, in order.
 
     Parameters
     ----------
@@ -427,12 +425,12 @@ def partitions(chunks: Any) -> list[Any]:
     Returns
     -------
     list of dask.delayed.Delayed
-        One for each partition; a Delayed is one by itself.
+        One for each partition. A Delayed is a single partition.
 
     Raises
     ------
     ValueError
-        If a collection is not two-dimensional, or an array does not know how many columns it has.
+        If a collection is not two-dimensional, or the number of columns of an array is unknown.
     """
     if isinstance(chunks, (list, tuple)):
         return [part for one in chunks for part in partitions(one)]
@@ -454,25 +452,25 @@ def partitions(chunks: Any) -> list[Any]:
 
 
 def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[list[Any]], Any]) -> Any:
-    """Read every partition of a dask collection in a task of its own, and merge the results.
+    """Read each partition of a dask collection in a separate task, and merge the results in a tree.
 
     Parameters
     ----------
     chunks : dask collection, or list of them
         See `partitions`.
     read : callable
-        ``read(partition)``: what is kept of one partition, in memory.
+        ``read(partition)`` returns the result of one partition, which is in memory.
     merge : callable
-        ``merge(list)``: what is kept of neighbouring partitions together, in order.
+        ``merge(list)`` merges the results of neighbouring partitions, in order.
 
     Returns
     -------
     object
-        What is kept of all partitions; nothing else leaves the place where they are read.
+        Merged result of all partitions. No other data leaves the workers.
 
     Notes
     -----
-    Dask's active scheduler does the work: that of a ``distributed.Client`` where there is one, else threads.
+    Dask's active scheduler runs the tasks: that of a ``distributed.Client`` if there is one, else threads.
     """
     import dask
 
@@ -483,7 +481,7 @@ def reduce_partitions(chunks: Any, read: Callable[[Any], Any], merge: Callable[[
 
 
 def _check_chunks(chunks):
-    """Refuse what may be iterated over, but not chunk by chunk."""
+    """Raise ValueError if `chunks` is one table, or not an iterable of chunks."""
     if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
         raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
     if not isinstance(chunks, (Iterator, list, tuple)):

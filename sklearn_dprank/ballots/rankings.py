@@ -1,9 +1,9 @@
-"""Ballots: what counts as one, their compact form, and how incomplete ones are completed.
+"""Validation, compact form and completion of ballots.
 
-``X[v, i]`` is where voter v puts item i; smaller is better, and only the order within a row matters.
-Equal values are a tie; NaN, or a masked entry, is "no opinion on any pair with this item".
+``X[v, i]`` is the position of item i on voter v's ballot. Smaller is better, and only the order within a row matters.
+Equal values are a tie. NaN, or a masked entry, is "no opinion on any pair with this item".
 
-Voters' devices read ballots too, so nothing but numpy is imported until `check_ballots` needs scikit-learn.
+Clients also read ballots, so no library but NumPy is imported until `check_ballots` needs scikit-learn.
 """
 
 from contextlib import contextmanager
@@ -18,12 +18,12 @@ from .sorting import dense_ranks
 from .tables import as_numbers, passes, refuse_no_table
 
 _CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
-_BLOCK = 1 << 18  # ballot entries completed at a time: temporaries stay in cache
+_BLOCK = 1 << 18  # ballot entries completed at a time; temporaries stay in cache
 
 
 @contextmanager
 def ballots_unquoted():
-    """Keep values out of conversion errors: a message must never quote a ballot."""
+    """Replace conversion errors by messages without values, because a message must never show a ballot."""
     try:
         yield
     except OverflowError:
@@ -56,12 +56,9 @@ def ballots_unquoted():
 
 
 def as_array(X):
-    """Return ballots as an array of numbers, NaN for None, pandas' NA and masked entries; see `tables.as_numbers`.
+    """Return ballots as an array of numbers, with NaN for None, pandas' NA and masked entries; see `tables.as_numbers`.
 
-    Raises
-    ------
-    ValueError
-        If X is a dask collection (nothing fetches ballots by accident), is no table at all, or holds text.
+    Raise ValueError if X is a dask collection (ballots must not be fetched by accident), is not a table, or holds text.
     """
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return X
@@ -71,12 +68,9 @@ def as_array(X):
 
 
 def shape_of(X):
-    """Return (n_voters, n_items) of a table of ballots, without looking at what they say.
+    """Return (n_voters, n_items) of a table of ballots, without checking its values.
 
-    Raises
-    ------
-    ValueError
-        If X is a dask collection, no table, or has other than two dimensions and at least two columns.
+    Raise ValueError if X is a dask collection, or is not a table with two dimensions and at least two columns.
 
     Examples
     --------
@@ -102,38 +96,21 @@ def _refuse_lazy(X):
 def check_ballots(X, *, estimator=None, least_voters=1, least_items=2):
     """Return `X` as a numeric array of shape (n_voters, n_items).
 
-    Parameters
-    ----------
-    X : array-like of shape (n_voters, n_items)
-        Ballots.
-    estimator : object or None, default=None
-        The estimator that messages name.
-    least_voters, least_items : int
-        The least numbers of rows and columns.
-
-    Raises
-    ------
-    ValueError
-        If X is not two-dimensional, is too small, holds text or infinities.
+    Raise ValueError if X is not two-dimensional, is too small, or holds text or infinities. The message names
+    `estimator`.
     """
     with ballots_unquoted():
         array = as_array(X)
         if passes(array, least_voters):
             return array
-        from sklearn.utils import check_array  # here, so that a client loads no scikit-learn
+        from sklearn.utils import check_array  # here, so that clients do not load scikit-learn
 
         least = {"ensure_min_samples": least_voters, "ensure_min_features": least_items}
         return check_array(array, input_name="X", estimator=estimator, **_CHECKS, **least)
 
 
 def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
-    """Return ballots in compact form, from a table of any kind; see `check_ballots`.
-
-    Raises
-    ------
-    ValueError
-        As `check_ballots` does.
-    """
+    """Return the ballots of any kind of table as `Positions`; raise ValueError as `check_ballots` does."""
     if least_voters == 0 and _is_empty(X):
         return compact_positions(np.empty((0, shape_of(X)[1])))
     if is_frame(X) and not _is_lazy(X) and not is_plain_frame(X):
@@ -146,7 +123,7 @@ def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
 
 
 def _is_empty(X):
-    """Tell a table in memory without rows, whose columns can have any dtype."""
+    """Return whether X is a table in memory without rows, whose columns can have any dtype."""
     shape: Any = getattr(X, "shape", ())
     return not _is_lazy(X) and len(shape) == 2 and shape[0] == 0
 
@@ -156,46 +133,24 @@ def _is_lazy(X):
 
 
 def check_ballot(x):
-    """Return one voter's ballot as a numeric array of shape (n_items,), a plain one as it is.
-
-    Raises
-    ------
-    ValueError
-        As `check_ballots` and `compact_positions` do.
-    """
+    """Return one voter's ballot as a numeric array of shape (n_items,); raise ValueError if it is invalid."""
     ballot = x if type(x) is np.ndarray and passes(x[np.newaxis]) else check_ballots([x])[0]
     refuse_many(len(ballot))
     return ballot
 
 
 def completed(table, sentinel, coins, *, unseen_last=False):
-    """Turn every ballot into a complete strict ranking, each by its own fair coins.
+    """Complete every ballot to a strict ranking by its own fair coins; positions 0 to n_items - 1, shape of `table`.
 
-    Tied items go in uniform order. Items without an opinion go, in uniform order, all before or all behind
-    the others, by one coin a ballot: every pair without an opinion is then fair, and expected margins and net
-    wins are those of the ballot. (Uniform places would not do: the best of the ranked items would beat the others
-    more often than not.)
+    Tied items are placed in uniformly random order. So are items without an opinion, and one coin per ballot puts them
+    all before or all behind the others. Every pair without an opinion is then fair, so the expected margins and net
+    wins are those of the ballot. Uniformly random places would not be fair: the best ranked item would beat an item
+    without an opinion with probability above 1/2.
 
-    Parameters
-    ----------
-    table : ndarray of uint8 or uint16, shape (n_items, n_voters)
-        Positions, as in `Positions`.
-    sentinel : int
-        The position that means no opinion.
-    coins : BitSource
-        The voters' own coins.
-    unseen_last : bool, default=False
-        Whether items without an opinion go behind the others without a coin, as positional scores have it:
-        expected scores are then those of the ballot, where unseen items are tied last.
+    With `unseen_last`, items without an opinion are always placed behind the others. The expected positional scores are
+    then those of the ballot, where such items are tied last.
 
-    Returns
-    -------
-    ndarray of table's dtype, shape (n_items, n_voters)
-        Positions 0 to n_items - 1.
-
-    Notes
-    -----
-    The work and the coins depend on the shape of the table only: neither tells whether a ballot was complete.
+    The work and the coins depend only on the shape of the table. Neither reveals whether a ballot was complete.
     """
     n_items, n_voters = table.shape
     out = np.empty(table.shape, dtype=table.dtype)
@@ -209,7 +164,7 @@ def completed(table, sentinel, coins, *, unseen_last=False):
 
 
 def _keys(block, sentinel, first, chance):
-    """Return numbers that sort as positions do, then as `chance`; unseen items come first where `first` says so."""
+    """Return keys that sort by position, then by `chance`; items without an opinion come first if `first` is True."""
     wide = np.uint16 if block.dtype.itemsize == 1 else np.uint32  # holds (sentinel + 2) n_items
     place = block.astype(wide) + wide(1)
     place *= ~((block == sentinel) & first)
@@ -217,7 +172,7 @@ def _keys(block, sentinel, first, chance):
 
 
 def _places(keys):
-    """Return the place of each key in its column; all keys of a column differ."""
+    """Return the place of each key in its column; the keys of a column are distinct."""
     out = np.zeros(keys.shape, dtype=np.min_scalar_type(len(keys) - 1))
     for j in range(1, len(keys)):
         behind = keys[:j] < keys[j]
@@ -227,12 +182,7 @@ def _places(keys):
 
 
 def ballot_key(ballot):
-    """Return bytes that are equal for two ballots exactly if they say the same.
-
-    Parameters
-    ----------
-    ballot : Positions
-        Of one voter.
+    """Return bytes that are equal for two ballots (`Positions` of one voter) if and only if the preferences are equal.
 
     Examples
     --------

@@ -1,22 +1,14 @@
-"""Sorting the rows of a table, and where their values come."""
+"""Row-wise sorting and ranking of tables."""
 
 import numpy as np
 
 
 def sorted_rows(values):
-    """Sort each row, equal values in any order.
+    """Return (order, changes) of each row's sorted values; `values` must not contain NaN.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, n_columns)
-        Without NaN.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (n_rows, n_columns)
-        Where the row's values stand in the raveled table, smallest first.
-    changes : ndarray of bool, shape (n_rows, n_columns)
-        Whether each of them differs from the one before it in the order; the first does not.
+    `order` (int64) holds indices into the raveled table, smallest value first, equal values in any order. `changes`
+    (bool) tells whether a value differs from the one before it in its row; it is False for the first. Both have the
+    shape of `values`.
 
     Examples
     --------
@@ -24,7 +16,7 @@ def sorted_rows(values):
     >>> order.tolist(), changes.tolist()
     ([[1, 0], [2, 3]], [[False, True], [False, False]])
     """
-    # Small integers are sorted by their digits if asked for a stable sort, which is faster; others are not.
+    # NumPy's stable sort of small integers is a radix sort, which is faster.
     order = np.argsort(values, axis=1, kind="stable" if values.dtype.itemsize <= 2 else None)
     order += np.arange(0, values.size, values.shape[1])[:, np.newaxis]
     ordered = values.ravel()[order]
@@ -34,18 +26,7 @@ def sorted_rows(values):
 
 
 def dense_ranks(values, dtype=np.int64):
-    """Return each row's dense ranks: 0 for its smallest value, ties equal, no gaps.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, n_columns)
-        Without NaN.
-    dtype : dtype, default=int64
-        Of the ranks, all of which it holds.
-
-    Returns
-    -------
-    ndarray of dtype, shape (n_rows, n_columns)
+    """Return each row's dense ranks (0 for the smallest value, equal for ties, no gaps); no value may be NaN.
 
     Examples
     --------
@@ -57,16 +38,7 @@ def dense_ranks(values, dtype=np.int64):
 
 
 def smaller_values(values):
-    """Return how many values of the row are smaller than each.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, n_columns)
-        Without NaN.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_rows, n_columns)
+    """Return for each value the number of smaller values in its row, int64; no value may be NaN.
 
     Examples
     --------
@@ -78,19 +50,7 @@ def smaller_values(values):
 
 
 def placed(in_order, order):
-    """Return what is said of each value in sorted order, where the values stand.
-
-    Parameters
-    ----------
-    in_order : ndarray, shape (n_rows, n_columns)
-        Something for each value.
-    order : ndarray of int64, shape (n_rows, n_columns)
-        As `sorted_rows` returns it.
-
-    Returns
-    -------
-    ndarray of in_order's dtype, shape (n_rows, n_columns)
-    """
+    """Return `in_order`, whose entries belong to sorted values, in the values' original places (see `sorted_rows`)."""
     out = np.empty(in_order.size, dtype=in_order.dtype)
     out[order] = in_order
     return out.reshape(in_order.shape)

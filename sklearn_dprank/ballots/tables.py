@@ -1,4 +1,4 @@
-"""What is given for a table of ballots: refused with the remedy if it is none, else made ready to be validated."""
+"""Conversion of tabular input to arrays, with errors for unsupported input."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,24 +9,14 @@ from .cells import as_doubles, beyond, column_as_floats, exact_ranks, no_numbers
 from .columns import as_columns, is_plain_frame
 from .names import is_frame
 
-_ROWS = 1 << 10  # ballots of a list that NumPy reads at a time
+_ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
 _PARTS = "to read ballots in parts, use Profile.from_chunks; to read a file, sklearn_dprank.datasets.read_preflib"
 
 
 def refuse_no_table(X, called="X"):
-    """Raise ValueError for what is often passed in place of ballots: a path, a stream, a dict, an empty list.
+    """Raise ValueError, with a remedy, for objects often passed by mistake: paths, streams, dicts, empty lists.
 
-    Parameters
-    ----------
-    X : object
-        What was given for ballots of shape (n_voters, n_items).
-    called : str, default="X"
-        The parameter's name.
-
-    Raises
-    ------
-    ValueError
-        Naming the remedy.
+    `called` is the name of the argument in the message.
     """
     if hasattr(X, "shape"):  # some sparse arrays are dicts too
         return
@@ -47,17 +37,17 @@ def refuse_no_table(X, called="X"):
         )
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise ValueError(
-            f"{called} is a {_kind(X)} of dicts, not a table (n_voters, n_items) of ballots; if each says where a "
-            "voter puts which item, pass pandas.DataFrame(...); reports of voters' devices go to fit_reports."
+            f"{called} is a {_kind(X)} of dicts, not a table (n_voters, n_items) of ballots; if each maps "
+            "items to positions, pass pandas.DataFrame(...); reports of voters' devices go to fit_reports."
         )
     if isinstance(X, (list, tuple)) and not X:
         raise ValueError(f"{called} is an empty {_kind(X)} and holds no ballot; {_PARTS}.")
 
 
 def passes(X, least_voters=1):
-    """Tell a plain array that scikit-learn accepts as ballots, as it stands; of anything else it must judge.
+    """Return whether X is a plain array that scikit-learn would accept unchanged; if False, scikit-learn must decide.
 
-    These are its checks of an array of numbers. Those of every other kind of table take longer than a small fit.
+    These are scikit-learn's checks for an array of numbers. Calling scikit-learn takes longer than a small fit.
     """
     return (
         type(X) is np.ndarray
@@ -74,27 +64,14 @@ def _kind(X):
 
 
 def as_numbers(X):
-    """Return ballots as an array of numbers; None, pandas' NA and masked cells are NaN.
+    """Return ballots as an array of numbers; None, pandas' NA and masked cells become NaN.
 
-    Each row keeps its exact order, and what it becomes depends on this row only. Doubles do not tell all whole
-    numbers beyond 2^53 apart: a row with such a number is replaced by its ranks before it is cast.
+    Each row keeps its exact order, and its result depends on this row only. Doubles cannot distinguish all integers
+    beyond 2^53, so a row with such an integer is replaced by its ranks before the conversion. An array of numbers, or
+    an input that scikit-learn must refuse, is returned unchanged.
 
-    Parameters
-    ----------
-    X : list, tuple, ndarray, masked array, DataFrame, Arrow table or other array-like
-        Ballots.
-
-    Returns
-    -------
-    ndarray
-        The same orders. An array of numbers is returned as it is, and so is what scikit-learn must refuse.
-
-    Raises
-    ------
-    ValueError
-        If a column holds text, dates or numbers beyond floats; the message names the column and no value.
-    TypeError
-        If a column holds objects of another kind.
+    Raise ValueError if a column holds text, dates or numbers beyond floats, and TypeError if it holds other objects.
+    The message names the column and never a value.
     """
     if isinstance(X, (list, tuple)):
         return _from_rows(X)
@@ -106,7 +83,7 @@ def as_numbers(X):
 
 
 def _from_array(X):
-    """Return an array of anything as an array of numbers, if it is a table."""
+    """Return an array of any dtype as an array of numbers, if it is two-dimensional."""
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind == "O":
             return _from_array(unmasked(X))
@@ -116,14 +93,14 @@ def _from_array(X):
         return X
     if X.dtype.kind in "biufc":
         return X
-    if X.dtype.kind != "O":  # text that could be read as numbers is text all the same
+    if X.dtype.kind != "O":  # text is refused, even if it could be read as numbers
         raise ValueError(no_numbers(0, X.dtype))
     columns = [column_as_floats(column, k) for k, column in enumerate(X.T)]
     return _with_exact_rows(np.stack(columns, axis=1), X.__getitem__) if columns else X
 
 
 def _with_exact_rows(doubles, objects):
-    """Put ranks in place of the rows with large numbers; `objects(rows)` returns these rows as they were."""
+    """Replace rows with large numbers by exact ranks; `objects(rows)` returns the original cells of these rows."""
     rows = np.flatnonzero(beyond(doubles).any(axis=1))
     for row, cells in zip(rows, objects(rows) if len(rows) else (), strict=True):
         doubles[row] = exact_ranks(doubles[row], cells)
@@ -131,7 +108,7 @@ def _with_exact_rows(doubles, objects):
 
 
 def _from_rows(rows):
-    """Return a list of ballots as an array, in blocks: what NumPy makes of a ballot can depend on those beside it."""
+    """Return a list of ballots as an array, converted in blocks because NumPy's casts depend on neighbouring rows."""
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         rows = [unmasked(row) for row in rows]
     blocks = [_from_block(rows[start : start + _ROWS]) for start in range(0, len(rows), _ROWS)]
@@ -143,7 +120,7 @@ def _from_rows(rows):
 
 
 def _from_block(rows):
-    """Return some ballots as an array, those with numbers that NumPy may have cast as they are in the list."""
+    """Return some ballots as an array, with exact ranks in rows whose numbers NumPy may have rounded."""
     array = np.asarray(rows)
     if array.ndim != 2 or array.dtype.kind in "biu":
         return array

@@ -1,4 +1,4 @@
-"""Channels are trust models: they price a rule's questions, then answer them."""
+"""Channels: trust models that price a rule's queries and answer them."""
 
 from .central import Central
 from .exact import Exact

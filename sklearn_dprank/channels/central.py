@@ -1,4 +1,4 @@
-"""A trusted curator: noise is added to what the ballots say together."""
+"""Central model: a trusted curator adds noise to statistics of the ballots, or samples orders."""
 
 from collections import Counter
 from fractions import Fraction
@@ -22,7 +22,7 @@ from .plan import Plan, Session, check_asks, refuse
 
 
 class Price(NamedTuple):
-    """What one kind of query gets: a mechanism calibrated to its sensitivity, how often, and one answer's cost."""
+    """Calibrated mechanism, number of answers and epsilon per answer of one kind of query."""
 
     query: Query
     sensitivity: Sensitivity
@@ -32,27 +32,21 @@ class Price(NamedTuple):
 
 
 def _check_noise(noise, name):
-    """Raise unless `noise` is a mechanism, or the name of one."""
+    """Raise ValueError unless `noise` is a mechanism or the name of one."""
     check_made(noise, name, "mechanism")
     if noise not in MECHANISMS if isinstance(noise, str) else not hasattr(noise, "calibrated"):
         raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
 
 
 def check_release(release, name):
-    """Raise unless `release` is None or a query."""
+    """Raise ValueError unless `release` is None or a query."""
     check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
         raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
 
 
 def covering(channel, asks):
-    """Return what a channel publishes once, its `release`, as it is best published for the asks.
-
-    Raises
-    ------
-    ValueError
-        If it does not determine all that they ask for.
-    """
+    """Return `channel.release` in the form that suits the asks; raise ValueError if it does not determine them."""
     for ask in asks:
         if not ask.query.follows_from(channel.release):
             refuse(channel, ask.query, f"release={channel.release} does not determine it.")
@@ -60,7 +54,7 @@ def covering(channel, asks):
 
 
 def paid(asks, n_items, neighboring):
-    """Return the asks; what no ballot moves costs nothing, and the others have its share as they have theirs."""
+    """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
     moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, neighboring))]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
@@ -69,24 +63,24 @@ def paid(asks, n_items, neighboring):
 
 
 class Central(BaseEstimator):
-    """Central differential privacy.
+    """Central differential privacy: a trusted curator holds the ballots and randomises the answers.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Total privacy loss, in nats.
     delta : float, default=0.0
-        Total failure probability; needed by Gaussian noise and only by it.
+        Total delta. Must be positive for Gaussian noise, and 0 for other noise.
     noise : {"laplace", "gaussian", "knorm", "exponential", "permute_and_flip"} or Mechanism, default="laplace"
-        What is added to the answers. "exponential" and "permute_and_flip" draw orders and answer nothing else; where
-        this is another, orders are drawn by the exponential mechanism.
+        Noise for the answers. "exponential" and "permute_and_flip" draw orders and answer no other query. With any
+        other noise, the exponential mechanism draws orders.
     release : Query or None, default=None
-        None pays for each question as the rule asks it. A query is published once for the whole
-        budget, and the rule's questions are derived from it, which costs nothing.
+        None spends budget on each query of the rule. A query is published once for the whole budget, and the rule's
+        queries are derived from it at no cost.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
     calibration : {"exact", "published"}, default="exact"
-        "published" takes the noise scale that the paper prints; the guarantee stays the true one.
+        "published" uses the noise scale as printed in the paper. The guarantee still states the true epsilon.
 
     Examples
     --------
@@ -122,7 +116,9 @@ class Central(BaseEstimator):
         self.calibration = calibration
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Price the asks; the number of voters is not read, but where it is public ("replace") it may be warned of.
+        """Return the plan for these asks.
+
+        `n_voters` does not affect the plan. Under "replace" it is public, and too small a number causes a warning.
 
         Raises
         ------
@@ -146,7 +142,7 @@ class Central(BaseEstimator):
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
 
     def _released(self, asks, n_items):
-        """Return what is published once, as the only ask and as a query."""
+        """Return ([Ask(release)], release) for the query that is published once."""
         release = covering(self, asks)
         if len(asks) == 1:
             release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
@@ -154,7 +150,7 @@ class Central(BaseEstimator):
         return [Ask(release)], release
 
     def _price(self, ask, epsilon, n_items):
-        """Return what one kind of query gets for its share of the budget."""
+        """Return the `Price` of one kind of query for its share of the budget."""
         query, times = ask.query, ask.times
         sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
         if not any(sensitivity):
@@ -169,7 +165,7 @@ class Central(BaseEstimator):
             refuse(self, query, f"noise={name!r} draws orders only; use noise='laplace'.")
         if remedy := mechanism.refusal(query, n_items):
             refuse(self, query, remedy)
-        # So many of them would use up all of the budget, in whatever unit the mechanism composes.
+        # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
         whole = Fraction(times) / Fraction(ask.share)
         asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
         if self.calibration == "exact":
@@ -182,12 +178,12 @@ class Central(BaseEstimator):
         return Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
 
     def _guarantee(self, used_up, prices):
-        """Return what answers promise that use up this much of the budget; more, or less, where noise is published."""
+        """Return the guarantee of answers that use a fraction of the budget, above 1 with some printed scales."""
         used = [price.mechanism for price in prices.values()]
         known = [price.mechanism.losses(price.sensitivity, price.times) for price in prices.values()]
         losses = None if None in known else Losses.together(known)
         epsilon = rounded_up(exact(self.epsilon) * used_up)
-        if losses is not None and used_up != 1:  # epsilon is not the unit in which they add up
+        if losses is not None and used_up != 1:  # Gaussian releases do not add up in epsilon
             epsilon = losses.epsilon(rounded_up(self.delta))
         answers: Counter[tuple[str, str]] = Counter()
         for price in prices.values():
@@ -221,7 +217,7 @@ class Central(BaseEstimator):
 
 
 class CuratorPoll:
-    """A profile, and what no noise changes of it: the last sampler, which may hold a large table."""
+    """Poll of a profile that caches the last sampler, which may hold a large table."""
 
     def __init__(self, prices, release, neighboring, profile):
         self.prices, self.neighboring = prices, neighboring
@@ -236,12 +232,12 @@ class CuratorPoll:
         return session
 
     def sampler(self, query, mechanism, completion):
-        """Return what draws answers to a query; one for all sessions, unless coins complete ballots for each anew.
+        """Return a sampler of answers, shared by sessions unless each session completes ballots by new coins.
 
-        A session's random anchor never comes back: no more than the last sampler is kept. Whether ballots are strict is
-        looked at from the second session on, so that the time of a fit, which has one, does not depend on it.
+        Only the last sampler is kept, because a session's random anchor does not recur. The first session does not read
+        `strict`, so the time of a fit does not depend on it.
         """
-        if query.answered_with == "vector" and query.needs != "positions":  # its counts are at hand
+        if query.answered_with == "vector" and query.needs != "positions":  # its counts are already cached
             return mechanism.sampler(query, query.vector(self._profile, completion))
         asked = query, mechanism
         if self._kept[0] != asked or (query.needs == "positions" and not self._profile.strict):
@@ -257,21 +253,21 @@ class _CentralSession(Session):
         super().__init__(poll.n_items, bits.coins)
         self._poll = poll
         self._noise = bits.noise
-        # A stream of its own: where ballots are completed once for many sessions, the rule's coins stay the same.
+        # A separate stream, so that the rule's coins are the same whether or not a session completes ballots.
         self._completion = bits.assignment
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in poll.prices.items()})
         self._answers: dict[Any, Any] = {}
         self._publication: Publication | None = None
 
     def publish(self, query):
-        """Answer `query` now; from here on everything is derived from it."""
+        """Answer `query` and derive all later answers from it."""
         self._publication = Publication(query.meaning, self.answer(query))
 
     def answer(self, query):
         if self._publication is not None:
             return self._publication.derive(query)
         answer = self._answers.get(query)
-        if answer is None:  # an answer given again is free
+        if answer is None:  # repeated answers are free
             self._check_price(query)
             self._ledger.charge(query.kind)
             mechanism = self._poll.prices[query.kind].mechanism
@@ -287,7 +283,7 @@ class _CentralSession(Session):
         return self._poll.prices[query.kind].mechanism.deviation
 
     def _check_price(self, query):
-        """Raise unless the query is no more sensitive than the one of its kind that was priced, if there is one."""
+        """Raise BudgetExhausted if the query is more sensitive than the priced query of its kind."""
         price = self._poll.prices.get(query.kind)
         if price is None or query == price.query:
             return

@@ -1,4 +1,4 @@
-"""The voters whom a curator may ask, one question at a time: simulated here, or in the field."""
+"""Simulated and remote clients that answer the curator's questions one at a time."""
 
 from functools import partial
 from numbers import Integral
@@ -22,42 +22,24 @@ from ..collection.curator.inbox import (
 
 
 class SimulatedCrowd:
-    """Voters whose devices run here, side by side.
-
-    Parameters
-    ----------
-    ballots : Positions
-        Of all voters.
-    protocol : dict
-        What their devices follow.
-    bits : Bits
-        Their randomness.
-    """
+    """Clients simulated in this process, one for each column of ``ballots.table``."""
 
     def __init__(self, ballots, protocol, bits):
         self._ballots, self._protocol, self._bits = ballots, protocol, bits
         self.inbox = Inbox()
 
     def ask(self, number, kind, pairs, voters):
-        """Return (first, second, answers): the pair that each of `voters` was asked about, and what it said."""
+        """Return (first, second, answers), arrays of shape (n_asked, 1): each client's pair and randomised answer."""
         ballots = self._ballots._replace(table=self._ballots.table[:, voters])
         self.inbox.accepted += len(voters)
         return voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
 
     def close(self):
-        """Find nothing wrong: with few voters it may be that nobody was asked."""
+        """Accept a session without answers, which is possible with few voters."""
 
 
 class FieldCrowd:
-    """Voters elsewhere.
-
-    Parameters
-    ----------
-    messenger : callable
-        Delivers a question and returns an iterable of reports, or of pairs (voter, report).
-    protocol : dict
-        What their devices follow.
-    """
+    """Remote clients; ``messenger(question)`` returns an iterable of reports or of pairs (voter, report)."""
 
     def __init__(self, messenger, protocol):
         self._messenger, self._protocol = messenger, protocol
@@ -65,10 +47,10 @@ class FieldCrowd:
         self.inbox = Inbox()
 
     def ask(self, number, kind, pairs, voters):
-        """Return (first, second, answers) of the reports that follow the protocol, at most one of each voter.
+        """Return (first, second, answers) of the valid reports, at most as many as voters were asked.
 
-        Each report carries a random number of its device, and each number counts once. Pairs (voter, report) count once
-        for each voter who was asked, whatever their numbers.
+        A report contains a random number of its device, and each number is accepted once per question. Of pairs
+        (voter, report), only the first of each voter who was asked is read.
         """
         asked = pairs.tolist()
         question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
@@ -81,14 +63,14 @@ class FieldCrowd:
         return joined(heard) if heard else np.empty((3, 0), dtype=np.int64)
 
     def close(self):
-        """Raise unless an answer was accepted."""
+        """Raise ValueError if no answer was accepted."""
         self.inbox.require(
             "ask must deliver each question to the devices in question['voters'] and return their answers, devices "
             f"{FOLLOW}, and n_voters must not be so small that nobody is asked."
         )
 
     def _of_voters(self, reports, asked):
-        """Yield reports; of pairs (voter, report) the first of each voter who was asked, and count the others."""
+        """Yield reports; of pairs (voter, report), yield the first of each voter who was asked and count the rest."""
         waiting = set(asked)
         for report in reports:
             if type(report) is tuple and len(report) == 2:
@@ -101,7 +83,7 @@ class FieldCrowd:
             yield report
 
     def _read(self, number, allowed, most, received, reports, name):
-        """Return (i, j, answer) of reports that follow the protocol, while there are voters who may have sent them."""
+        """Return (first, second, answers); refuse invalid reports and reports beyond `most` accepted in total."""
         asked, numbers, pairs, answers = columns(reports, "question", "report", "pair", "answer")
         whole_numbers(asked, number, number, "another question")
         n_items = len(self._protocol["items"])

@@ -1,4 +1,4 @@
-"""No privacy: every question gets its exact answer."""
+"""Exact answers, without privacy."""
 
 from warnings import warn
 
@@ -9,10 +9,10 @@ from .plan import Plan, Session, refuse
 
 
 class Exact(BaseEstimator):
-    """The channel of the classic aggregators: exact answers, ties by item index, no promise.
+    """Exact answers to all queries, for ballots that are not private.
 
-    It alone warns where ballots say nothing: what a private channel accepts, refuses or warns of never depends on
-    what ballots say.
+    The classic aggregators use it. Ties are broken by item index. It warns if no ballot prefers any item to another.
+    Private channels never accept, refuse or warn depending on the content of ballots.
 
     Examples
     --------
@@ -22,12 +22,12 @@ class Exact(BaseEstimator):
     """
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Return a plan that answers everything but a draw of an order.
+        """Return a plan that answers all queries except random orders.
 
         Raises
         ------
         ValueError
-            If the rule asks the channel to choose an order at random, or what cannot be computed.
+            If the rule asks for a random order, or for a query that cannot be computed.
         """
         for ask in asks:
             if ask.query.answered_with == "order":
@@ -43,7 +43,7 @@ class _ExactPoll:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
-                stacklevel=7,  # where `fit` was called
+                stacklevel=7,  # the caller of `fit`
             )
         self._profile = profile
 

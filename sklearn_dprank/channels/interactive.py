@@ -1,4 +1,4 @@
-"""Nobody is trusted, and the curator may ask again: each voter answers a few questions, randomised."""
+"""Interactive local model: each voter's device randomises the answers to a few adaptive questions."""
 
 from decimal import Decimal, localcontext
 from functools import partial
@@ -27,7 +27,7 @@ from .schedules import Groups, Rounds, Slots
 
 
 def _check_schedule(schedule, name):
-    """Raise unless `schedule` is None or one of the schedules."""
+    """Raise ValueError unless `schedule` is None or a schedule object."""
     check_made(schedule, name, "schedule")
     if schedule is not None and not hasattr(schedule, "terms"):
         raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {shown(schedule)}.")
@@ -39,12 +39,12 @@ class Interactive(BaseEstimator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy loss of all answers of one voter together, in nats.
+        Joint privacy loss of all answers of one voter, in nats.
     schedule : Slots, Groups, Rounds or None, default=None
-        Who is asked next; None is `Slots()`.
+        Schedule that selects the voters for each question. None is `Slots()`.
     randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
-        How each answer is flipped; None is `RandomizedResponse()`. A published calibration is given the share of
-        epsilon that the answer has, and the guarantee states what it really spends.
+        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer with ``calibration="published"`` uses
+        the printed scale for the answer's share of epsilon. The guarantee states the epsilon that it really spends.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class Interactive(BaseEstimator):
         self.randomizer = randomizer
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
-        """Agree on who answers how often; the number of voters is public here.
+        """Return the plan, with the number of answers per voter. The number of voters is public here.
 
         Raises
         ------
         ValueError
-            If epsilon is invalid, or the schedule or the randomizer does not fit what the rule asks.
+            If epsilon is invalid, or the schedule or the randomizer does not fit the rule's asks.
         """
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
@@ -97,7 +97,7 @@ class Interactive(BaseEstimator):
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
     def _terms(self, schedule, asks, n_items, n_voters):
-        """Return what the schedule agrees to, if it fits what the rule asks."""
+        """Return the schedule's terms; raise ValueError if the schedule does not fit the asks."""
         name, (first, *rest) = type(schedule).__name__, asks
         if first.query.kind != schedule.question:
             refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
@@ -108,16 +108,16 @@ class Interactive(BaseEstimator):
 
 
 def _flips(randomizer, epsilon, terms):
-    """Return the flips over 2^52 of all answers together, and of the last report, where a reserve is kept back."""
+    """Return the flip probability, in units of 2^-52, of each answer and of the last report (None without reserve)."""
     reserve = Decimal(terms.reserve)
-    with localcontext(prec=800):  # every digit of a double: the shares add up to no more than the whole
+    with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
         share = both_ways(epsilon) - reserve
     each = randomizer.flip(share, terms.answers)
     return {"each": each, "last": randomizer.flip(reserve, 1) if reserve else None}
 
 
 class _InteractivePoll:
-    """Voters who can be asked, here or in the field."""
+    """Poll of simulated or remote clients that answer questions."""
 
     def __init__(self, terms, kinds, protocol, n_voters, voters):
         self._terms, self._kinds, self._protocol = terms, kinds, protocol
@@ -135,7 +135,7 @@ class _InteractivePoll:
 
 
 class _InteractiveSession(Session):
-    """Questions to a crowd, each answered once and only if its kind was agreed on."""
+    """Session that asks clients each query once and refuses kinds that were not planned."""
 
     def __init__(self, crowd, n_voters, following, kinds, protocol, coins):
         super().__init__(len(protocol["items"]), coins)
@@ -158,7 +158,7 @@ class _InteractiveSession(Session):
         self.published = self._crowd.inbox.published
 
     def _tallies(self, kind, pairs, voters):
-        """Ask each of `voters` about one of `pairs`."""
+        """Ask each of `voters` about one of `pairs`, and return the tallies of the answers."""
         self._asked += 1
         pairs = np.fromiter(chain.from_iterable(pairs), dtype=np.int64).reshape(-1, 2)
         first, second, answers = self._crowd.ask(self._asked, kind, pairs, voters)

@@ -1,4 +1,4 @@
-"""Nobody is trusted: each voter's device randomises the ballot, once."""
+"""Local model: each voter's device randomises its ballot once."""
 
 from functools import partial
 from typing import Any
@@ -18,18 +18,18 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
 
-_LARGEST_GRID = 100  # epsilons: each has its own counts
+_LARGEST_GRID = 100  # epsilons; each needs separate counts
 
 
 class Local(BaseEstimator):
-    """Local differential privacy: one randomised report a voter, everything else derived from the reports.
+    """Local differential privacy: each voter sends one randomised report, and all answers are derived from the reports.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of one report, in nats.
     randomizer : Randomizer or None, default=None
-        What the voter's device does; None is `RandomizedResponse()` on one random pair.
+        Randomizer of the voter's device. None is `RandomizedResponse()` on one random pair.
 
     Examples
     --------
@@ -55,25 +55,25 @@ class Local(BaseEstimator):
         voter_epsilon: Any = None,
         items: ItemNames | None = None,
     ) -> Plan:
-        """Check that the reports determine all the asks.
+        """Return the plan, if the reports determine all asks.
 
         Parameters
         ----------
         asks : list of Ask
-            What the rule asks.
+            Asks of the rule.
         n_items : int
             Number of items.
         n_voters : int or None, default=None
-            Public here, and not needed.
+            Number of voters. It is public here, and not used.
         voter_epsilon : sequence of float or None, default=None
-            The public grid of epsilons that voters chose from; None is `epsilon` for all.
+            Public grid of epsilons that voters chose from. None is `epsilon` for all voters.
         items : list or None, default=None
-            Names of the items, where devices elsewhere must agree on them.
+            Item names in the protocol, for remote devices. None is the item indices.
 
         Raises
         ------
         ValueError
-            If an epsilon is invalid, or the reports do not determine what the rule asks for.
+            If an epsilon is invalid, or the reports do not determine the rule's asks.
         """
         check_parameters(self)
         personal = voter_epsilon is not None
@@ -104,7 +104,7 @@ class Local(BaseEstimator):
 
 
 class _LocalPoll:
-    """One report a voter: those of the field, read once, or those that devices draw here for each session."""
+    """Poll with one report per voter: received reports, read once, or new simulated reports for each session."""
 
     def __init__(self, randomizer, protocols, personal, voters):
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
@@ -126,12 +126,12 @@ class _LocalPoll:
     def __call__(self, bits):
         heard = self._heard if self._groups is None else self._counted(self._simulated(bits))
         publication = Publication(self._randomizer.releases, self._randomizer.combined(heard))
-        # What voters with epsilons of their own say is weighted: it may be of others than of all together.
+        # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
         law = self._randomizer.law(heard[0]) if len(heard) == 1 else None
         return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
 
     def _counted(self, said):
-        """Return what was heard with each epsilon, from (epsilon, counts, n_voters), block by block."""
+        """Return a `Heard` for each epsilon: the sum of the blocks (epsilon, counts, n_voters) in `said`."""
         sums: dict[float, Heard] = {}
         for epsilon, counts, n_voters in said:
             protocol = self._protocols[epsilon]
@@ -142,13 +142,13 @@ class _LocalPoll:
         return [sums[epsilon] for epsilon in self._protocols if epsilon in sums]
 
     def _simulated(self, bits):
-        """Yield the counts of what devices draw here."""
+        """Yield (epsilon, counts, n_voters) of simulated reports."""
         for epsilon, ballots in self._groups:
             counts = self._randomizer.simulated(self._protocols[epsilon], ballots, bits)
             yield epsilon, counts, ballots.table.shape[1]
 
     def _grouped(self, profile):
-        """Yield (epsilon, ballots) of the voters with each epsilon."""
+        """Yield (epsilon, ballots) for each epsilon of the plan."""
         ballots = ballots_of(profile)
         for epsilon in self._protocols:
             if self._personal:
@@ -157,7 +157,7 @@ class _LocalPoll:
                 yield epsilon, ballots
 
     def _collected(self, reports):
-        """Yield the counts of what devices in the field drew; raise where none did."""
+        """Yield (epsilon, counts, n_reports) of received reports; raise ValueError if none was accepted."""
         said = self._inbox.read_together(reports, self._epsilons, self._read)
         for name, drawn, n_reports in gathered(said, self._n_items):
             epsilon = self._epsilons[name]
@@ -166,5 +166,5 @@ class _LocalPoll:
         self._inbox.require(f"devices {FOLLOW}{own}.")
 
     def _read(self, reports, name):
-        """Return what the devices of one protocol drew."""
+        """Return the contents of reports of the protocol with digest `name`."""
         return self._randomizer.read_all(reports, self._protocols[self._epsilons[name]])

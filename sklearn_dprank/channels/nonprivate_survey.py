@@ -1,4 +1,4 @@
-"""No privacy: each voter answers a few random questions, truthfully."""
+"""Non-private survey: each voter answers a few random questions without randomisation."""
 
 from functools import partial, reduce
 
@@ -16,25 +16,26 @@ from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underive
 
 
 class Truthful(BaseEstimator):
-    """What `Local` learns from a few questions to each voter if nobody randomises: a baseline, not private.
+    """Non-private baseline for `Local`: voters answer a few random questions without randomisation.
 
-    Each voter is asked about `n_queries` distinct random pairs and says which item goes first: randomised response that
-    never flips. Beside `Local` it shows what privacy costs; beside `Exact`, what it costs to ask little.
+    Each voter reports which item goes first in each of `n_queries` distinct random pairs. This is randomised response
+    with flip probability 0. Compare it with `Local` for the cost of privacy, and with `Exact` for the cost of asking
+    few questions.
 
     Parameters
     ----------
     n_queries : int, default=1
-        Pairs that each voter answers; at most C(n_items, 2).
+        Number of pairs that each voter answers; at most C(n_items, 2).
 
     Notes
     -----
-    As on every channel whose voters answer for themselves, a voter without an opinion on a pair tosses a coin, and
-    items that come out even are ordered by coins. Once strict rankings are asked about every pair, the estimated
-    margins are those of `Exact` over the number of voters.
+    As in all channels with client reports, a voter without an opinion on a pair answers a fair coin. Coins also break
+    ties. If voters with strict rankings answer all pairs, the estimated margins are those of `Exact`, divided by the
+    number of voters.
 
     References
     ----------
-    Yan, Li and Liu (2020), Sections 6.1.1 and 6.4: KwikSort there, without privacy, hears K answers of each voter.
+    Yan, Li and Liu (2020), Sections 6.1.1 and 6.4: their non-private KwikSort receives K answers from each voter.
 
     Examples
     --------
@@ -51,12 +52,12 @@ class Truthful(BaseEstimator):
         self.n_queries = n_queries
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Check that answers about pairs determine all the asks.
+        """Return the plan, if answers about pairs determine all asks.
 
         Raises
         ------
         ValueError
-            If `n_queries` is no number of distinct pairs, or the answers do not determine what the rule asks for.
+            If `n_queries` is not from 1 to C(n_items, 2), or the answers do not determine the rule's asks.
         """
         check_parameters(self)
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
@@ -67,7 +68,7 @@ class Truthful(BaseEstimator):
 
 
 class _TruthfulPoll:
-    """Voters who are asked here, about other pairs in each session."""
+    """Poll of simulated voters, with new random pairs in each session."""
 
     def __init__(self, terms, profile):
         self._terms, self._ballots = terms, ballots_of(profile)

@@ -1,4 +1,4 @@
-"""What every channel hands out: a plan from public inputs, a poll of the voters, and a session of answers."""
+"""Plans, polls and sessions: the interface between channels and rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,28 +17,28 @@ from ..sampling.bit_source import BitSource
 from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
 
-#: What devices that run here need of a Profile.
+#: Data of a `Profile` that simulated devices need.
 POSITIONS = frozenset({"positions"})
 
 
 class Session:
-    """One release: rules ask it and see answers, never ballots.
+    """Session of one release: rules send queries and receive answers, never ballots.
 
     Parameters
     ----------
     n_items : int
         Number of items.
     coins : BitSource
-        Randomness that rules may use: pivots, draws of a search and, where `fair_ties`, ties.
+        Random bits for rules: pivots, random choices of a search and, if `fair_ties`, tie-breaking.
     fair_ties : bool, default=True
-        Whether ties are broken by coins; by item index otherwise.
+        Whether coins break ties. False breaks them by item index.
     """
 
     def __init__(self, n_items: int, coins: BitSource, *, fair_ties: bool = True) -> None:
         self.n_items = n_items
         self.coins = coins
         self._fair_ties = fair_ties
-        #: What the channel publishes besides the consensus, by name.
+        #: Facts that the channel publishes in addition to the consensus, by name.
         self.published: dict[str, Any] = {}
 
     def answer(self, query: Query) -> Any:
@@ -47,44 +47,45 @@ class Session:
         Raises
         ------
         BudgetExhausted
-            If it was not planned for, or all planned answers are given.
+            If the query was not planned, or all planned answers have been given.
         """
         raise NotImplementedError
 
     def deviation(self, query: Query) -> float:
-        """Return the standard deviation of the noise on each number of the answer to a query that is `weighed`.
+        """Return the standard deviation of the noise in each number of the answer to a `weighed` query.
 
-        It is as public as the plan, and 0 where the answer is exact.
+        It is public, and 0 for exact answers.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Raise where what was heard carries no consensus; called when the rule has all its answers."""
+        """Raise an error if the messages received cannot give a consensus; called after the rule's last answer."""
 
     def tie_break(self) -> NDArray[np.intp]:
-        """Return distinct priorities of the items, int, shape (n_items,); of tied items the smaller goes first."""
+        """Return distinct priorities, int, shape (n_items,); of tied items, the smaller priority goes first."""
         return self.coins.permutation(self.n_items) if self._fair_ties else np.arange(self.n_items)
 
     def tied_before(self, i: int, j: int) -> bool:
-        """Tell whether i goes before j when their margin is 0."""
+        """Return whether item i goes before item j when their margin is 0."""
         return bool(self.coins.integer(2)) if self._fair_ties else i < j
 
 
 class PublishedSession(Session):
-    """A session whose every answer follows from one publication.
+    """Session that derives all answers from one publication.
 
     Parameters
     ----------
     n_items : int
         Number of items.
     coins : BitSource
-        Randomness that rules may use.
+        Random bits for rules.
     publication : Publication
-        What everything is derived from.
+        Publication from which all answers are derived.
     published : dict
-        What the channel publishes besides; the margins are added where they follow, else the scores where these do.
+        Other facts that the channel publishes, by name. The session adds the margins if they follow from the
+        publication, else the scores (net wins) if these follow.
     law : AnswersLaw, NormalLaw or None, default=None
-        Of the noise on what is added.
+        Law of the noise in the added margins or scores.
     """
 
     def __init__(
@@ -107,10 +108,10 @@ class PublishedSession(Session):
 
 
 class Poll(Protocol):
-    """The voters of one plan, read once: ballots, or the reports of the field.
+    """Voters of one plan, read once: a profile, or messages from clients.
 
-    Called with `Bits`, it opens a session: fresh randomness on the same voters. A fit is one session of a poll, a sweep
-    is many. Polls can be pickled; what they keep for the next session, they forget then.
+    Calling a poll with `Bits` opens a session: fresh randomness on the same voters. A fit opens one session, a sweep
+    opens many. Polls can be pickled; objects cached for later sessions are not included.
     """
 
     def __call__(self, bits: Bits) -> Session: ...
@@ -118,26 +119,26 @@ class Poll(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """A priced agreement between a rule's asks and a channel; made before any ballot is touched.
+    """Priced asks of a rule on one channel, computed from public inputs before any ballot is read.
 
     Attributes
     ----------
     guarantee : PrivacyGuarantee
-        The ceiling that every session keeps.
+        Guarantee that holds for every session.
     poll : callable of (voters) -> Poll
-        Reads a Profile, or voters in the field; called by `open`.
+        Reads a Profile, or messages from clients. `open` calls it.
     protocol : dict or None
-        What devices must know, as JSON-able data; None where voters hand over their ballots.
+        Protocol for clients, as JSON-serialisable data. None if clients cannot send what the rule asks for.
     needs : frozenset of {"counts", "placements", "positions"}
-        What sessions need of a Profile, as queries say it.
+        Data of a Profile that sessions need, as in `Query.needs`.
     prices : dict
-        What a trusted curator's answers get of the budget, by the kind of query; for audits.
+        Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.
     half : object or None
-        The voter's half that devices of the protocol need besides it, where the package has none.
+        Client implementation that the protocol needs, if the package does not contain it. None otherwise.
     n_items : int or None
-        Number of items that it was made for; a Profile of another number is refused.
+        Number of items of the plan. `open` refuses a Profile with another number.
     unsent : str
-        Why there is no protocol, where voters' devices cannot send what is asked.
+        Reason why there is no protocol, if clients cannot send what the rule asks for. Empty otherwise.
     """
 
     guarantee: PrivacyGuarantee
@@ -150,12 +151,12 @@ class Plan:
     unsent: str = ""
 
     def open(self, voters: Any) -> Poll:
-        """Open the poll of a Profile, or of voters in the field.
+        """Return the poll of a Profile, or of messages from clients.
 
         Raises
         ------
         ValueError
-            If the plan is not for these voters, or nothing of the field can be used.
+            If the plan does not fit these voters, or no message was accepted.
         """
         n_items = getattr(voters, "n_items", self.n_items)
         if self.n_items not in (None, n_items):
@@ -164,20 +165,14 @@ class Plan:
 
 
 class Channel(Protocol):
-    """A trust model: it prices what a rule asks, from public inputs only."""
+    """Trust model that prices a rule's asks from public inputs only."""
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Return the plan, or raise a `ValueError` that names both sides where rule and channel do not fit."""
+        """Return the plan, or raise a `ValueError` that names the channel and the query that it cannot answer."""
 
 
 def check_asks(channel: Channel, asks: list[Ask]) -> None:
-    """Raise unless asks have whole numbers of answers and positive shares of at most the budget, one ask a kind.
-
-    Raises
-    ------
-    ValueError
-        If they do not.
-    """
+    """Raise ValueError unless counts are positive integers, positive shares sum to at most 1, and kinds differ."""
     name = type(channel).__name__
     for ask in asks:
         check_whole(ask.times, f"times of {ask.query}")
@@ -194,12 +189,9 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
 
 
 def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> int:
-    """Return the least number of voters: `min_reports`, or all of them.
+    """Return `min_reports`, or `n_voters` if it is None; raise ValueError if both are None or voters are too few.
 
-    Raises
-    ------
-    ValueError
-        If neither is known, so that `what` cannot be computed, or there are too few voters. Their number is public.
+    The number of voters is public here. `what` names the computed quantity in the error message.
     """
     if min_reports is None and n_voters is None:
         raise ValueError(
@@ -209,17 +201,17 @@ def least_voters(min_reports: int | None, n_voters: int | None, what: str) -> in
     if n_voters == 0:
         raise ValueError("X holds no ballot, and this trust model needs at least one report; add a ballot.")
     if min_reports is not None and n_voters is not None and n_voters < int(min_reports):
-        raise ValueError(f"min_reports={min_reports} is above the {n_voters} voters; nothing is released.")
+        raise ValueError(f"min_reports={min_reports} is above the {n_voters} voters; no result is released.")
     return int(n_voters if min_reports is None else min_reports)  # type: ignore[arg-type]
 
 
 def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
-    """Raise the one error of a rule and a channel that do not fit, naming both sides."""
+    """Raise the ValueError for a query that the channel cannot answer, with a remedy."""
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
 def refuse_underived(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:
-    """Raise unless everything asked follows from the one report of each voter."""
+    """Raise ValueError unless all asks follow from `released`, the single report of each voter."""
     for ask in asks:
         if not ask.query.follows_from(released):
             refuse(channel, ask.query, remedy)
@@ -228,13 +220,7 @@ def refuse_underived(channel: Channel, asks: list[Ask], released: Query, remedy:
 
 
 def ballots_of(profile: Profile) -> Positions:
-    """Return the ballots that simulated devices randomise.
-
-    Raises
-    ------
-    ValueError
-        If the profile keeps counts only.
-    """
+    """Return the ballots that simulated devices randomise; raise ValueError if the profile keeps counts only."""
     if profile.positions is None:
         raise ValueError("a local mechanism needs the ballots; build the Profile with keep='positions'.")
     return profile.positions

@@ -1,4 +1,4 @@
-"""Who is asked next, and how often: the schedules of an interactive protocol."""
+"""Schedules of interactive protocols, which select the voters for each question."""
 
 import math
 import warnings
@@ -18,18 +18,18 @@ from ..queries import AllMargins, Ask, PairMargin, PairTallies
 
 
 class Terms(NamedTuple):
-    """What a schedule agrees to, from public inputs only.
+    """Terms of a schedule, from public inputs only.
 
     Attributes
     ----------
     answers : int
-        Most answers of one voter, the last resort not counted; they share what is not kept back.
+        Maximum number of answers per voter, without the last report. They share the epsilon outside the reserve.
     reserve : float
-        Epsilon of every voter's last report, kept back for when questions run out; 0 for none.
+        Epsilon reserved for a last report of every voter, used when questions run out. 0 means no last report.
     how : str
-        In a few words, for the guarantee; {} stands for the randomizer.
+        Short description for the guarantee, with {} in place of the randomizer.
     start : callable of (n_voters, bits) -> callable of () -> ndarray
-        Starts a run; each call then gives the voters of the next question, or raises `BudgetExhausted`.
+        Starts a run. Each call of the run returns the voters of the next question, or raises `BudgetExhausted`.
     """
 
     answers: int
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
 
 
 class Schedule(Protocol):
-    """Who is asked next; `terms` says so from public inputs, for the kinds of questions that it is for."""
+    """Interface of schedules for queries of kind `question`, with `last_resort` as the kind of the last report."""
 
     question: Any
     last_resort: Any
@@ -49,17 +49,18 @@ class Schedule(Protocol):
 
 
 class Slots(BaseEstimator):
-    """Every voter has `n_queries` slots; a question takes as many slots of distinct voters as all can spare.
+    """Schedule that gives every voter `n_queries` slots and divides all slots equally among the questions.
 
     Parameters
     ----------
     n_queries : int, default=1
-        K: each answer costs epsilon / K.
+        K, the number of answers per voter. Each answer costs epsilon / K.
 
     References
     ----------
-    Song et al. (2022), Section 4.1, the baseline LDP-Quicksort: they do not say who answers; here a
-    question takes floor(n K / q) slots, q the public number of questions, from K deals of all voters in random order.
+    Song et al. (2022), Section 4.1 (the baseline LDP-Quicksort). The paper does not state who answers. Here, each of q
+    questions (a public number) takes floor(n K / q) slots of distinct voters, at most n. The slots come from K random
+    orders of all voters.
 
     Examples
     --------
@@ -77,11 +78,11 @@ class Slots(BaseEstimator):
         self.n_queries = n_queries
 
     def warn_of_few(self, epsilon: float, asks: list[Ask], n_voters: int) -> None:
-        """Warn where too few voters answer each question; their number is public.
+        """Warn if too few voters answer each question. The number of voters is public here.
 
-        A question has s = n K / q answers, each of a share epsilon / K. They go against voters who all agree with
-        a probability of about Phi(-sqrt(s) sinh(epsilon / (2 K))), which is 1/4 where s sinh^2 is about 1/2. There
-        quicksort misorders three pairs in ten of such voters, at 5 to 40 items and every epsilon and K.
+        A question has s = n K / q answers with epsilon / K each. Suppose that all voters agree. The majority of the
+        answers is wrong with a probability of about Phi(-sqrt(s) sinh(epsilon / (2 K))), which is 1/4 if s sinh^2 is
+        about 1/2. Quicksort then misorders three pairs in ten, for 5 to 40 items and every epsilon and K.
         """
         slots, questions = int(self.n_queries), asks[0].times
         answers = float(min(Fraction(n_voters * slots, questions), Fraction(n_voters)))
@@ -101,7 +102,7 @@ class Slots(BaseEstimator):
         Raises
         ------
         ValueError
-            If n_queries is no positive integer.
+            If `n_queries` is not a positive integer.
         """
         check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
@@ -110,7 +111,7 @@ class Slots(BaseEstimator):
 
 
 class _Deals:
-    """A run of `Slots`: so many deals of all voters, taken a few at a time."""
+    """Run of `Slots`: returns `size` voters at a time from `slots` random orders of all voters."""
 
     def __init__(self, slots, size, n_voters, bits):
         self._slots, self._size, self._n_voters, self._bits = slots, size, n_voters, bits
@@ -121,7 +122,7 @@ class _Deals:
         if self._size == 0 or (len(self._waiting) < self._size and self._deals == self._slots):
             raise BudgetExhausted("no voter has a slot left.")
         if len(self._waiting) < self._size:
-            # Everybody once more; last those who still wait, so that nobody is asked one thing twice.
+            # A new order of all voters. Those still waiting go last, so that no question has one voter twice.
             deal = self._bits.permutation(self._n_voters)
             again = np.isin(deal, self._waiting)
             self._waiting = np.concatenate([self._waiting, deal[~again], deal[again]])
@@ -131,9 +132,10 @@ class _Deals:
 
 
 class Groups(BaseEstimator):
-    """Voters are dealt into m groups; each question goes to a random group, at most tau questions a group.
+    """Schedule that divides voters into m groups and sends each question to a random group.
 
-    Beyond tau, or q questions, the reserved half pays for one non-interactive report of every voter.
+    A group receives at most tau questions, and all groups together q. Beyond these limits, the reserved half of epsilon
+    pays for one non-interactive report of every voter.
 
     References
     ----------
@@ -141,10 +143,10 @@ class Groups(BaseEstimator):
 
     Notes
     -----
-    As printed, the counter rises once for every user who answers, and Algorithm 3 leaves the epsilon of an
-    answer open. Here the counter rises once a question, before anyone answers, and an answer costs
-    epsilon / (2 tau), or epsilon / q where tau >= q and no fallback is needed. The responses are in {-1, 1}: with the
-    printed {0, 1} they would spend only part of the budget.
+    As printed, the counter increases once for every user who answers. Algorithm 3 does not state the epsilon of an
+    answer. Here, the counter increases once per question, before any answer. An answer costs epsilon / (2 tau), or
+    epsilon / q if tau >= q and no fallback is needed. Responses are in {-1, 1}. With the printed {0, 1}, they would
+    spend only part of the budget.
 
     Examples
     --------
@@ -167,7 +169,7 @@ class Groups(BaseEstimator):
 
 
 class _Turns:
-    """A run of `Groups`: any group may be next, each at most so often."""
+    """Run of `Groups`: returns the voters of a random group, each group at most `load` times."""
 
     def __init__(self, n_groups, load, questions, n_voters, bits):
         self._load, self._questions, self._bits = load, questions, bits
@@ -183,7 +185,7 @@ class _Turns:
 
 
 class Rounds(BaseEstimator):
-    """Each question goes to voters who were not asked before: an equal share of them, at the whole epsilon.
+    """Schedule that asks each voter once: each question goes to an equal share of all voters, at the whole epsilon.
 
     Examples
     --------
@@ -203,7 +205,7 @@ class Rounds(BaseEstimator):
 
 
 class _Shares:
-    """A run of `Rounds`: equal shares of all voters, one after another."""
+    """Run of `Rounds`: returns equal shares of all voters, in random order."""
 
     def __init__(self, rounds, n_voters, bits):
         self._shares = iter(np.array_split(bits.permutation(n_voters), rounds))

@@ -1,4 +1,4 @@
-"""Servers that do not all collude: voters split noisy ballots among them, and nobody sees more than sums."""
+"""Secure aggregation: voters split noisy reports among servers, and only the sums are revealed."""
 
 import math
 from collections import Counter
@@ -25,39 +25,40 @@ from .central import Price, check_release, covering, paid
 from .plan import Plan, check_asks, least_voters, refuse
 from .summing import SecureAggregationPoll
 
-_LARGE = 2**32  # rates beyond it are whole numbers
-_SPARE = 100  # times min_reports: so many may take part where nothing else is said
-_unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; repeated fits ask for the same few
+_LARGE = 2**32  # larger rates are whole numbers
+_SPARE = 100  # default of max_reports, as a multiple of min_reports
+_unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; cached, because repeated fits need the same values
 
 
 def _check_servers(value, name):
-    """Raise unless there are at least two servers, and no more than a device splits its ballot among."""
+    """Raise ValueError unless `value` is an integer from 2 to `MOST_SERVERS`."""
     check_whole(value, name, 2, MOST_SERVERS)
 
 
 class SecureAggregation(BaseEstimator):
-    """Secure aggregation: voters add noise and split the result among servers; only sums are seen.
+    """Secure aggregation: voters add noise and split their reports among servers, and only sums are revealed.
 
-    Not robust against a voter who sends nonsense: one report can move the sum by any amount, as nobody sees that it is
-    out of range. Protocols with range proofs (Prio3) prevent that; this one does not.
+    One malformed report can change the sum by any amount, because no party can check the range of a report. Protocols
+    with range proofs (Prio3) prevent this. This protocol does not.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Total privacy loss of what is released, in nats.
+        Total privacy loss of the release, in nats.
     delta : float, default=1e-6
-        Total failure probability.
+        Total delta. Must be positive.
     n_servers : int, default=2
-        Among how many servers each voter splits its report; one that is honest is enough.
+        Number of servers among which each voter splits its report. One honest server is enough.
     min_reports : int or None, default=None
-        Public: how many voters take part at least and follow the protocol; their noise together hides each of them, and
-        nothing is released below. None is the number of voters in `fit`; in the field it must be given.
+        Public lower limit on the number of voters who take part and follow the protocol. Their joint noise hides each
+        of them. Below the limit, no sum is released. None is the number of voters in `fit`. It must be given when
+        remote devices report.
     max_reports : int or None, default=None
-        Public: how many may take part at most; the modulus of the shares is chosen for so many. None is a hundred times
+        Public upper limit on the number of voters. It determines the modulus of the shares. None is a hundred times
         `min_reports`.
     release : Query or None, default=None
-        None answers each question as the rule asks it, by a sum of its own. A query is summed once for the whole
-        budget, and the rule's questions are derived from it, which costs nothing.
+        None answers each query of the rule by a separate sum. A query is summed once for the whole budget, and the
+        rule's queries are derived from it at no cost.
 
     References
     ----------
@@ -65,14 +66,14 @@ class SecureAggregation(BaseEstimator):
 
     Notes
     -----
-    Each of n voters adds a Skellam number to each of its numbers, modulo a power of two; the noise of all together is
-    Skellam noise again. More voters than `min_reports` only add noise. The modulus is so large that the sum of
-    `max_reports` honest voters leaves its range with a chance of less than 1e-12; privacy does not depend on it.
+    Each voter adds Skellam noise to each number of its report, modulo a power of two. The sum of all noise is again
+    Skellam noise. Voters beyond `min_reports` only add noise. The sum over `max_reports` honest voters exceeds the
+    range of the modulus with probability below 1e-12. Privacy does not depend on the modulus.
 
-    In the field, voters' devices report once where one sum is all that the rule needs (`fit_sums`), and answer a
-    question a sum otherwise (`fit_interactive`); what all of them cost together is stated before the first. They count
-    what the queries of this package count; devices cannot send histograms of more than eight items, nor what a query of
-    your own counts. Each sum needs `min_reports` voters, not always the same ones.
+    Remote devices report once if the rule needs a single sum (`fit_sums`). Otherwise they answer one question per sum
+    (`fit_interactive`), and the joint cost of all sums is stated before the first. Devices compute the statistics of
+    this package's queries. They cannot send histograms of more than eight items, nor the statistics of custom queries.
+    Each sum needs `min_reports` voters, not always the same ones.
 
     Examples
     --------
@@ -111,13 +112,13 @@ class SecureAggregation(BaseEstimator):
         self.release = release
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
-        """Find how much noise each voter adds; the number of voters is public here.
+        """Return the plan, with the noise that each voter adds. The number of voters is public here.
 
         Raises
         ------
         ValueError
             If a parameter is invalid, the least number of reports is unknown or above the number of voters, or the
-            rule asks for what is no sum over voters.
+            rule asks for a query that is not a sum over voters.
         """
         least, most = self._crowd(n_voters)
         release = None if self.release is None else covering(self, asks)
@@ -135,7 +136,7 @@ class SecureAggregation(BaseEstimator):
         return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
     def _crowd(self, n_voters):
-        """Return how many voters take part, at least and at most."""
+        """Return the lower and the upper limit on the number of voters."""
         check_parameters(self)
         if self.delta == 0:
             raise ValueError("delta must be positive for Skellam noise, got 0; set delta=1e-6, say.")
@@ -150,7 +151,7 @@ class SecureAggregation(BaseEstimator):
         return least, int(self.max_reports)
 
     def _refuse(self, asks, n_items):
-        """Raise where a sum of noisy numbers does not answer."""
+        """Raise ValueError if sums of noisy numbers cannot answer the asks."""
         for ask in asks:
             ask.query.check(n_items)
             if ask.query.answered_with == "order":
@@ -158,7 +159,7 @@ class SecureAggregation(BaseEstimator):
         check_asks(self, asks)
 
     def _prices(self, asks, n_items, least):
-        """Return the noise of each voter on each kind of query: squared movements over shares, in one unit."""
+        """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
         asks = paid(asks, n_items, "replace")
         releases = {}
         for ask in asks:
@@ -181,7 +182,7 @@ class SecureAggregation(BaseEstimator):
         return prices
 
     def _protocol(self, prices, n_items, least, most, alone, items):
-        """Return what devices follow, or raise where they cannot send what is asked."""
+        """Return the protocol; raise `_Unsent` if devices cannot send what is asked."""
         rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
         if not rounds:
             raise _Unsent("no ballot can change what it asks for")
@@ -200,11 +201,11 @@ class SecureAggregation(BaseEstimator):
             name, fields = "skellam-shares", {name: fields[name] for name in shares.FIELDS}
         try:
             return drafted(name, n_items if items is None else items, self.epsilon, fields)
-        except RefusedProtocol as error:  # some kinds of questions devices price as if they were about all items
+        except RefusedProtocol as error:  # devices price some queries as if they were about all items
             raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 
     def _sum(self, price, n_items, most):
-        """Return what devices must know of one kind of sums, or raise where they cannot send it."""
+        """Return the protocol entry for one kind of sum; raise `_Unsent` if devices cannot send it."""
         query, rate = price.query, price.mechanism.rate
         statistic = query.summed_as(n_items)
         if statistic is None:
@@ -238,28 +239,28 @@ class SecureAggregation(BaseEstimator):
 
 
 class _Unsent(ValueError):
-    """Why devices cannot send what a rule asks for."""
+    """Reason why devices cannot send what a rule asks for."""
 
 
 def _on_grid(rate):
-    """Return a rate rounded up: to a multiple of 2^-20, or to a whole number where it is large."""
+    """Return a rate rounded up to a multiple of 2^-20, or to a whole number if it is large."""
     grid = RATE_GRID if rate < _LARGE - 1 else 1
     return Fraction(math.ceil(rate * grid), grid)
 
 
 def _reported_once(rounds, n_items):
-    """Tell whether all that is asked is one sum that needs no question."""
+    """Return whether a single sum is asked for, once and without a question to devices."""
     (first, *others) = rounds
     return not others and first["times"] == 1 and summand(first["statistic"], n_items).asked_about is None
 
 
 def _noisy(prices):
-    """Return the prices of what a ballot moves."""
+    """Return the prices of queries that a ballot can change."""
     return [price for price in prices.values() if price.epsilon]
 
 
 def _epsilon(prices, delta, n_voters):
-    """Return what sums with the noise of so many voters reveal."""
+    """Return the epsilon at `delta` of all sums together, with the noise of `n_voters` voters."""
     releases = [
         SkellamRelease(
             2 * price.mechanism.rate * n_voters, price.sensitivity.l1, price.sensitivity.l2_squared, price.times

@@ -1,4 +1,4 @@
-"""A trusted shuffler between the voters' devices and the curator."""
+"""Shuffle model: a trusted shuffler between the voters' devices and the curator."""
 
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -49,18 +49,18 @@ from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..sampling.bit_source import BitSource
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived
 
-# Functions of public numbers that repeated trials ask for again and again.
+# Functions of public numbers, cached for repeated trials.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 
 
 @lru_cache(maxsize=256)
 def _central_epsilon(each, crowd, delta, rounds):
-    """Return what is promised of shuffled answers: where delta alone covers them, the least that can be stated."""
+    """Return the central epsilon of shuffled answers, at least `LEAST_EPSILON` (if delta alone covers them)."""
     return max(composed_shuffle_epsilon(each, crowd, delta, rounds), LEAST_EPSILON)
 
 
 class _Price(NamedTuple):
-    """What the release promises (epsilon, and delta), and what each message of a voter spends, flipped so."""
+    """Epsilon and delta of the release, and local epsilon and flip (in units of 2^-52) of each message."""
 
     epsilon: float
     delta: float
@@ -69,28 +69,29 @@ class _Price(NamedTuple):
 
 
 class Shuffle(BaseEstimator):
-    """The shuffle model: locally randomised messages, mixed so that nobody knows whose is whose.
+    """Shuffle model: a shuffler mixes the voters' randomised messages, so that their senders stay unknown.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Central target, in nats; the local epsilon is found from it and the least number of reports.
+        Central epsilon to reach, in nats. The local epsilon follows from it and from the least number of reports.
     delta : float, default=1e-6
-        Central failure probability.
+        Central delta. Must be positive.
     local_epsilon : float or None, default=None
-        Given instead of the target: local epsilon of one voter's K messages together. The guarantee then
-        says what it amounts to.
+        Joint local epsilon of one voter's K messages, instead of `epsilon`. The guarantee then states the central
+        epsilon that results.
     n_queries : int, default=1
-        K: each voter sends K messages in K shuffles.
+        K, the number of messages per voter. Hidden pairs use K shuffles, with one message of each voter per shuffle.
+        Assigned pairs use one shuffle.
     pairs : {"hidden", "assigned"}, default="hidden"
-        Whether each voter draws its pairs privately, and hides among all voters, or the curator assigns
-        them by a balanced design, and a voter hides among those with the same pair only.
+        "hidden": each voter draws its pairs privately and hides among all voters. "assigned": the curator assigns pairs
+        by a balanced design, and a voter hides only among voters with the same pair.
     min_reports : int or None, default=None
-        Public: how many voters will take part at least. The curator releases nothing below it. None
-        is the number of voters in `fit`; `fit_reports` needs it.
+        Public lower limit on the number of voters. Below it, the curator releases no result. None is the number of
+        voters in `fit`; `fit_reports` needs a number.
     randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
-        How each answer is flipped; None is `RandomizedResponse()`. A published calibration is given the local
-        epsilon, and the guarantee states what the flips that come of it really spend.
+        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer with ``calibration="published"`` uses
+        the printed scale for the local epsilon. The guarantee states the epsilon that its flips really spend.
 
     References
     ----------
@@ -98,7 +99,8 @@ class Shuffle(BaseEstimator):
 
     Notes
     -----
-    Song et al. claim epsilon - ln(n / C(m, 2)), from a theorem that they cite the wrong way round; it is false.
+    Song et al. claim epsilon - ln(n / C(m, 2)) as the central epsilon. The claim is false: it uses the converse of the
+    theorem that they cite.
 
     Examples
     --------
@@ -139,13 +141,13 @@ class Shuffle(BaseEstimator):
         self.randomizer = randomizer
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None, items: ItemNames | None = None) -> Plan:
-        """Find the local epsilon; the number of voters is public here.
+        """Return the plan, with the local epsilon of the messages. The number of voters is public here.
 
         Raises
         ------
         ValueError
             If a parameter is invalid, the least number of reports is unknown or above the number of voters,
-            or the reports do not determine what the rule asks for.
+            or the reports do not determine the rule's asks.
         """
         n_voters = self._check(n_items, n_voters)
         refuse_underived(self, asks, PairTallies(), "shuffled reports give PairTallies.")
@@ -173,7 +175,7 @@ class Shuffle(BaseEstimator):
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
     def _price(self, randomizer, crowd, rounds):
-        """Return what messages cost that hide among `crowd`: where that is one, the local epsilon, and it is pure."""
+        """Return the price of messages that hide among `crowd` messages; below 2, the local epsilon with delta 0."""
         amplified = crowd >= 2
         if self.local_epsilon is not None:
             each = float(self.local_epsilon) / rounds
@@ -190,7 +192,7 @@ class Shuffle(BaseEstimator):
         return _Price(epsilon, float(self.delta) if amplified else 0.0, each, flip)
 
     def _crowd(self, n_voters, n_items):
-        """Return among how many messages one hides."""
+        """Return the number of messages that each message hides among, itself included."""
         return n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, int(self.n_queries))
 
     def _check(self, n_items, n_voters):
@@ -202,19 +204,19 @@ class Shuffle(BaseEstimator):
 
 
 def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource) -> NDArray[np.int64]:
-    """Assign `n_queries` distinct pairs to each voter, every pair to equally many voters or to one more.
+    """Assign `n_queries` distinct pairs to each voter, and each pair to the same number of voters or one more.
 
     Parameters
     ----------
     n_voters, n_items, n_queries : int
         Public sizes.
     bits : BitSource
-        Draws the design; it never sees a ballot.
+        Random bits for the design, which does not depend on ballots.
 
     Returns
     -------
     ndarray of int64, shape (n_voters, n_queries, 2)
-        Each voter's pairs (i, j), i < j. At least floor(n_voters n_queries / C(n_items, 2)) voters share a pair.
+        Pairs (i, j), i < j, of each voter. At least floor(n_voters n_queries / C(n_items, 2)) voters share each pair.
 
     Examples
     --------
@@ -229,12 +231,12 @@ def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource
 
 
 class _ShufflePoll:
-    """Shuffled messages: those of the field, refused below the least number, or those that devices draw here."""
+    """Poll of shuffled messages: received, at least the promised number, or simulated."""
 
     def __init__(self, protocol, crowd, published, voters):
         self._protocol, self._crowd = protocol, crowd
         self._inbox = Inbox()
-        self._received: set[int] = set()  # numbers of the submissions that were accepted
+        self._received: set[int] = set()  # random numbers of accepted submissions
         self._ballots: Any = None
         if isinstance(voters, Profile):
             if voters.n_voters < protocol["min_reports"]:
@@ -262,27 +264,27 @@ class _ShufflePoll:
         return counted_wins(first, second, answers, m)
 
     def _collected(self, messages):
-        """Return how many messages put i before j, int64, shape (n_items, n_items)."""
+        """Return the number of messages that put item i before item j, int64, shape (n_items, n_items)."""
         m, shuffles = len(self._protocol["items"]), self._n_shuffles()
         heard, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
         said = self._inbox.read_together(messages, {digest(self._protocol)}, self._read)
         for _, (shuffle, first, second, answers), _ in gathered(said, m):
             heard = heard + np.bincount(shuffle, minlength=shuffles)
             wins = wins + counted_wins(first, second, answers, m)
-        self._inbox.accepted = int(heard.sum())  # messages, however they came
+        self._inbox.accepted = int(heard.sum())  # messages, single or in submissions
         self._inbox.require(f"devices {FOLLOW}.")
         self._check_crowds(heard, wins)
         return wins
 
     def _n_shuffles(self):
-        """Return how many shuffles there are: assigned pairs all go to one."""
+        """Return the number of shuffles; assigned pairs share one."""
         return self._protocol["n_queries"] if self._protocol["pairs"] == "hidden" else 1
 
     def _read(self, reports, name):
-        """Return (shuffle, i, j, answer) of reports that follow the protocol, as arrays.
+        """Return arrays (shuffle, first, second, answer); raise RefusedReport for invalid reports.
 
-        Reports are messages that a shuffler released, or submissions that hold the messages of one voter each. The two
-        forms are read apart: `Inbox` halves a block that holds both.
+        A report is one message released by a shuffler, or a submission with all messages of one voter. A block with
+        both forms is refused, and `Inbox` then reads its halves.
         """
         if not any("messages" in report for report in reports):
             return self._messages(reports, ("protocol",))
@@ -294,7 +296,7 @@ class _ShufflePoll:
         return shuffle, *said
 
     def _messages(self, messages, head):
-        """Return (shuffle, i, j, answer) of messages that have these fields, those of `head`, and no others."""
+        """Return arrays (shuffle, first, second, answer); refuse messages with fields other than these and `head`."""
         if not all(type(message) is dict for message in messages):
             raise RefusedReport("not a JSON object")
         numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
@@ -302,7 +304,7 @@ class _ShufflePoll:
         return shuffle, *pairs_of(pairs, len(self._protocol["items"])), bits_of(answers)
 
     def _check_submissions(self, shuffle, first, second):
-        """Raise unless each row, one voter's, has every shuffle once, or distinct pairs where all go to one shuffle."""
+        """Refuse rows (voters) without exactly one message per shuffle, or with equal pairs if pairs are assigned."""
         hidden, k = self._protocol["pairs"] == "hidden", self._protocol["n_queries"]
         if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
             raise RefusedReport("shuffle out of range")
@@ -311,7 +313,7 @@ class _ShufflePoll:
             raise RefusedReport("pair asked twice")
 
     def _check_crowds(self, heard, wins):
-        """Raise unless each message hides among as many as were promised."""
+        """Raise ValueError unless each message hides among the promised number of messages."""
         hidden = self._protocol["pairs"] == "hidden"
         promised = self._protocol["min_reports"] * (1 if hidden else self._protocol["n_queries"])
         self._check_crowd(heard.min(), promised, "in a shuffle")
@@ -321,6 +323,6 @@ class _ShufflePoll:
     def _check_crowd(self, least, promised, where):
         if least < promised:
             raise ValueError(
-                f"only {least} messages {where}, where {promised} were promised to hide each voter "
-                f"(min_reports={self._protocol['min_reports']}); nothing is released."
+                f"only {least} messages {where}, where {promised} are needed to hide each voter "
+                f"(min_reports={self._protocol['min_reports']}); no result is released."
             )

@@ -1,4 +1,4 @@
-"""A trusted curator who publishes after every period, under one guarantee for the whole stream."""
+"""Continual release: a trusted curator publishes after every period, under one guarantee for the stream."""
 
 from copy import deepcopy
 from fractions import Fraction
@@ -20,29 +20,29 @@ from ..sampling.streams import Bits
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 
-_MOST = 100_000  # periods: what is kept grows with them
-_WHOLE = 2.0**62  # totals below it are 64-bit integers
+_MOST = 100_000  # periods; the stored sums grow with their number
+_WHOLE = 2.0**62  # smaller totals are stored as 64-bit integers
 
 
 class Streaming(BaseEstimator):
-    """Continual release: after each of up to `horizon` periods the consensus of all ballots so far.
+    """Continual release: after each of up to `horizon` periods, publish the consensus of all ballots so far.
 
-    What is published after different periods has noise in common, so that all of it together keeps one guarantee:
-    after T periods the noise is some 1 + ln(T) / pi times that of a single release, where T releases that share the
-    budget have sqrt(T) times as much.
+    Releases of different periods share noise, so that one guarantee covers all of them. After T periods, the noise is
+    about 1 + ln(T) / pi times that of a single release. T separate releases with the same total budget would need
+    sqrt(T) times as much.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Total privacy loss of the stream, in nats.
     delta : float, default=1e-6
-        Total failure probability; positive, because noise is Gaussian.
+        Total delta. Must be positive, because the noise is Gaussian.
     horizon : int, default=365
-        T, public: how many periods the stream can have, at most 100,000. It is part of the guarantee and cannot change
-        once a stream has begun.
+        T, the public maximum number of periods, at most 100,000. It is part of the guarantee and cannot change once a
+        stream has begun.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which streams count as neighbours: one ballot of one period is added or removed, or replaced in its period. Each
-        period's number of voters is private under "add_remove".
+        Neighbouring relation: one ballot of one period is added or removed, or replaced in its period. Under
+        "add_remove", the number of voters of each period is private.
 
     References
     ----------
@@ -78,12 +78,12 @@ class Streaming(BaseEstimator):
         self.neighboring = neighboring
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Price the asks; the number of voters is not read.
+        """Return the plan for these asks. `n_voters` is not used.
 
         Raises
         ------
         ValueError
-            If a parameter is invalid, or the rule asks for what is no running total.
+            If a parameter is invalid, or the rule asks for a query without a running total.
         """
         check_parameters(self)
         if self.delta == 0:
@@ -98,7 +98,7 @@ class Streaming(BaseEstimator):
         return Plan(guarantee, partial(_Poll, prices), needs=needs, prices=prices, n_items=n_items)
 
     def _check(self, ask):
-        """Raise unless the answer adds up over periods and is known to be asked after each of them."""
+        """Raise ValueError unless the answer adds up over periods and is asked exactly once per period."""
         query = ask.query
         if query.answered_with == "order":
             refuse(self, query, "an order has no running total; use rule='borda' or 'kemeny'.")
@@ -126,24 +126,19 @@ class Streaming(BaseEstimator):
 
 
 class _Poll:
-    """The voters of one period."""
+    """Poll of the voters of one period."""
 
     def __init__(self, prices, profile):
         self.prices, self.profile = prices, profile
 
     def __call__(self, bits):
-        """Begin a stream with this period."""
+        """Return a new stream that begins with this period."""
         return Stream(self, bits)
 
     def after(self, stream):
-        """Return the stream after one more period; the one before stays what it was.
+        """Return the stream after this period; `stream` itself does not change.
 
-        Raises
-        ------
-        BudgetExhausted
-            If all periods are published.
-        ValueError
-            If parameters have changed since the stream began.
+        Raise BudgetExhausted if all periods are published, and ValueError if parameters have changed.
         """
         stream.check_room()
         if self.prices != stream.prices:
@@ -151,28 +146,28 @@ class _Poll:
                 "the parameters are not those that this stream began with, and its guarantee was fixed then; set them "
                 "back, or begin another stream with sklearn.base.clone()."
             )
-        # Opened anew, so that no two copies of a stream, however they were made, ever read the same words.
-        # With a seed a copy of the bits: a period that is tried again draws what it drew before.
+        # Without a seed, open a new source, so that two copies of a stream never read the same random words.
+        # With a seed, copy the bits, so that a repeated period draws the same noise again.
         bits = Bits.from_random_state(None) if stream.bits.certified else deepcopy(stream.bits)
         return Stream(self, bits, stream)
 
 
 class Stream(Session):
-    """A stream after its latest period: what is published, and what the next period needs. It is a **secret**.
+    """Stream after its latest period: the published facts and the state for the next period. It is a **secret**.
 
     Attributes
     ----------
     period : int
-        How many periods it has had.
+        Number of periods so far.
     prices : dict of {Query: CorrelatedNoise}
-        What is added up, and its noise; fixed when the stream begins.
+        Queries that are added up, and their noise. Fixed when the stream begins.
     bits : Bits
-        Where the latest period's randomness came from; with a seed that of the next ones too.
+        Random bits of the latest period. With a seed, also those of the next periods.
 
     Notes
     -----
-    It keeps every period's exact sums, never a ballot. From these and from what was published follows the noise so far,
-    but none that is still to come.
+    It stores the exact sums of every period, but no ballots. These sums and the published answers reveal the noise so
+    far. Without a seed, they do not reveal future noise.
     """
 
     def __init__(self, poll: Any, bits: Bits, before: Self | None = None) -> None:
@@ -192,15 +187,15 @@ class Stream(Session):
         self.published["periods"] = self.period
 
     def answer(self, query: Query) -> Any:
-        """Return the noisy total of all periods, rounded; it is the same however often it is asked for.
+        """Return the noisy total of all periods, rounded; repeated calls return the same answer.
 
         Raises
         ------
         BudgetExhausted
-            If it was not planned for.
+            If the query was not planned.
         """
         if query not in self._kept:
-            raise BudgetExhausted(f"{query!r} was not declared, and a stream answers nothing else.")
+            raise BudgetExhausted(f"{query!r} was not declared, and a stream answers declared queries only.")
         total = np.rint(self._kept[query][1].sum(axis=0))
         return query.read(total.astype(np.int64) if np.abs(total).max() < _WHOLE else total, self.n_items)
 

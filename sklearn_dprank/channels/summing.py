@@ -1,4 +1,4 @@
-"""The curator's side of secure aggregation: validated sums of the servers, in one round or several."""
+"""Validation and addition of the servers' sums in secure aggregation, in one or several rounds."""
 
 from collections import Counter
 from functools import partial
@@ -33,7 +33,7 @@ _ASKED = "return a list of what the servers said, or an empty one where a server
 
 
 class SecureAggregationPoll:
-    """Sums with the noise of all voters: those of the servers, or drawn here, one Skellam number for each number."""
+    """Poll of sums with the noise of all voters: from servers, or simulated with one Skellam draw per number."""
 
     def __init__(self, prices, release, protocol, published, least, n_voters, voters):
         self._prices, self._protocol, self._more = prices, protocol, published
@@ -81,10 +81,10 @@ class SecureAggregationPoll:
 
 
 class _RoundsSession(Session):
-    """Questions to voters in the field, each answered by one sum of every server, or by nothing.
+    """Session with remote voters, in which one sum of every server answers a question.
 
-    A sum of fewer than all voters (or of more than were expected) is scaled to all of them, and its noise with it.
-    Where too few answer, nothing is released, and the rule goes on as where its budget is exhausted.
+    A sum over fewer (or more) voters than expected is scaled to `n_voters`, and so is its noise. If too few voters
+    answer, no sum is released, and `answer` raises `BudgetExhausted`.
     """
 
     def __init__(self, messenger, n_voters, prices, protocol, published, coins):
@@ -93,9 +93,9 @@ class _RoundsSession(Session):
         self._ledger = Ledger({kind: (price.times, price.epsilon) for kind, price in prices.items()})
         noisy = [kind for kind, price in prices.items() if price.epsilon]
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
-        self._next = dict(zip(noisy, before, strict=False))  # the number of the last question of each kind
+        self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
         self._answers: dict[Any, Any] = {}
-        self._heard: dict[Any, int] = {}  # voters in each answer
+        self._heard: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
         self.published = dict(published)
 
@@ -111,17 +111,17 @@ class _RoundsSession(Session):
         return self._answers[query]
 
     def deviation(self, query):
-        """Return the deviation of the noise of all who answered, scaled as the answer is; of all voters before that."""
+        """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
         heard = self._heard.get(query, self._n_voters)
         each = self._prices[query.kind].mechanism
         return SkellamNoise(each.rate * heard).deviation * self._n_voters / heard
 
     def close(self):
-        """Raise unless a question was answered."""
+        """Raise ValueError if no question was answered."""
         if not self._heard:
             reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self._refused.items()))
             raise ValueError(
-                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers said nothing'}); "
+                f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers sent no message'}); "
                 "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
                 "bring the devices' messages to the servers and return what these release."
             )
@@ -129,7 +129,7 @@ class _RoundsSession(Session):
         self.published["reports_refused"] = dict(self._refused)
 
     def _summed(self, query, price):
-        """Ask all voters, and return the answer of those who took part."""
+        """Send the question to all voters, and return the answer scaled to `n_voters` voters."""
         if query.summed_as(self.n_items) != price.query.summed_as(self.n_items):
             raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
         self._next[query.kind] += 1
@@ -144,7 +144,7 @@ class _RoundsSession(Session):
             total, heard = combined(self._protocol, of, said, inbox, name)
         except ValueError as error:
             warn(f"question {number} has no answer: {error}", stacklevel=2)
-            raise BudgetExhausted(f"nothing was released in answer to question {number}.") from error
+            raise BudgetExhausted(f"the servers released no answer to question {number}.") from error
         finally:
             self._refused += inbox.refused
         self._heard[query] = heard
@@ -157,25 +157,10 @@ ONE_EACH = "pass a list of them, one of each server: estimator.fit_sums(sums, it
 
 
 def combined(protocol, of, messages, inbox, question=None):
-    """Return the sum of the servers' sums, int64, shape (k,), and of how many voters it is.
+    """Return (total of the servers' sums, int64, shape (k,), number of voters in it).
 
-    Parameters
-    ----------
-    protocol : dict
-        What devices and servers follow.
-    of : Sum
-        What of it was summed.
-    messages : iterable of dict, str or bytes
-        What the servers said.
-    inbox : Inbox
-        Counts the messages that are left out.
-    question : str or None, default=None
-        The name of the question that was asked, where the protocol asks questions.
-
-    Raises
-    ------
-    ValueError
-        If a server is missing, or said two sums, or they are of different voters.
+    Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
+    messages. `question` is the digest of the question, if the protocol asks questions.
     """
     heard = list(inbox.read(messages, partial(_read, protocol, of, question)))
     inbox.require(f"servers {FOLLOW}.")
@@ -183,13 +168,13 @@ def combined(protocol, of, messages, inbox, question=None):
     if numbers != list(range(protocol["servers"])):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")
     if len({(said.voters, said.n_reports) for said in heard}) > 1:
-        raise ValueError("the servers' sums are of different voters, and add up to noise; nothing is released.")
+        raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
     total = sum(said.numbers for said in heard) % of.modulus
     return np.where(total >= of.modulus // 2, total - of.modulus, total), heard[0].n_reports
 
 
 class _Said(NamedTuple):
-    """What one server says: of which voters, how many, and its sum."""
+    """Message of one server: its index, the name and number of its voters, and its sum."""
 
     server: int
     voters: str
@@ -198,13 +183,7 @@ class _Said(NamedTuple):
 
 
 def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Said:
-    """Return what one server says, if it follows the protocol and counts enough voters.
-
-    Raises
-    ------
-    RefusedReport
-        Otherwise.
-    """
+    """Return one server's message; raise RefusedReport if it is invalid or covers too few or too many voters."""
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
     asked = () if question is None else ("question",)

@@ -1,4 +1,4 @@
-"""The command ``dprank``, or ``python -m sklearn_dprank``: a private ranking of a file, a comparison, an advice.
+"""The command ``dprank``, also ``python -m sklearn_dprank``: rank a file privately, compare mechanisms, or get advice.
 
 ::
 
@@ -24,12 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None, default=None
-        What follows the command's name.
+        Arguments after the name of the command.
 
     Returns
     -------
     int
-        0, or 2 where something was refused, which one line on standard error says.
+        0, or 2 after an error, which is printed on standard error.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(text):
-    """Print text; what the terminal cannot show goes out escaped, for what it says may be paid for by now."""
+    """Print text with unprintable characters escaped, because an error here could lose a result that was charged."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding))
 
@@ -58,7 +58,7 @@ _DESCRIPTION = "Differentially private rank aggregation: one consensus of many r
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands; ``options.run(options)`` of what it parses does the work."""
+    """Return the parser of all commands; ``options.run(options)`` runs the parsed one."""
     made = argparse.ArgumentParser("dprank", description=_DESCRIPTION)
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")

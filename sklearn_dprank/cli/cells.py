@@ -1,4 +1,4 @@
-"""Cells of CSV and Parquet files, and what happens to rows that cannot be read."""
+"""Cells of CSV and Parquet files, and treatment of unreadable rows."""
 
 import codecs
 import csv
@@ -14,15 +14,15 @@ from .._utils.checks import shown
 from ..ballots.cells import missing
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
-_LARGEST = 1e300  # what a cell may hold: ratings of one person are added up
+_LARGEST = 1e300  # limit of a cell, because the ratings of one person are added up
 _NOT_PUBLIC = "depends on the ballots; do not publish it."
 
 
 class Unreadable:
-    """Rows that cannot be read: an error, or ballots without opinions.
+    """Policy for unreadable rows: an error, or ballots without opinions.
 
-    A refusal that depends on one ballot tells something about this ballot. With ``choice="empty"`` the file is read
-    whatever its ballots hold, and `report` tells the operator how many rows could not be read.
+    A refusal that depends on one ballot reveals something about it. With ``choice="empty"``, a file is read for any
+    content of its ballots, and `report` tells the operator the number of unreadable rows.
     """
 
     def __init__(self, choice: str) -> None:
@@ -30,7 +30,7 @@ class Unreadable:
         self.rows: set[int] = set()
 
     def add(self, row: int, problem: str) -> None:
-        """Note that a row cannot be read; raise ValueError with the problem if that is an error."""
+        """Record an unreadable row; raise ValueError with the problem if the choice is "error"."""
         if self._choice == "error":
             raise ValueError(
                 f"{problem} --unreadable empty counts such rows as ballots without opinions. This message {_NOT_PUBLIC}"
@@ -38,7 +38,7 @@ class Unreadable:
         self.rows.add(row)
 
     def report(self, path: Path, n_rows: int) -> None:
-        """Print the number of unreadable rows to standard error, also if it is 0."""
+        """Print the number of unreadable rows, even if it is 0, to standard error if the choice is "empty"."""
         if self._choice == "empty":
             print(
                 f"{path.name}: {len(self.rows)} of {n_rows} rows cannot be read and count as ballots without opinions. "
@@ -48,7 +48,7 @@ class Unreadable:
 
 
 def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple[list[str], NDArray[Any]]:
-    """Return the names in the first line, and the cells of the others: None throughout a row that cannot be read."""
+    """Return the names in the first line and the cells of the others; a row that cannot be read holds None."""
     lines, delimiter = _lines(path), _delimiter(separator)
     try:
         names = _split(lines[0], delimiter) if lines else []
@@ -73,7 +73,7 @@ def read_csv(path: Path, separator: str | None, unreadable: Unreadable) -> tuple
 
 
 def csv_rows(path: Path, separator: str | None, unreadable: Unreadable) -> list[list[str] | None]:
-    """Return the cells of every line of a CSV file without a header, None for a line that cannot be read."""
+    """Return the cells of every line of a CSV file without a header; None for a line that cannot be read."""
     return list(_rows(path, _lines(path), _delimiter(separator), unreadable))
 
 
@@ -88,9 +88,9 @@ def _lines(path):
 
 
 def _rows(path, lines, delimiter, unreadable):
-    """Yield the cells of each line, None if it cannot be read.
+    """Yield the cells of each line; None if it cannot be read.
 
-    Each line is parsed by itself, so that a quote that is not closed cannot swallow the lines after it.
+    Each line is parsed separately, so that an unclosed quote does not affect the following lines.
     """
     for row, line in enumerate(lines):
         try:
@@ -122,23 +122,23 @@ def _split(line, delimiter):
 
 
 def read_parquet(path: Path) -> tuple[list[str], NDArray[Any]]:
-    """Return the names of the columns of a Parquet file, and their cells."""
+    """Return the column names and the cells of a Parquet file."""
     try:
         import pandas as pd
     except ImportError:
         raise ImportError('Parquet needs pandas and pyarrow: install the extra "plot", and pyarrow') from None
     try:
-        # Integers stay integers beside a gap: as doubles, the numbers of two persons could become equal.
+        # Columns of integers with nulls stay integers, because two large person numbers could be equal as doubles.
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
     except (ImportError, FileNotFoundError, PermissionError):
         raise
-    except Exception:  # of pyarrow, which has many, some of which quote what they found
+    except Exception:  # pyarrow raises many kinds, and some of their messages quote the data
         raise ValueError(f"{path.name} cannot be read as Parquet; it is cut, damaged or something else.") from None
     return [str(name) for name in frame.columns], frame.to_numpy(dtype=object)
 
 
 def as_numbers(names: list[str], cells: NDArray[Any], unreadable: Unreadable) -> NDArray[np.float64]:
-    """Return cells as floats, NaN where they are empty and throughout a row that cannot be read."""
+    """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN."""
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
         called = column + 1 if is_no_name(name) else shown(name)
@@ -153,7 +153,7 @@ def as_numbers(names: list[str], cells: NDArray[Any], unreadable: Unreadable) ->
 
 
 def _column(cells, problem, unreadable):
-    """Return the cells of one column as floats, NaN where they are empty or cannot be read."""
+    """Return the cells of one column as floats; cells that are empty or cannot be read are NaN."""
     found = []
     for row, (cell, gap) in enumerate(zip(cells, missing(cells), strict=True)):
         try:
@@ -165,8 +165,8 @@ def _column(cells, problem, unreadable):
 
 
 def _number(cell):
-    """Return a cell as a float, NaN where it is empty; text is a number only as everybody writes one."""
-    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy makes a number of an array of one
+    """Return a cell as a float, NaN if it is empty; text must be a number in the usual notation."""
+    if isinstance(cell, (bytes, np.ndarray)):  # older NumPy converts an array of one element to a number
         raise TypeError
     if isinstance(cell, str):
         if cell.strip() in ("", "nan", "NaN"):
@@ -180,5 +180,5 @@ def _number(cell):
 
 
 def is_no_name(name: str) -> bool:
-    """Tell whether a cell is a number or empty, as those of a ballot are, and no name."""
+    """Return whether a cell is empty or a number, like the cells of a ballot, and so is not a name."""
     return not name.strip() or _NUMBER.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""``dprank compare``: try mechanisms on the ballots of a file, or on a bundled example; nothing of it is private."""
+"""``dprank compare``: compare mechanisms on the ballots of a file or on simulated ones; its output is not private."""
 
 import argparse
 import json
@@ -53,11 +53,11 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the mean excess errors by mechanism and epsilon; the picture is written."""
+    """Return the mean excess errors by mechanism and epsilon, and write the picture."""
     _check_picture(options.picture)
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
-        raise ValueError(f"{options.file.name} holds no ballots, so there is nothing to compare; add ballots.")
+        raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")
     tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots.n_items, options.estimators)}
     if not tried:
         raise ValueError(
@@ -82,26 +82,26 @@ def run(options: argparse.Namespace) -> str:
 
 
 def example() -> Profile:
-    """Return 1,000 simulated ballots over ten drinks, for whoever has no file at hand."""
+    """Return 1,000 simulated ballots over ten drinks, used if no file is given."""
     votes = make_mallows(n_voters=1000, n_items=len(_DRINKS), phi=0.75, random_state=1)
     return Profile.from_rankings(votes, item_names=_DRINKS, keep="positions")
 
 
 def _check_picture(path):
-    """Raise before anything is computed if there will be no picture."""
+    """Raise, before any computation, if the picture cannot be written."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
     known = Figure().canvas.get_supported_filetypes()
     if not path.parent.is_dir():
-        raise ValueError(f"--picture: there is no folder {path.parent}; make it first.")
+        raise ValueError(f"--picture: the folder {path.parent} does not exist; make it first.")
     if path.suffix.lstrip(".").lower() not in known:
         raise ValueError(f"--picture: its name must end in one of {', '.join(sorted(known))}, got {path.name!r}.")
 
 
 def _save(figure, path):
-    """Write a picture, and leave no figure open for whoever calls this from a program."""
+    """Write a picture and close the figure, because the caller may be a program that goes on."""
     from matplotlib import pyplot as plt
 
     figure.savefig(path, dpi=150)

@@ -27,7 +27,7 @@ _LEFT_OUT = {
 
 
 def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> None:
-    """Add the file and what it holds."""
+    """Add the options for the file and its layout."""
     help_file = "CSV or Parquet with one row a voter, or a PrefLib file (soc, soi, toc, toi; gzipped too)"
     added.add_argument("file", nargs="?" if optional else None, type=Path, help=help_file)
     layout = added.add_mutually_exclusive_group()
@@ -63,12 +63,9 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
 
 
 def read(options: argparse.Namespace) -> Profile:
-    """Return the ballots in ``options.file`` as a profile; no ballot, if the file holds none.
+    """Return the ballots in ``options.file`` as a profile, which is empty if the file contains no ballots.
 
-    Raises
-    ------
-    ValueError
-        If the options do not say what a row means, or the file does not hold that. Messages quote no ballot.
+    Raises ValueError if the options do not state the layout, or the file does not match it. Messages quote no ballot.
     """
     path: Path = options.file
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
@@ -92,14 +89,14 @@ def read(options: argparse.Namespace) -> Profile:
 
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
-    """Return what a left-out item means: ``--unranked``, or the default of the layout, whatever the ballots hold."""
+    """Return the meaning of left-out items: ``--unranked``, or the default of the layout; ballots never change it."""
     if options.unranked:
         return options.unranked
     return "no_opinion" if options.layout in ("ratings", "positions") else "last"
 
 
 def about_unranked(choice: str) -> str:
-    """Return what a left-out item means as a sentence."""
+    """Return the meaning of left-out items as a sentence."""
     return f"Items that a ballot leaves out {_LEFT_OUT[choice]}."
 
 
@@ -116,7 +113,7 @@ def _from_preflib(path, options):
 
 
 def _check_header(path, names, person):
-    """Raise if the first row may be a ballot: its cells would be published as names, and not counted."""
+    """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
     if all(is_no_name(name) for name in names if name != person):
         raise ValueError(
             f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
@@ -125,14 +122,14 @@ def _check_header(path, names, person):
 
 
 def _persons(names, cells, person, unreadable):
-    """Return the names of the other columns, their cells, and whose row each is.
+    """Return the names of the other columns, their cells, and the person of each row.
 
-    The last is None if each row is a person's own. A row without a person is a person's own too.
+    The last is None without ``--person``. A row without a person counts as a person of its own.
     """
     if person is None:
         return names, cells, None
     if person not in names:
-        header = not any(map(is_no_name, names))  # else a ballot, perhaps, which no message quotes
+        header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
         these = f"; these are {', '.join(names)[:200]}" if header else ""
         raise ValueError(f"--person {person!r} is none of the columns{these}.")
     own = names.index(person)
@@ -150,7 +147,7 @@ def _with_gaps(cells):
 
 
 def _items(names, cells, items):
-    """Return the columns that are items: those that are listed, or all, if none looks like something else."""
+    """Return the item columns: those in ``--items``, or all columns if none looks like something else."""
     if items is None:
         _check_items(names)
         return names, cells
@@ -165,7 +162,7 @@ def _check_items(names):
     for column, name in enumerate(names, start=1):
         if not name.strip():
             raise ValueError(
-                f"column {column} has no name; row numbers, which pandas writes without index=False, are no item: "
+                f"column {column} has no name; row numbers, which pandas writes without index=False, are not an item: "
                 "delete the column, or list the items with --items."
             )
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
@@ -176,12 +173,12 @@ def _check_items(names):
 
 
 def _listed(items):
-    """Return the names in ``--items``; one with a comma in it stands in quotes."""
+    """Return the names in ``--items``; names that contain a comma are in quotes."""
     return [name.strip() for name in next(csv.reader([items], skipinitialspace=True), [])]
 
 
 def _merged(numbers, persons):
-    """Return one row a person: the mean of what their rows say of each item."""
+    """Return one row per person: the mean of their rows for each item, without NaN."""
     known = np.array([bool(who) for who in persons], dtype=bool)
     whose = np.empty(len(persons), dtype=int)
     _, whose[known] = np.unique(persons[known], return_inverse=True)
@@ -207,7 +204,7 @@ def _from_orders(path, options, unreadable):
 
 
 def _order(cells, names, row, unreadable):
-    """Return the items that a ballot lists, best first; None for no item, where it cannot be read."""
+    """Return the items that a ballot lists, best first; ``[None]`` (no item) if it cannot be read."""
     order = [name for cell in cells if (name := cell.strip())]
     if not set(order) <= set(names):
         unreadable.add(
@@ -220,7 +217,7 @@ def _order(cells, names, row, unreadable):
 
 
 def _profile(values, names, options):
-    """Return a profile of ratings or positions, shape (n_voters, n_items), NaN where a ballot leaves an item out."""
+    """Return a profile of ratings or positions of shape (n_voters, n_items), NaN where a ballot leaves an item out."""
     if len(names) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(names)}; name them with --items.")
     if len(values):

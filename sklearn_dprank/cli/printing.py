@@ -8,13 +8,13 @@ A_POINT = "A point is one pair of items in a hundred more than the best possible
 
 
 def as_json(made: dict[str, Any]) -> str:
-    """Return a result as one line of JSON, with letters as they are where the terminal can show them."""
+    """Return a result as one line of JSON; non-ASCII letters are escaped unless the output encoding is a UTF."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return json.dumps(made, ensure_ascii=not encoding.lower().startswith("utf"))
 
 
 def as_table(rows: list[list[str]]) -> str:
-    """Return rows of cells as lines, with columns of numbers to the right and others to the left."""
+    """Return rows of cells as lines, with columns of numbers aligned right and other columns aligned left."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = [all(_number(row[column]) for row in rows[1:]) for column in range(len(widths))]
     return "\n".join(

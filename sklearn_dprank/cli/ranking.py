@@ -47,9 +47,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the consensus, its intervals where there are any, and what is promised."""
+    """Return the consensus, its intervals if the estimator has them, and the privacy guarantee."""
     estimator = _estimator(options)
-    check_number(options.level, "--level", above=0, below=1)  # before anything is paid for
+    check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
     ballots = files.read(options)
     budget = _budget(options)
     fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
@@ -80,7 +80,7 @@ def _budget(options):
             raise ValueError("--budget-epsilon and --budget-delta open an account: say which file with --budget.")
         return None
     if options.budget_epsilon is None and not options.budget.exists():
-        raise ValueError(f"there is no account {options.budget.name}: open it with --budget-epsilon.")
+        raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
     return PrivacyBudget.open(
         options.budget,
         options.budget_epsilon,
@@ -90,7 +90,7 @@ def _budget(options):
 
 
 def _intervals(fitted, names, options) -> dict[str, Any]:
-    """Return the best and the worst rank of each item, from 1, where the release tells; else nothing."""
+    """Return the best and worst rank of each item, from 1, with their level; empty if the release has no intervals."""
     if not hasattr(fitted, "rank_intervals"):
         return {}
     ranks = (fitted.rank_intervals(options.level) + 1).tolist()
@@ -121,7 +121,7 @@ def _as_text(made, guarantee):
 
 
 def _about(made):
-    """Return what the intervals mean, or that there are none."""
+    """Return the meaning of the intervals, or the reason why there are none."""
     if "intervals" in made:
         return (
             f"Without noise the items have ranks in these intervals: all hold at once with probability "

@@ -1,4 +1,4 @@
-"""``dprank recommend``: advise which estimator to use, from public numbers only."""
+"""``dprank recommend``: recommend an estimator from public numbers only."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the advice for one epsilon, or a table for several."""
+    """Return the recommendation for one epsilon, or a table for several."""
     given = {"delta": options.delta, "trust": options.trust, "neighboring": options.neighboring}
     given |= {"k": options.top, "disagreement": options.disagreement}
     advised = {epsilon: recommend(options.items, options.voters, epsilon, **given) for epsilon in options.epsilon}

@@ -1,4 +1,4 @@
-"""Collecting ballots without a trusted curator: client, account, shuffler and server."""
+"""Collection of ballots without a trusted curator: devices, allowances, shufflers and aggregation servers."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AggregationServer", "Allowance", "Device", "ServerFileError", "Shuffler", "agreed"]
 
-# Loaded when first used: a client imports through this package and needs no server.
+# Loaded on first use, because a client imports this package and does not need the server modules.
 if not TYPE_CHECKING:
     _CLIENT, _SERVER = ("Allowance", "Device"), ("AggregationServer", "ServerFileError", "Shuffler", "agreed")
     _HOMES = {**dict.fromkeys(_CLIENT, "client"), **dict.fromkeys(_SERVER, "server")}

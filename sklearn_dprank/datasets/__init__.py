@@ -1,4 +1,4 @@
-"""Rankings to try things on: simulated, bundled, read from PrefLib files, or fetched from PrefLib."""
+"""Data sets of rankings: simulated, bundled, read from PrefLib files, or downloaded from PrefLib."""
 
 from ._fetch import fetch_preflib
 from ._generators import make_mallows, make_plackett_luce, make_uniform_profile

@@ -1,4 +1,4 @@
-"""Rankings of PrefLib from the network, checked and cached."""
+"""Download of PrefLib files, with checks and a cache."""
 
 import hashlib
 import os
@@ -29,10 +29,10 @@ from .._utils.checks import check_choice, check_flag, check_number, check_whole,
 from .._utils.progress import progress_bar
 from ._preflib import UNRANKED, Bunch, read_preflib
 
-#: Where PrefLib keeps its files, one folder a series: "00024 - dots".
+#: Location of PrefLib's files, one folder per series: "00024 - dots".
 _PREFLIB = "https://raw.githubusercontent.com/PrefLib/PrefLib-Data/main/datasets/"
 _NAME = re.compile(r"(\d{5})-\d{8}\.(?:soc|soi|toc|toi)", re.ASCII)
-#: What PrefLib calls its series, from 00001 on, and their folders.
+#: Names of PrefLib's series from 00001 on, as in the names of the folders.
 _SERIES = (
     "irish debian nasa netflix burlington skate ers glasgow agh ski web shirt social sushi cleanweb aspen berkley "
     "minneapolis oakland pierce sf sl takomapark dots puzzle frenchapproval frenchrate apa frenchratecombi uklabor "
@@ -60,62 +60,61 @@ def fetch_preflib(
     max_bytes: int = 2**28,
     progress: bool = True,
 ) -> Bunch:
-    r"""Read rankings of PrefLib by the file's name, downloading the file the first time.
+    r"""Read rankings of PrefLib by the name of the file, and download the file the first time.
 
-    It is kept in the folder ``preflib`` of scikit-learn's data home. Nothing is kept of a download that is cut,
-    interrupted or no PrefLib file.
+    Files are stored in the folder ``preflib`` of scikit-learn's data home. A download that is incomplete, interrupted
+    or not a PrefLib file is not stored.
 
     Parameters
     ----------
     name : str
-        As PrefLib calls the file: ``"00024-00000001.soc"``; see https://preflib.org.
+        PrefLib's name of the file, such as ``"00024-00000001.soc"``; see https://preflib.org.
     unranked : {"no_opinion", "last"}, default="last"
-        What it means that a ballot leaves an item out, as in `read_preflib`.
+        Meaning of items that a ballot leaves out, as in `read_preflib`.
     url : str, default=None
-        The folder of a mirror, http or https, that holds the file. None is PrefLib's own repository.
+        Folder of a mirror, http or https, that holds the file. None is PrefLib's own repository.
     checksum : str, default=None
-        SHA-256 that the file must have, 64 hexadecimal digits. A file kept from before that has another is downloaded
-        again, with a warning. None takes what comes, if it is a complete PrefLib file: no checksums come with this
-        package.
+        Required SHA-256 of the file, 64 hexadecimal digits. A stored file with another SHA-256 is downloaded again,
+        with a warning. None accepts any complete PrefLib file. This package contains no checksums.
     data_home : str or os.PathLike, default=None
-        scikit-learn's data home; None is what `sklearn.datasets.get_data_home` returns.
+        scikit-learn's data home; None is the folder that `sklearn.datasets.get_data_home` returns.
     download_if_missing : bool, default=True
-        False raises an error where the file is not there yet.
+        Whether to download the file if it is not stored yet. False raises an error instead.
     n_retries : int, default=3
-        How often a download that failed is tried again; not where the server says that there is no such file.
+        Number of retries after a failed download. A permanent refusal, such as status 404, is not retried.
     delay : float, default=1.0
-        Seconds between tries.
+        Seconds between retries.
     timeout : float, default=30.0
-        Seconds that a silent server is waited for.
+        Seconds to wait for a server that does not answer.
     max_bytes : int, default=2**28
-        The largest file that is accepted.
+        Size of the largest file that is accepted.
     progress : bool, default=True
-        Whether to say on standard error that a file is downloaded, with a bar when it takes more than two seconds;
-        the bar needs tqdm (the extra ``progress``).
+        Whether to report a download on standard error, with a progress bar after two seconds. The bar needs tqdm (the
+        extra ``progress``).
 
     Returns
     -------
     sklearn.utils.Bunch
-        What `read_preflib` returns: ``data``, ``item_names``, ``counts``, ``unranked`` and ``profile``.
+        As `read_preflib` returns it: ``data``, ``item_names``, ``counts``, ``unranked`` and ``profile``.
 
     Warns
     -----
     UserWarning
-        For the rankings of sushi (series 00014), whose licence and item names need care; where a download is tried
-        again; and where a file kept from before does not have the checksum.
+        For the rankings of sushi (series 00014), whose licence and item names need care. Also before a retry, and if a
+        stored file does not have the checksum.
 
     Raises
     ------
     OSError
-        If the file cannot be had, or is not what it should be. The message names the address, and the folder into
-        which a file that was got in another way can be put by hand.
+        If the download fails, or the file is not as required. The message names the address. It also names the folder
+        where you can put a file that you got in another way.
     ValueError
-        If a parameter is none of the above, or as `read_preflib`.
+        If a parameter is invalid, or as `read_preflib`.
 
     References
     ----------
     N. Mattei and T. Walsh (2013), "PrefLib: A library for preferences", Algorithmic Decision Theory. Many of its data
-    sets ask for a citation of their own: see their pages.
+    sets ask for their own citation: see their pages.
 
     Examples
     --------
@@ -124,7 +123,7 @@ def fetch_preflib(
     >>> dots.profile.n_voters  # doctest: +SKIP
     795
 
-    A file that is there already, from a download or put there by hand, is only read:
+    A file that is stored already, by a download or by hand, is only read:
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as home:
@@ -152,7 +151,7 @@ def fetch_preflib(
 
 
 def _series_of(name):
-    """Return the number of the series that a file belongs to."""
+    """Return the number of the series of a file."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(
@@ -181,8 +180,8 @@ def _check_patience(patience):
 
 
 def _folder(data_home):
-    """Return the folder where files are kept, which is made where it is missing."""
-    from sklearn.datasets import get_data_home  # slow, and nothing else here needs it
+    """Return the folder of stored files, after making it if it is missing."""
+    from sklearn.datasets import get_data_home  # a slow import that only this function needs
 
     folder = Path(get_data_home(data_home), "preflib")
     folder.mkdir(exist_ok=True)
@@ -190,7 +189,7 @@ def _folder(data_home):
 
 
 def _kept(path, checksum):
-    """Tell whether the file is there, and is the one that is wanted."""
+    """Return whether the file is stored and has the required checksum, if any."""
     if not path.is_file():
         return False
     if checksum is None or sha256(path) == checksum.lower():
@@ -200,7 +199,7 @@ def _kept(path, checksum):
 
 
 def _address(name, series, url):
-    """Return where the file is downloaded from."""
+    """Return the address of the file."""
     if url is not None:
         return f"{url.rstrip('/')}/{name}"
     known = _SERIES.split()
@@ -213,7 +212,7 @@ def _address(name, series, url):
 
 
 def _download(path, address, checksum, patience, progress):
-    """Download a file to its place, or say what to do."""
+    """Download a file to its place; an error names the folder for a file that was got in another way."""
 
     def check(part):
         if checksum is not None and (found := sha256(part)) != checksum.lower():
@@ -222,7 +221,7 @@ def _download(path, address, checksum, patience, progress):
             read_preflib(part, "last")
         except ValueError as flaw:
             words = str(flaw).replace(str(part), "what came")
-            raise OSError(f"it is no PrefLib file that can be read ({words})") from None
+            raise OSError(f"it is not a readable PrefLib file ({words})") from None
 
     if progress:
         print(f"Downloading {address} to {path.parent}", file=sys.stderr)
@@ -236,24 +235,24 @@ def _download(path, address, checksum, patience, progress):
 
 
 _CHUNK = 2**16  # bytes read at a time
-_PASSING = (408, 425, 429)  # of the answers 4xx those that another try may change
+_PASSING = (408, 425, 429)  # the status codes 4xx for which a retry may help
 
 
 class Patience(NamedTuple):
-    """How long a server is waited for, and how much is taken from it."""
+    """Limits on the time to wait for a server, and on the size of a file."""
 
     n_retries: int
-    delay: float  # seconds before another try
-    timeout: float  # seconds without a word
+    delay: float  # seconds before a retry
+    timeout: float  # seconds without an answer
     max_bytes: int
 
 
 class Refused(OSError):
-    """What another try would not change."""
+    """Error that a retry would not change."""
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows redirections, but not from an encrypted connection to an open one."""
+    """Redirect handler that refuses to go from an encrypted connection to an unencrypted one."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if req.type == "https" and not newurl.lower().startswith("https:"):
@@ -268,40 +267,23 @@ def sha256(path: Path) -> str:
 
 
 def download(url: str, path: Path, check: Callable[[Path], None], patience: Patience, progress: bool) -> None:
-    """Put what `url` answers where `path` says, if it is complete and passes the check.
+    """Write the file at `url` to `path` if it is complete and passes `check`; raise OSError with the reason otherwise.
 
-    It is written beside its place and moved there in one step: whoever reads sees a whole file or none, whatever
-    interrupts the download, and however many processes download at once.
-
-    Parameters
-    ----------
-    url : str
-        It begins with http:// or https://.
-    path : Path
-        Its place, in a folder that exists.
-    check : callable
-        Takes the path of what has arrived; raises where that must not be kept.
-    patience : Patience
-        Times and sizes.
-    progress : bool
-        Whether to show a bar when it takes more than two seconds.
-
-    Raises
-    ------
-    OSError
-        If it cannot be had; the message is the reason.
+    The file is written beside its place and moved there in one step. Readers see the whole file or none, even if the
+    download is interrupted or several processes download at once. ``check(part)`` raises if the file must not be
+    stored.
     """
     part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
         _insist(lambda: _receive(url, part, patience, progress), url, patience)
         check(part)
         os.replace(part, path)
-    finally:  # Ctrl-C included
+    finally:  # also after Ctrl-C
         part.unlink(missing_ok=True)
 
 
 def _insist(receive, url, patience):
-    """Call until it succeeds, as often as may be."""
+    """Call `receive` until it succeeds, with at most `n_retries` retries."""
     for left in range(patience.n_retries, -1, -1):
         try:
             return receive()
@@ -315,12 +297,12 @@ def _insist(receive, url, patience):
 
 
 def _reason(failure):
-    """Return what went wrong, in words; some of the library's own exceptions have none."""
+    """Return the reason of a failure as text; some exceptions of the standard library have an empty message."""
     return str(failure.reason if isinstance(failure, URLError) else failure) or type(failure).__name__
 
 
 def _receive(url, part, patience, progress):
-    """Write what a server answers into the file `part`."""
+    """Write the answer of a server to the file `part`."""
     try:
         answer = _opener().open(url, timeout=patience.timeout)
     except HTTPError as error:
@@ -347,7 +329,7 @@ def _check_size(size, most):
 
 
 def _opener():
-    """Return what opens http and https, through the proxies that the environment names, and nothing else."""
+    """Return an opener for http and https only, which uses the proxies of the environment."""
     opener = OpenerDirector()
     for handler in (
         ProxyHandler,

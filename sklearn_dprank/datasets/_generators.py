@@ -12,24 +12,7 @@ from ..sampling.streams import seed_sequence
 
 
 def as_generator(random_state):
-    """Return the numpy Generator that `random_state` stands for.
-
-    Parameters
-    ----------
-    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
-        None takes fresh entropy; an int seeds; a Generator is used itself, and so advanced; a
-        RandomState gives 128 bits to seed from.
-
-    Returns
-    -------
-    numpy.random.Generator
-        Where the draws come from.
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is none of these, or negative.
-    """
+    """Return `random_state` itself if it is a Generator (so that it advances), otherwise a new one seeded from it."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(seed_sequence(random_state))
@@ -49,18 +32,18 @@ def make_mallows(
     n_items : int
         Number of items, at least 1.
     phi : float
-        Dispersion, in [0, 1]. At 0 every ranking is the centre, at 1 all rankings are equally likely.
+        Dispersion, in [0, 1]. At 0, every ranking is the centre. At 1, all rankings are equally likely.
     center : array-like of int, shape (n_items,), default=None
-        The position of each item in the centre: a permutation of 0, ..., n_items - 1, as the rows of
-        the result. None draws one uniformly: with the centre 0, 1, 2, ... a mechanism that breaks
-        ties by column would look better than it is.
+        Position of each item in the centre: a permutation of 0, ..., n_items - 1, like the rows of the result. None
+        draws one uniformly. With the fixed centre 0, 1, 2, ..., a mechanism that breaks ties by column would look
+        better than it is.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
         Source of the draws; an int makes them reproducible.
 
     Returns
     -------
     ndarray of int64, shape (n_voters, n_items)
-        Positions: entry (v, i) is where voter v puts item i; 0 is best.
+        Positions: entry (v, i) is the position of item i on the ballot of voter v; 0 is best.
 
     Raises
     ------
@@ -69,20 +52,19 @@ def make_mallows(
 
     Notes
     -----
-    Other conventions for the same model: ``theta = 1 - phi`` in Yan et al. (2020) and Song et al.
-    (2022); ``theta = -log(phi)`` in the package PerMallows; Hay et al. (2017) use this phi.
+    Other conventions for the same model: Yan et al. (2020) and Song et al. (2022) use ``theta = 1 - phi``, the package
+    PerMallows uses ``theta = -log(phi)``, and Hay et al. (2017) use this phi.
 
-    The item at place k of the centre overtakes v of its k predecessors with probability proportional
-    to ``phi ** v``, independently of the others, so the expected distance to the centre is the sum
-    over places of the mean of v, and the first of two items k places apart in the centre comes first
-    with probability ``(k + 1) / (1 - phi ** (k + 1)) - k / (1 - phi ** k)``.
+    The item at place k of the centre overtakes v of its k predecessors with probability proportional to ``phi ** v``,
+    independently of the others. The expected distance to the centre is therefore the sum over places of the mean of v.
+    The first of two items k places apart in the centre comes first with probability
+    ``(k + 1) / (1 - phi ** (k + 1)) - k / (1 - phi ** k)``.
 
     References
     ----------
     C. L. Mallows (1957), "Non-null ranking models", Biometrika 44.
 
-    J.-P. Doignon, A. Pekec and M. Regenwetter (2004), "The repeated insertion model for rankings",
-    Psychometrika 69.
+    J.-P. Doignon, A. Pekec and M. Regenwetter (2004), "The repeated insertion model for rankings", Psychometrika 69.
 
     Examples
     --------
@@ -99,7 +81,7 @@ def make_mallows(
     rng = as_generator(random_state)
     places = rng.permutation(n_items) if center is None else _check_center(center, n_items)
 
-    # One row a place of the centre, one column a voter: every step is a few passes over short rows.
+    # One row per place of the centre and one column per voter, so that every step is a few passes over rows.
     positions = np.empty((n_items, n_voters), dtype=np.min_scalar_type(n_items))
     for place in range(n_items):
         earlier = positions[:place]
@@ -115,7 +97,7 @@ def _overtaken(n_earlier, phi, size, rng):
         return np.zeros(size, dtype=np.int64)
     if phi == 1:
         return (uniform * (n_earlier + 1)).astype(np.int64)
-    # P(V < v) = (1 - phi^v) / (1 - phi^(n_earlier + 1)), solved for v; the cap is against rounding.
+    # P(V < v) = (1 - phi^v) / (1 - phi^(n_earlier + 1)), solved for v; the minimum is for rounding errors.
     v = np.log1p(uniform * expm1((n_earlier + 1) * log(phi))) / log(phi)
     return np.minimum(v.astype(np.int64), n_earlier)
 
@@ -134,8 +116,8 @@ def make_plackett_luce(
 ) -> NDArray[np.int64]:
     """Draw rankings from the Plackett-Luce model, by Gumbel keys.
 
-    A voter picks the best item with probability proportional to its weight, then the next one among
-    the rest in the same way, and so on.
+    A voter chooses the best item with probability proportional to its weight. The next item is chosen in the same way
+    from the rest, and so on.
 
     Parameters
     ----------
@@ -144,15 +126,15 @@ def make_plackett_luce(
     n_items : int
         Number of items, at least 1.
     weights : array-like of float, shape (n_items,), default=None
-        Positive, on any scale; item i comes before item j with probability
-        ``weights[i] / (weights[i] + weights[j])``. None draws them uniformly from the simplex.
+        Positive weights, on any scale. Item i comes before item j with probability
+        ``weights[i] / (weights[i] + weights[j])``. None draws the weights uniformly from the simplex.
     random_state : None, int, numpy.random.Generator or numpy.random.RandomState, default=None
         Source of the draws; an int makes them reproducible.
 
     Returns
     -------
     ndarray of int64, shape (n_voters, n_items)
-        Positions: entry (v, i) is where voter v puts item i; 0 is best.
+        Positions: entry (v, i) is the position of item i on the ballot of voter v; 0 is best.
 
     Raises
     ------
@@ -163,9 +145,8 @@ def make_plackett_luce(
     ----------
     R. L. Plackett (1975), "The analysis of permutations", Applied Statistics 24.
 
-    J. I. Yellott (1977), "The relationship between Luce's choice axiom, Thurstone's theory of
-    comparative judgment, and the double exponential distribution", Journal of Mathematical
-    Psychology 15.
+    J. I. Yellott (1977), "The relationship between Luce's choice axiom, Thurstone's theory of comparative judgment, and
+    the double exponential distribution", Journal of Mathematical Psychology 15.
 
     Examples
     --------
@@ -200,9 +181,9 @@ def _check_weights(weights, n_items):
 def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomState = None) -> NDArray[np.int64]:
     """Draw a profile uniformly from the simplex of profiles.
 
-    The shares of the m! rankings are uniform on their simplex, and the voters draw theirs by these shares: every
-    histogram of n voters is then equally likely. It is another thing where every voter draws any ranking with equal
-    chances (``make_mallows(phi=1)``): the more these are, the more equal are the shares.
+    The shares of the m! rankings are uniform on their simplex, and each voter draws a ranking by these shares. Every
+    histogram of n voters is then equally likely. This differs from voters who draw uniformly random rankings
+    (``make_mallows(phi=1)``): with more of these voters, the shares become more equal.
 
     Parameters
     ----------
@@ -216,7 +197,8 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
     Returns
     -------
     ndarray of int64, shape (n_voters, n_items)
-        Positions: entry (v, i) is where voter v puts item i; 0 is best. The voters are in random order.
+        Positions: entry (v, i) is the position of item i on the ballot of voter v; 0 is best. The voters are in random
+        order.
 
     Raises
     ------
@@ -225,11 +207,12 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
 
     Notes
     -----
-    Shang et al. (2014) assume that the shares are uniform on the simplex, and do not say how n voters come by them.
-    Where all C(n + m! - 1, n) histograms are equally likely, shares are uniform up to their grain, 1 / n.
+    Shang et al. (2014) assume that the shares are uniform on the simplex, and do not state how n voters follow from
+    them. If all C(n + m! - 1, n) histograms are equally likely, the shares are uniform up to their resolution, 1 / n.
 
-    The shares themselves are not drawn: Polya's urn has the same law. Voter v = 0, 1, ... takes a fresh ranking with
-    probability m! / (m! + v), and that of a random earlier voter otherwise, so that any number of items will do.
+    The shares themselves are not drawn, because Polya's urn has the same distribution. Voter v = 0, 1, ... takes a new
+    random ranking with probability m! / (m! + v), and otherwise the ranking of a random earlier voter. This works for
+    any number of items.
 
     References
     ----------
@@ -250,7 +233,7 @@ def make_uniform_profile(n_voters: int, n_items: int, *, random_state: RandomSta
     voters = np.arange(n_voters)
     copies = rng.random(n_voters) < voters / (factorial(n_items) + voters)
     source = np.where(copies, rng.integers(np.maximum(voters, 1)), voters)
-    while not np.array_equal(followed := source[source], source):  # from copies to what they are copies of
+    while not np.array_equal(followed := source[source], source):  # follow copies to their originals
         source = followed
     fresh, holder = np.unique(source, return_inverse=True)
     return rng.permuted(np.tile(np.arange(n_items), (len(fresh), 1)), axis=1)[holder]

@@ -1,4 +1,4 @@
-"""Reading rankings from PrefLib files, and the one that comes with the package."""
+"""Reader of PrefLib files, and the bundled data set."""
 
 import gzip
 import os
@@ -22,7 +22,7 @@ from ..ballots.profile import Profile
 if MYPY:
 
     class Bunch(dict[str, Any]):
-        """scikit-learn's, with the types of what it holds."""
+        """scikit-learn's Bunch, with types for its entries."""
 
         data: NDArray[Any]
         item_names: list[str]
@@ -33,7 +33,7 @@ if MYPY:
 else:
     from sklearn.utils import Bunch
 
-#: What `unranked` may be.
+#: Valid values of `unranked`.
 UNRANKED: tuple[str, ...] = ("no_opinion", "last")
 _GROUP = re.compile(r"\{([^}]*)\}|(\d+)", re.ASCII)
 
@@ -46,15 +46,15 @@ def read_preflib(
     Parameters
     ----------
     path : str, bytes or os.PathLike
-        The file, gzipped or not: header lines that begin with ``#``, then one line a distinct ballot,
-        ``COUNT: 3,{1,2}``, items numbered from 1, best first, ties in braces. Or in the layout from
-        before 2022: the number of items, a line ``3,NAME`` for each, a line ``VOTERS,SUM OF
-        COUNTS,DISTINCT BALLOTS``, then one line a distinct ballot, ``COUNT,3,{1,2}``; there the name of
-        the file tells what kind of orders it holds.
+        The file, gzipped or not. The current layout has header lines that begin with ``#``, then one line
+        ``COUNT: 3,{1,2}`` per distinct ballot. Items are numbered from 1, best first, with ties in braces. The layout
+        from before 2022 has the number of items, a line ``3,NAME`` per item, a line
+        ``VOTERS,SUM OF COUNTS,DISTINCT BALLOTS``, and one line ``COUNT,3,{1,2}`` per distinct ballot. In that layout,
+        the name of the file determines the kind of orders.
     unranked : {"no_opinion", "last"}, default="last"
-        What it means that a ballot leaves an item out. "last": the voter ranks it below every listed
-        item, tied with the others left out (truncated election ballots). "no_opinion": the voter says
-        nothing about it (items not shown or not known).
+        Meaning of items that a ballot leaves out. "last": the voter ranks them below every listed item, tied with each
+        other (truncated election ballots). "no_opinion": the voter has no opinion about them (items not shown or not
+        known).
 
     Returns
     -------
@@ -62,27 +62,27 @@ def read_preflib(
         With the attributes
 
         data : ndarray of int64 or float64, shape (n_voters, n_items)
-            Positions, one row a voter, each distinct ballot repeated by its count. 0 is best, tied
-            items share the best of their positions; NaN (then float64) is no opinion.
+            Positions, one row per voter; each distinct ballot is repeated by its count. 0 is best, and tied items share
+            the best of their positions. NaN (then float64) is no opinion.
         item_names : list of str
-            The names of the columns: item 1 of the file is column 0.
+            Names of the columns: item 1 of the file is column 0.
         counts : ndarray of int64, shape (n_distinct,)
-            How many voters cast each ballot, in the order of the file; zeros are kept.
+            Number of voters of each ballot, in the order of the file; zeros are kept.
         unranked : str
-            What left-out items mean in `data`, as passed or by default.
+            Meaning of left-out items in `data`, as passed or by default.
         profile : Profile
             The same ballots as a profile.
 
     Raises
     ------
     ValueError
-        If the file is not as above, is cut, or gives two items one name; the message names the file,
-        the line and what is wrong. It depends on the ballots: do not publish it.
+        If the file is not as above, is incomplete, or gives two items the same name. The message names the file, the
+        line and the problem. It depends on the ballots: do not publish it.
 
     References
     ----------
-    N. Mattei and T. Walsh (2013), "PrefLib: A library for preferences", Algorithmic Decision Theory;
-    the format is specified at https://preflib.org/format.
+    N. Mattei and T. Walsh (2013), "PrefLib: A library for preferences", Algorithmic Decision Theory; the format is
+    specified at https://preflib.org/format.
 
     Examples
     --------
@@ -120,20 +120,20 @@ def read_preflib(
 
 
 def _cells_in_memory():
-    """Return how many cells of 8 bytes the machine can hold: some systems promise more, and end who takes it."""
+    """Return how many 8-byte cells fit into memory, because some systems overcommit and then end the process."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
-    except (AttributeError, OSError, ValueError):  # Windows does not say, and promises what it has
+    except (AttributeError, OSError, ValueError):  # not available on Windows, which does not overcommit
         return np.iinfo(np.intp).max // 8
 
 
 def _read_ballots(path, ballots, form, n_items, kind):
-    """Return the positions and the counts of distinct ballots.
+    """Return positions of shape (n_distinct, n_items) and the counts of distinct ballots.
 
-    Positions have a row a ballot: 0 is best, tied items share the best of their positions, -1 is not listed.
+    Position 0 is best, tied items share the best of their positions, and -1 is not listed.
     """
     table, counts = array("q"), array("q")
-    most = _cells_in_memory() // 4  # it is copied, then completed, then repeated
+    most = _cells_in_memory() // 4  # the table is copied, completed and repeated
     for number, text in ballots:
         if len(table) + n_items > most:
             raise ValueError(f"{path}, line {number}: more ballots of {n_items} items than fit into memory.")
@@ -148,7 +148,7 @@ def _read_ballots(path, ballots, form, n_items, kind):
 
 
 def _read_ballot(text, form, n_items, kind):
-    """Return the count of one ballot line and its positions."""
+    """Return the count and the positions of one ballot line."""
     ballot = form.fullmatch(text)
     if ballot is None:
         like = "'COUNT: ' and item numbers, best first, ties in braces, like '12: 3,{1,4},2'."
@@ -174,9 +174,9 @@ def _read_ballot(text, form, n_items, kind):
 
 
 def _complete(distinct, counts, unranked):
-    """Give the items that ballots leave out the position, or the NaN, that `unranked` says."""
+    """Replace the missing positions by last places or NaN, as `unranked` states."""
     missing = distinct < 0
-    if not missing[counts > 0].any():  # complete ballots stay integers
+    if not missing[counts > 0].any():  # positions of complete ballots stay integers
         return distinct
     last = np.count_nonzero(~missing, axis=1, keepdims=True)
     return np.where(missing, last if unranked == "last" else np.nan, distinct)
@@ -188,18 +188,18 @@ def load_hay_figure1() -> Bunch:
     Returns
     -------
     sklearn.utils.Bunch
-        As `read_preflib` returns it. Voters 4 and 8 of the figure agree and stand first.
+        As `read_preflib` returns it. Voters 4 and 8 of the figure agree and come first.
 
     Notes
     -----
-    The Borda order is E C D, then A and B level, at an average Kendall tau distance of .40 (divided
-    by the number of pairs). The figure prints .37 for the optimum E C B D A and .38 for the
-    quicksort order E C B A D; both are .375, and both are optimal.
+    The Borda order is E C D, then A and B tied, with an average Kendall tau distance of 0.40 (divided by the number of
+    pairs). The figure prints 0.37 for the optimum E C B D A and 0.38 for the quicksort order E C B A D. Both are 0.375,
+    and both orders are optimal.
 
     References
     ----------
-    M. Hay, L. Elagina and G. Miklau (2017), "Differentially Private Rank Aggregation", SIAM
-    International Conference on Data Mining, Figure 1 and Example 1.
+    M. Hay, L. Elagina and G. Miklau (2017), "Differentially Private Rank Aggregation", SIAM International Conference on
+    Data Mining, Figure 1 and Example 1.
 
     Examples
     --------
@@ -215,26 +215,26 @@ def load_hay_figure1() -> Bunch:
 
 
 _KINDS = ("soc", "soi", "toc", "toi")  # strict or tied orders, complete or incomplete
-_RELATIONS = ("tog", "mjg", "wmg", "pwg")  # in the old layout, pairs and how many voters decide them so
+_RELATIONS = ("tog", "mjg", "wmg", "pwg")  # relations of pairs, in the old layout
 _NUMBER = r"\d{1,18}"  # more digits do not fit into 64 bits
 _TIED = rf"\{{\s*{_NUMBER}(?:\s*,\s*{_NUMBER})*\s*\}}"
 _ORDER = rf"((?:{_NUMBER}|{_TIED})(?:\s*,\s*(?:{_NUMBER}|{_TIED}))*)"
 BALLOT = re.compile(rf"({_NUMBER})\s*:\s*{_ORDER}", re.ASCII)
 OLD_BALLOT = re.compile(rf"({_NUMBER})\s*,\s*{_ORDER}", re.ASCII)
 _OLD_TOTALS = re.compile(rf"{_NUMBER}\s*,\s*({_NUMBER})\s*,\s*({_NUMBER})", re.ASCII)
-_USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # what of the header is kept, and may be said once only
-_LONGEST = 1 << 22  # characters of a line: many times those of a ballot of all items
+_USED = ("NUMBER ", "DATA TYPE", "ALTERNATIVE NAME ")  # header keys that are read; each may appear once only
+_LONGEST = 1 << 22  # characters of a line; a ballot of all items is much shorter
 _QUOTED = 40  # characters of a header that a message quotes
 
 
 def numbered_lines(path):
-    """Yield the number and the text of every line that is not blank; what is gzipped is unpacked on the way."""
+    """Yield the number and the text of every line that is not blank; gzipped files are decompressed."""
     try:
         with open(path, "rb") as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             with TextIOWrapper(gzip.GzipFile(fileobj=file) if packed else file, encoding="utf-8-sig") as lines:
                 for number in count(1):
-                    line = lines.readline(_LONGEST + 1)  # no more of it is unpacked, however long it is
+                    line = lines.readline(_LONGEST + 1)  # limits how much of a long line is decompressed
                     if len(line) > _LONGEST:
                         raise ValueError(f"{path}, line {number}: more than {_LONGEST:,} characters; no PrefLib file.")
                     if not line:
@@ -248,19 +248,19 @@ def numbered_lines(path):
 
 
 def opened(path, lines):
-    """Return the header as {key: (line number, value)}, an iterator of the ballots' lines, and their form."""
+    """Return the header as {key: (line number, value)}, an iterator of the ballot lines, and their pattern."""
     header: dict = {}
     first = next(lines, (1, ""))
     if first[1].isascii() and first[1].isdigit():
         _read_old_header(path, first, lines, header)
         return header, lines, OLD_BALLOT
     ballots = _without_header(path, chain([first], lines), header)
-    ballot = next(ballots, None)  # when it comes, the header lines before it have been read
+    ballot = next(ballots, None)  # this reads the header lines before the first ballot
     return header, ballots if ballot is None else chain([ballot], ballots), BALLOT
 
 
 def _without_header(path, lines, header):
-    """Yield the lines that are no header; put those that are into `header`."""
+    """Yield the lines that are not header lines, and put header lines into `header`."""
     for number, text in lines:
         if text.startswith("#"):
             key, _, value = text[1:].partition(":")
@@ -270,7 +270,7 @@ def _without_header(path, lines, header):
 
 
 def _read_old_header(path, first, lines, header):
-    """Put the first lines of the layout from before 2022 into `header`, by the names of today."""
+    """Read the header of the layout from before 2022 into `header`, under the current keys."""
     _put(path, header, "NUMBER ALTERNATIVES", *first)
     number = first[0]
     for _ in range(number_of_items(path, header)):
@@ -312,7 +312,7 @@ def number_of_items(path, header):
 
 
 def _announced(path, header, key, least=0):
-    """Return the whole number the header gives for `key`, or None where it gives none."""
+    """Return the whole number that the header states for `key`; None if it is not there."""
     if key not in header:
         return None
     number, value = header[key]
@@ -324,7 +324,7 @@ def _announced(path, header, key, least=0):
 
 
 def kind_of_orders(path, header):
-    """Return the kind of orders the file announces, else what its name ends in, else the most general."""
+    """Return the kind of orders from the header, else from the name of the file, else the most general kind."""
     if "DATA TYPE" in header:
         number, kind = header["DATA TYPE"]
         if kind.lower() not in _KINDS:
@@ -361,7 +361,7 @@ def item_names(path, header, n_items):
 
 
 def check_totals(path, header, counts):
-    """Return the number of voters, once it is what the header announces; lines with count 0 may be announced or not."""
+    """Return the number of voters; raise ValueError if the header states other totals (count 0 is optional there)."""
     n_voters, n_orders = sum(counts.tolist()), len(counts)
     voters, orders = _announced(path, header, "NUMBER VOTERS"), _announced(path, header, "NUMBER UNIQUE ORDERS")
     if voters is not None and voters != n_voters:
@@ -376,7 +376,7 @@ def check_totals(path, header, counts):
         )
     if n_voters == 0 and voters is None:
         raise ValueError(
-            f"{path} holds no ballots; the file is cut, or every count is 0. If nobody voted, write the line "
+            f"{path} holds no ballots; the file is cut, or every count is 0. If there were no voters, write the line "
             "'# NUMBER VOTERS: 0' into its header."
         )
     return n_voters

@@ -1,10 +1,10 @@
-"""Curator noise: integer statistics in, private statistics or orders out."""
+"""Curator mechanisms: noise for integer statistics, and random choice of orders."""
 
 from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
 from .base import Calibrated, Mechanism, Published, Sampler
 from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 
-#: Mechanisms by the names that ``noise=`` knows.
+#: Mechanisms by their names in ``noise=``.
 MECHANISMS: dict[str, Mechanism] = {
     "laplace": Laplace(),
     "gaussian": Gaussian(),

@@ -21,15 +21,15 @@ from ..sampling.skellam import many_skellam
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 from .base import OfBudget, Published, Sampler, Times, Unprinted
 
-_LIMIT = 2**48  # terms of a rate of Laplace noise stay below it
-_SMALL = Fraction(1, 2**16)  # below it a rate of terms below 2**31 may be some 2**-15 too small
-_sigma = lru_cache(maxsize=256)(gaussian_sigma)  # found by bisection; repeated fits ask for the same few
-_BLOCK = 1 << 17  # entries that get noise at a time: a histogram has millions
+_LIMIT = 2**48  # limit on the numerator and the denominator of a rate of Laplace noise
+_SMALL = Fraction(1, 2**16)  # smaller rates use terms below `_LIMIT`, because terms below 2**31 end at rate 2**-31
+_sigma = lru_cache(maxsize=256)(gaussian_sigma)  # cached: bisection is slow, and repeated fits use the same values
+_BLOCK = 1 << 17  # entries per block of noise; a histogram can have millions
 
 
 @dataclass(slots=True)
 class _Noisy:
-    """One exact vector, and the noise to be put on it."""
+    """Sampler that adds noise to one exact vector."""
 
     noise: Any
     vector: Any
@@ -40,16 +40,16 @@ class _Noisy:
 
 
 class _Noise(OfBudget):
-    """Base of calibrated noises."""
+    """Base class for calibrated noise."""
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
-        """Return what draws noisy vectors."""
+        """Return a sampler of noisy vectors."""
         return _Noisy(self, vector)
 
 
 @dataclass(frozen=True)
 class NoNoise(_Noise):
-    """The exact answer, for what no ballot moves."""
+    """Exact answer, for queries with sensitivity 0."""
 
     arithmetic = "exact"
     how = "no noise"
@@ -60,7 +60,7 @@ class NoNoise(_Noise):
         return Losses()
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return the vector."""
+        """Return the vector unchanged."""
         return vector
 
 
@@ -74,16 +74,16 @@ class LaplaceNoise(_Noise):
 
     @property
     def law(self) -> LaplaceLaw:  # type: ignore[override]
-        """Of the noise on each number."""
+        """Distribution of the noise on each number."""
         return LaplaceLaw(self.rate)
 
     @property
     def deviation(self) -> float:
-        """Standard deviation."""
+        """Standard deviation of the noise."""
         return self.law.std
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return the integer vector with independent noise on every entry: on many, block by block and by a table."""
+        """Return the integer vector with independent noise on every entry, in blocks if it is long."""
         if len(vector) <= _BLOCK:
             return vector + discrete_laplace(self.rate, len(vector), bits)
         draw = discrete_laplace if self.rate < LEAST_RATE else many_laplace
@@ -96,7 +96,7 @@ class LaplaceNoise(_Noise):
 
 @dataclass(frozen=True)
 class GaussianNoise(_Noise):
-    """A continuous Gaussian around the value, rounded to an integer: post-processing of the Gaussian mechanism."""
+    """Gaussian noise rounded to an integer, which is post-processing of the Gaussian mechanism."""
 
     sigma: float
     arithmetic = "exact"
@@ -104,26 +104,29 @@ class GaussianNoise(_Noise):
 
     @property
     def law(self) -> NormalLaw:  # type: ignore[override]
-        """Of the noise on each number."""
+        """Distribution of the noise on each number."""
         return NormalLaw(self.sigma, grid_of(self.sigma))
 
     @property
     def deviation(self) -> float:
-        """Standard deviation, before rounding."""
+        """Standard deviation of the noise before rounding."""
         return self.sigma
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses:
-        """Return the squared mu of all answers."""
+        """Return the total squared mu of `times` answers."""
         return Losses(rounded_up(sensitivity.l2_squared * times / Fraction(self.sigma) ** 2))
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return the integer vector with independent noise on every entry, on a coarser public grid if it is huge."""
+        """Return the integer vector with independent noise on every entry.
+
+        For a sigma above 2**30, the entries are rounded to a coarser public grid.
+        """
         return rounded_gaussian(vector, self.sigma, bits)
 
 
 @dataclass(frozen=True)
 class SkellamNoise(_Noise):
-    """The difference of two Poisson numbers: what the noise of many voters adds up to."""
+    """Skellam noise: the difference of two Poisson numbers, and the sum of such noise from many voters."""
 
     rate: Fraction
     arithmetic = "exact"
@@ -131,12 +134,12 @@ class SkellamNoise(_Noise):
 
     @property
     def law(self) -> SkellamLaw:  # type: ignore[override]
-        """Of the noise on each number."""
+        """Distribution of the noise on each number."""
         return SkellamLaw(self.rate)
 
     @property
     def deviation(self) -> float:
-        """Standard deviation."""
+        """Standard deviation of the noise."""
         return math.sqrt(2 * self.rate)
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
@@ -158,9 +161,9 @@ class KNormNoise(_Noise):
     how = "K-norm noise"
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
-        """Return net wins that have the noisy order and nothing else of the noisy values."""
+        """Return integers with the order of the noisy net wins; they reveal only that order."""
         n_items = len(vector)
-        # The sampler speaks centred Borda scores; net wins are twice as wide.
+        # The sampler uses centred Borda scores; net wins are twice as large.
         noisy = vector + 2 * knorm_noise(n_items, self.scale, bits)
         out = np.empty(n_items, dtype=np.int64)
         out[np.argsort(noisy)] = np.arange(1 - n_items, n_items, 2)
@@ -168,7 +171,7 @@ class KNormNoise(_Noise):
 
 
 class Laplace(Unprinted):
-    """Exact discrete Laplace noise, by the sum of absolute changes; answers share epsilon evenly.
+    """Exact discrete Laplace noise, calibrated to the L1 sensitivity; answers share epsilon evenly.
 
     Examples
     --------
@@ -192,12 +195,12 @@ class Laplace(Unprinted):
         delta: float,
         times: Times = 1,
     ) -> LaplaceNoise:
-        """Return the noise: rate epsilon / (times l1), rounded down to a ratio of small integers.
+        """Return noise of rate epsilon / (times l1), rounded down to a ratio of small integers.
 
         Raises
         ------
         ValueError
-            If epsilon is so small that there is none.
+            If epsilon is too small for such a ratio.
         """
         rate = Fraction(epsilon) / times / sensitivity.l1
         if rate * (_LIMIT - 1) < 1:
@@ -217,7 +220,7 @@ class Laplace(Unprinted):
         delta: float,
         times: Times = 1,
     ) -> Published | None:
-        """Return the noise of the printed l1: it spends the more, the further a ballot really moves the answer."""
+        """Return noise for the L1 sensitivity as printed, and its true epsilon, which may exceed `epsilon`."""
         l1 = query.published_l1(n_items)
         if l1 is None:
             return None
@@ -226,9 +229,9 @@ class Laplace(Unprinted):
 
 
 class Gaussian(Unprinted):
-    """Rounded Gaussian noise, by the sum of squared changes.
+    """Rounded Gaussian noise, calibrated to the L2 sensitivity.
 
-    `times` answers are one answer of sqrt(times) the sensitivity.
+    `times` answers count as one answer of sqrt(times) times the sensitivity.
     """
 
     answers_with: Literal["vector", "order"] = "vector"
@@ -238,31 +241,31 @@ class Gaussian(Unprinted):
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> GaussianNoise:
-        """Return the noise, with the analytic sigma (Balle and Wang 2018)."""
+        """Return noise with the analytic sigma (Balle and Wang 2018)."""
         return GaussianNoise(_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
 
     def published(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> Published | None:
-        """Return the noise of the printed sigma, and the smallest epsilon that it keeps at this delta."""
+        """Return noise with sigma as printed, and the smallest epsilon that it satisfies at `delta`."""
         printed = query.published_gaussian(n_items)
         if printed is None:
             return None
         sigma = classical_gaussian_sigma(float(epsilon), delta, _root(printed[0] * times), printed[1])
         spent = gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))
-        # An epsilon of millions, told from half a square that is as large, is off by some 2**-52 of itself.
+        # For an epsilon of millions, subtracting half a square of that size leaves a relative error of 2**-52.
         return Published(GaussianNoise(sigma), Fraction(spent) * (1 + Fraction(1, 2**48)))
 
 
 class KNorm(Unprinted):
-    """K-norm noise, by the gauge of the permutohedron: for net wins, of which it releases the order only."""
+    """K-norm noise for net wins, calibrated to the gauge of the permutohedron; only the order is released."""
 
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
     adds_up = False
 
     def refusal(self, query: Query, n_items: int) -> str:
-        """Refuse what has no gauge."""
+        """Return the remedy for a query without a gauge, else ""."""
         if query.sensitivity(n_items, "add_remove").gauge is not None:
             return ""
         return "noise='knorm' is for NetWins (the Borda rule); use noise='laplace'."
@@ -270,11 +273,11 @@ class KNorm(Unprinted):
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> KNormNoise:
-        """Return the noise: answers share epsilon evenly."""
+        """Return the noise; answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused
 
 
 def _root(l2_squared):
-    """Return a square root that is not below the exact one."""
-    # Up by one ulp twice: the square root and the fraction's conversion each round.
+    """Return a square root that is at least the exact one."""
+    # One ulp up twice, because the square root and the conversion of the fraction both round.
     return math.nextafter(math.sqrt(math.nextafter(float(l2_squared), math.inf)), math.inf)

@@ -1,4 +1,4 @@
-"""What a curator's mechanism is: before it is calibrated, calibrated, and about to draw one answer."""
+"""Interfaces of curator mechanisms, before and after calibration, and of samplers."""
 
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -12,31 +12,31 @@ from ..queries import Query, Sensitivity
 from ..sampling.bit_source import BitSource
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
 
-#: How many answers would use up a budget; a fraction where others have a share of it.
+#: Number of answers that would use up a budget. A fraction if other answers have a share of it.
 Times: TypeAlias = int | Fraction
 
 
 class Sampler(Protocol):
-    """Draws one private answer about one set of ballots, again and again if it is asked to."""
+    """Sampler of private answers about one set of ballots; each call draws one answer."""
 
     def draw(self, bits: BitSource) -> NDArray[Any]:
-        """Return one answer: of a vector, integers, as many as it has; of a cost of orders, an order."""
+        """Return one answer: an integer vector of the same length for "vector" mechanisms, or an order."""
 
 
 class Calibrated(Protocol):
-    """A mechanism that keeps a given budget on answers of a given sensitivity.
+    """Mechanism calibrated to a budget and a sensitivity.
 
     Attributes
     ----------
     how : str
-        In a few words, for the guarantee.
+        Short description for the guarantee.
     arithmetic : str
-        "exact", or what rounding may cost, for the guarantee.
+        "exact", or a description of the rounding loss, for the guarantee.
     law : LaplaceLaw, NormalLaw, SkellamLaw or None
-        Of the independent noise on each number of an answer; None where it is not known, or where the numbers are not
-        what is released: nothing but what rules make of them is published then.
+        Distribution of the independent noise on each number of an answer. None if it is unknown, or if the numbers are
+        not released. Then only the results of rules are published.
     deviation : float
-        Standard deviation of the noise on each number; only queries that are `weighed` need it.
+        Standard deviation of the noise on each number. Only queries that are `weighed` need it.
     """
 
     @property
@@ -49,20 +49,14 @@ class Calibrated(Protocol):
     def law(self) -> LaplaceLaw | NormalLaw | SkellamLaw | None: ...
 
     def sampler(self, query: Query, vector: NDArray[Any]) -> Sampler:
-        """Return what draws answers to a query from its exact vector."""
+        """Return a sampler of answers to a query, given its exact vector."""
 
     def losses(self, sensitivity: Sensitivity, times: int) -> Losses | None:
-        """Return what so many answers of this sensitivity reveal together; None where only the budget is known."""
+        """Return the privacy losses of `times` answers of this sensitivity; None if only the budget is known."""
 
 
 def checked_calibrated(calibrated: Any, mechanism: "Mechanism") -> Calibrated:
-    """Return a calibrated mechanism, if it can draw, and says what a guarantee must.
-
-    Raises
-    ------
-    ValueError
-        If it lacks what the curator asks it for.
-    """
+    """Return `calibrated`; raise ValueError unless it can draw and has the fields of a guarantee."""
     if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:
         raise ValueError(
             f"{type(mechanism).__name__}.calibrated(...) must return a calibrated mechanism, with how, arithmetic, "
@@ -72,7 +66,7 @@ def checked_calibrated(calibrated: Any, mechanism: "Mechanism") -> Calibrated:
 
 
 class OfBudget:
-    """Base of calibrated mechanisms of which nothing is known but the budget that they keep."""
+    """Base class for calibrated mechanisms whose privacy losses are known only through their budget."""
 
     law: LaplaceLaw | NormalLaw | SkellamLaw | None = None
 
@@ -82,10 +76,10 @@ class OfBudget:
 
 
 class Unprinted(BaseEstimator):
-    """Base of mechanisms that answer any query of their kind, and of which no paper prints a scale."""
+    """Base class for mechanisms that accept all queries of their kind and have no scale as printed in a paper."""
 
     def refusal(self, query: Query, n_items: int) -> str:
-        """Refuse nothing."""
+        """Return "": accept every query."""
         return ""
 
     def published(self, *asked: Any) -> "Published | None":
@@ -94,14 +88,14 @@ class Unprinted(BaseEstimator):
 
 
 class Published(NamedTuple):
-    """A mechanism with the scale that a paper prints.
+    """Mechanism with a noise scale as printed in a paper.
 
     Attributes
     ----------
     mechanism : Calibrated
-        With the printed scale, whatever that gives.
+        Mechanism with the printed scale.
     epsilon : Fraction
-        What all of its answers together really spend, at the delta that it was given; never rounded down.
+        True epsilon of all its answers together, at the delta that was given; never rounded down.
     """
 
     mechanism: Calibrated
@@ -109,16 +103,16 @@ class Published(NamedTuple):
 
 
 class Mechanism(Protocol):
-    """A way to answer privately, for whatever budget.
+    """Mechanism that answers queries privately, before calibration to a budget.
 
     Attributes
     ----------
     answers_with : {"vector", "order"}
-        The kind of answer that it gives; see `Query.answered_with`.
+        Kind of answer; see `Query.answered_with`.
     pure : bool
-        Whether it keeps delta = 0; the others need a positive delta.
+        Whether it satisfies delta = 0. Other mechanisms need a positive delta.
     adds_up : bool
-        Whether sums of its independent noise have the same law as such noise.
+        Whether a sum of its independent noise has a distribution of the same family.
     """
 
     answers_with: Literal["vector", "order"]
@@ -126,30 +120,30 @@ class Mechanism(Protocol):
     adds_up: bool
 
     def refusal(self, query: Query, n_items: int) -> str:
-        """Return what to use instead where it cannot answer this query, or "" where it can; by public inputs only."""
+        """Return the remedy if it cannot answer this query, or "" if it can; uses public inputs only."""
 
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times
     ) -> Calibrated:
-        """Return the mechanism whose `times` adaptive answers are (epsilon, delta)-differentially private together.
+        """Return the mechanism whose `times` adaptive answers are together (epsilon, delta)-differentially private.
 
-        Other answers may use up the rest of the budget: of one that pays for all, each answer uses a `times`-th part,
-        in the unit in which the mechanism's answers add up (epsilon; of Gaussian noise the squared mu).
+        Other answers may use the rest of the budget. Each answer uses one part in `times`, in the unit in which the
+        answers of the mechanism add up. This unit is epsilon, or the squared mu for Gaussian noise.
 
         Parameters
         ----------
         query : Query
-            What is asked.
+            Query to answer.
         sensitivity : Sensitivity
-            Of one answer.
+            Sensitivity of one answer.
         n_items : int
             Number of items.
         epsilon : Fraction
-            Budget of all answers together.
+            Total epsilon of all answers.
         delta : float
-            Likewise; 0 for pure mechanisms.
+            Total delta of all answers; 0 for pure mechanisms.
         times : int or Fraction
-            How many answers would use up the whole budget; a fraction where others have a share of it.
+            Number of answers that would use up the whole budget; a fraction if others have a share of it.
 
         Raises
         ------
@@ -160,7 +154,7 @@ class Mechanism(Protocol):
     def published(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times
     ) -> "Published | None":
-        """Return the same with the scale that a paper prints, and what that really spends; None where none is printed.
+        """Return the mechanism with the scale as printed in a paper, and its true epsilon; None if no scale is printed.
 
-        The parameters are those of `calibrated`; the query knows what is printed for it.
+        The parameters are those of `calibrated`. The query provides the constants as printed.
         """

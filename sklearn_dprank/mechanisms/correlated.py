@@ -1,8 +1,8 @@
-"""Gaussian noise on running totals: a little of every period's noise stays in the totals of all later ones.
+"""Correlated Gaussian noise for running totals: the noise of each period stays, in part, in all later totals.
 
-Totals are the matrix of prefix sums times what the periods add. Its square root is a matrix of the same shape, whose
-diagonals hold c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k). Each period draws one vector of *mixtures*: what all periods so
-far add, in the weights of the square root, with fresh noise. Totals are computed from the mixtures alone.
+Totals are the matrix of prefix sums times the contributions of the periods. The square root of this matrix has the same
+shape. Its diagonals are c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k). Each period draws one vector, a *mixture*: fresh noise
+plus the contributions of all periods so far, weighted by the square root. Totals are computed from the mixtures only.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,15 @@ from ..sampling.bit_source import BitSource
 from ..uncertainty import NormalLaw
 from .additive import Gaussian, GaussianNoise
 
-_UNIT = 2**16  # weights are whole numbers of 1 / _UNIT: mixtures of integers are integers, and their noise is exact
+_UNIT = 2**16  # weights are multiples of 1 / _UNIT, so that mixtures are integers and their noise is exact
 
 
 @lru_cache(maxsize=16)
 def root_weights(horizon: int) -> NDArray[np.int64]:
-    """Return the diagonals of the square root of the prefix sums, rounded to multiples of 2**-16, in that unit.
+    """Return the first `horizon` diagonals of the square root of the prefix sums, as multiples of 2**-16.
 
-    Parameters
-    ----------
-    horizon : int
-        How many.
-
-    Returns
-    -------
-    ndarray of int64, shape (horizon,)
-        What is rounded off costs no privacy, since these are the weights that noise is calibrated to, and no accuracy,
-        since it is their square, whatever that is, that is undone.
+    Rounding costs no privacy, because the noise is calibrated to the rounded weights. It costs no accuracy, because
+    totals are solved with the rounded weights.
 
     Examples
     --------
@@ -50,23 +42,16 @@ def root_weights(horizon: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class CorrelatedNoise:
-    """Noise for the running totals of an integer vector after each of so many periods.
+    """Noise for the running totals of an integer vector over `horizon` periods.
 
-    Parameters
-    ----------
-    noise : GaussianNoise
-        Of each mixture.
-    sensitivity : Sensitivity
-        Of all mixtures of a stream together.
-    horizon : int
-        Number of periods.
+    `noise` is the noise of each mixture, and `sensitivity` that of all mixtures of a stream together.
 
     References
     ----------
     Fichtenberger, Henzinger and Upadhyay (2023), "Constant matters: fine-grained error bound on differentially private
     continual observation", for the weights; Denisov, McMahan, Rush, Smith and Thakurta (2022), "Improved differential
-    privacy for SGD via optimal private linear operators on adaptive streams", for ballots that are cast in view of what
-    was published before.
+    privacy for SGD via optimal private linear operators on adaptive streams", for ballots that depend on earlier
+    releases.
     """
 
     noise: GaussianNoise
@@ -85,26 +70,12 @@ class CorrelatedNoise:
         horizon: int,
         whole: Fraction,
     ) -> Self:
-        """Return the noise that makes all periods (epsilon, delta)-differentially private together.
+        """Return the noise that makes all periods together (epsilon, delta)-differentially private.
 
-        Parameters
-        ----------
-        query : Query
-            What is added up.
-        sensitivity : Sensitivity
-            Of one period's vector: one ballot is in one period.
-        n_items : int
-            Number of items.
-        epsilon : Fraction
-            Budget of the stream.
-        delta : float
-            Likewise.
-        horizon : int
-            Number of periods.
-        whole : Fraction
-            How many such streams would use up the budget.
+        `sensitivity` is that of one period's vector, where each ballot is in one period. `epsilon` and `delta` are the
+        budget of the stream, and `whole` is the number of such streams that would use up the budget.
         """
-        # A ballot of the first period is in all mixtures; of a later one in fewer.
+        # A ballot of the first period is in all mixtures, a later ballot in fewer.
         squares = sum(weight**2 for weight in root_weights(horizon).tolist())
         sums = sum(root_weights(horizon).tolist())
         all_mixtures = Sensitivity(sensitivity.l1 * sums, sensitivity.l2_squared * squares)
@@ -112,7 +83,7 @@ class CorrelatedNoise:
 
     @property
     def how(self) -> str:
-        """In a few words, for the guarantee."""
+        """Short description for the guarantee."""
         return f"{self.noise.how}, correlated over {self.horizon} periods,"
 
     def losses(self) -> Losses:
@@ -120,29 +91,28 @@ class CorrelatedNoise:
         return self.noise.losses(self.sensitivity, 1)
 
     def law(self, period: int) -> NormalLaw:
-        """Return the law of the noise on the rounded total of so many periods.
+        """Return the distribution of the noise on the rounded total after `period` periods.
 
-        Its weights are those of the square root of the prefix sums again, but for the digits that were rounded off.
+        Its weights are again those of the square root of the prefix sums, up to rounding.
         """
         weights = root_weights(self.horizon)[:period] / _UNIT
         return NormalLaw(self.noise.sigma / _UNIT * float(np.sqrt(np.square(weights).sum())))
 
     def added(self, sums: NDArray[Any], published: NDArray[Any], bits: BitSource) -> NDArray[np.float64]:
-        """Return what the last period adds, privately: the published total minus the one before.
+        """Return the noisy contribution of the last period, shape (k,): the change of the published total.
 
         Parameters
         ----------
         sums : ndarray of int, shape (n_periods, k)
-            The exact vectors of all periods so far.
+            Exact vectors of all periods so far.
         published : ndarray of float, shape (n_periods - 1, k)
-            What this method returned for the earlier ones.
+            Results of this method for the earlier periods.
         bits : BitSource
-            Where fresh noise comes from.
+            Source of fresh noise.
 
-        Returns
-        -------
-        ndarray of float, shape (k,)
-            The mixture, the only draw, solved for the last period; that, in doubles, is post-processing.
+        Notes
+        -----
+        Only the mixture is drawn. Solving for the last period, in doubles, is post-processing.
         """
         weights = root_weights(self.horizon)[: len(sums)][::-1]
         mixture = self.noise.added(_mixed(weights, sums), bits)
@@ -150,7 +120,7 @@ class CorrelatedNoise:
 
 
 def _mixed(weights, sums):
-    """Return ``weights @ sums`` exactly: in 64 bits where they hold it, which changes no value."""
+    """Return ``weights @ sums`` exactly, in 64-bit integers if they are large enough."""
     if _UNIT * np.abs(sums.astype(float)).sum(axis=0).max() < 2.0**62:
         return weights @ sums.astype(np.int64)
     return weights.astype(object) @ sums.astype(object)

@@ -1,4 +1,4 @@
-"""The exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly."""
+"""Exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly."""
 
 import math
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from ..orders.samplers.permute_and_flip import log_flip_error
 from ..queries import Sensitivity
 from .base import OfBudget, Sampler, Times, Unprinted
 
-MOST_VOTERS = 2**31  # for whom rounding is bounded
+MOST_VOTERS = 2**31  # largest number of voters for which rounding is bounded
 
 
 @dataclass(frozen=True)
 class ExponentialNoise(OfBudget):
-    """Draws an order with probability proportional to exp(-rate cost).
+    """Random order with probability proportional to exp(-rate cost).
 
     Parameters
     ----------
     rate : float
-        Already lowered by what rounding may cost.
+        Rate, already reduced to cover rounding.
     choice : str
-        Which of the query's samplers.
+        "auto", or the name of one of the query's samplers.
     """
 
     rate: float
@@ -35,18 +35,18 @@ class ExponentialNoise(OfBudget):
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
-        """Return what draws orders; a table, where there is one, is made here, once."""
+        """Return a sampler of orders. A table, if the sampler uses one, is computed here once."""
         return query.sampler(matrix_of(vector), self.rate, self.choice)
 
 
 class Exponential(Unprinted):
-    """The exponential mechanism: orders, the likelier the less they cost.
+    """Exponential mechanism over orders: orders of lower cost are more likely.
 
     Parameters
     ----------
     sampler : str, default="auto"
-        How the law is drawn: "auto", or one of the query's samplers. The queries of this package have one, "table",
-        whose time does not depend on the ballots. For `KemenyUtility` it is a table of all subsets of up to 25 items.
+        "auto", or the name of one of the query's samplers. The queries of this package have one sampler, "table". Its
+        time does not depend on the ballots. For `KemenyUtility`, it uses a table of all subsets of up to 25 items.
 
     Examples
     --------
@@ -66,21 +66,23 @@ class Exponential(Unprinted):
         self.sampler = sampler
 
     def refusal(self, query: Any, n_items: int) -> str:
-        """Refuse a sampler that cannot draw by this query's cost."""
+        """Return the remedy if the sampler cannot draw with the cost of this query, else ""."""
         return query.sampler_refusal(self.sampler, n_items)
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> ExponentialNoise:
-        """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
+        """Return the mechanism with rate (epsilon / times - 2 eta) / l1.
+
+        Every probability is correct up to a factor of e^eta.
 
         Raises
         ------
         ValueError
-            If epsilon is so small that rounding would eat it.
+            If epsilon is not larger than the rounding loss.
         """
         budget = Fraction(epsilon) / times
-        # rate times the cost of any order is at most budget * n: what is added up never has a larger exponent.
+        # rate times the cost of any order is at most budget * n, so no sum has a larger exponent.
         exponent = float(budget) * MOST_VOTERS
         eta = 2 * log_rounding_error(n_items, exponent)
         eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
@@ -91,19 +93,19 @@ class Exponential(Unprinted):
 
 
 def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
-    """Return the margins that a vector lists, shape (n_items, n_items)."""
+    """Return the margins in a vector, shape (n_items, n_items)."""
     n_items = math.isqrt(len(vector))
     return vector.reshape(n_items, n_items)
 
 
 @dataclass(frozen=True)
 class PermuteAndFlipNoise(OfBudget):
-    """Draws the order with the largest -rate cost + Exp(1).
+    """Random order that maximises -rate cost + Exp(1).
 
     Parameters
     ----------
     rate : float
-        Already lowered by what rounding may cost.
+        Rate, already reduced to cover rounding.
     """
 
     rate: float
@@ -111,20 +113,20 @@ class PermuteAndFlipNoise(OfBudget):
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
-        """Return what draws orders; what no draw changes is made here, once."""
+        """Return a sampler of orders. Tables that all draws share are computed here once."""
         return query.flips(matrix_of(vector), self.rate)
 
 
 class PermuteAndFlip(Unprinted):
-    """Permute-and-flip: look at the orders in random sequence, take each with probability exp(-rate (cost - least)).
+    """Permute-and-flip over orders, for queries that count the orders of each cost.
 
-    It has the rate of the exponential mechanism, so the same pure epsilon, and its expected cost is never larger. It
-    is for queries that count the orders of each cost.
+    It visits the orders in random sequence, and accepts each with probability exp(-rate (cost - least cost)). It has
+    the rate of the exponential mechanism, so the same pure epsilon. Its expected cost is never larger.
 
     Notes
     -----
-    The exponential mechanism composes better: it is eps^2 / 8-zCDP, this is eps^2 / 2-zCDP. Where many releases share a
-    budget, ``noise="exponential"`` may be the better one.
+    The exponential mechanism composes better: it is eps^2 / 8-zCDP, and permute-and-flip is eps^2 / 2-zCDP. If many
+    releases share a budget, ``noise="exponential"`` may be better.
 
     References
     ----------
@@ -147,22 +149,24 @@ class PermuteAndFlip(Unprinted):
     adds_up = False
 
     def refusal(self, query: Any, n_items: int) -> str:
-        """Refuse a query whose orders of each cost are not counted."""
+        """Return the remedy if the orders of each cost of this query are not counted, else ""."""
         remedy = "permute-and-flip needs the number of orders of each cost; use noise='exponential'."
         return "" if query.counted_by_cost else remedy
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> PermuteAndFlipNoise:
-        """Return the mechanism with rate (epsilon / times - 2 eta) / l1, every probability right up to e^eta.
+        """Return the mechanism with rate (epsilon / times - 2 eta) / l1.
+
+        Every probability is correct up to a factor of e^eta.
 
         Raises
         ------
         ValueError
-            If epsilon is so small that rounding would eat it.
+            If epsilon is not larger than the rounding loss.
         """
         budget = Fraction(epsilon) / times
-        # One ballot moves costs by half of l1 at most, so that rate times a difference of costs is at most budget * n.
+        # One ballot changes costs by at most l1 / 2, so rate times a difference of costs is at most budget * n.
         eta = log_flip_error(float(budget) * MOST_VOTERS, math.lgamma(n_items + 1))
         rate = float(budget) * (1 - 2**-50) - 2 * eta
         if rate <= 0:

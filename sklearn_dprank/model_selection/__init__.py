@@ -1,4 +1,4 @@
-"""Choosing an aggregator: by repeated trials (`sweep`), by private selection (`private`), by advice (`advice`)."""
+"""Model selection by repeated trials (`sweep`), by private selection (`private`) or by advice (`advice`)."""
 
 from .advice import Alternative, Recommendation, recommend
 from .private import PrivateKendallTau, PrivateSelection

@@ -1,4 +1,4 @@
-"""Parameters by name, of estimators and of their parts: grids of them, and estimators that have them."""
+"""Parameter grids, and access to the parameters of estimators and their parts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -9,25 +9,19 @@ from sklearn.model_selection import ParameterGrid
 
 from .._utils.checks import shown
 
-#: What a metric makes of a fitted estimator and ballots; larger is better.
+#: Score of a fitted estimator on ballots; larger is better.
 Metric: TypeAlias = Callable[..., Any]
 Metrics: TypeAlias = Metric | Mapping[str, Metric | None] | None
 Grid: TypeAlias = Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Iterable[Any]]]
 
 
 def is_called(name, parameter):
-    """Tell whether this is the name of a parameter, of the whole or of a part."""
+    """Return whether `name` is the given parameter of an estimator or of one of its parts."""
     return name == parameter or name.endswith(f"__{parameter}")
 
 
 def grid_of(param_grid):
-    """Return the rows of a grid.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Return the rows of `param_grid`; raise ValueError or TypeError if it is not a valid grid or is empty."""
     grids = param_grid if isinstance(param_grid, (list, tuple)) else [param_grid]
     if not all(isinstance(grid, Mapping) for grid in grids):
         raise ValueError(f"param_grid must be a dict of lists of values, or a list of these, got {shown(param_grid)}.")
@@ -41,23 +35,23 @@ def grid_of(param_grid):
 
 
 def configured(estimator, row):
-    """Return a clone of an estimator, with the parameters of a row of the grid."""
+    """Return a clone of an estimator with the parameters of one row of the grid."""
     return clone(estimator).set_params(**clone(row, safe=False))
 
 
 def parameters_of(part):
-    """Return the parameters of anything by name; what is no estimator, a function or "passthrough", has none."""
+    """Return the parameters of a part by name; empty if it is not an estimator (a function or "passthrough")."""
     return part.get_params() if hasattr(type(part), "get_params") else {}
 
 
 def is_aggregator(estimator):
-    """Tell whether this fits and plans as aggregators do: a pipeline that ends in one does not.
+    """Return whether the class of `estimator` is an aggregator; a pipeline that ends in one is not.
 
-    Asked of the class, because some wrappers pass every attribute of what they wrap for their own.
+    The class decides, because some wrappers expose every attribute of the wrapped object.
     """
     return hasattr(type(estimator), "follows_plan")
 
 
 def in_words(estimator):
-    """Return an estimator as one line of text, for a message."""
+    """Return the repr of an estimator on one line."""
     return " ".join(repr(estimator).split())

@@ -8,26 +8,13 @@ from .._utils.scikit_learn import BaseEstimator
 from ..sampling.streams import seed_sequence
 from .parameters import is_called, parameters_of
 
-#: Fits of one candidate, at most: each has a seed of its own, and those are 32 bits long.
+#: Largest number of fits of one candidate, because each has its own 32-bit seed.
 MOST_TRIALS = 1_000_000
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def child_seeds(random_state, shape):
-    """Return distinct seeds below 2**32, which every scikit-learn ``random_state`` accepts.
-
-    Parameters
-    ----------
-    random_state : None, int, Generator or RandomState
-        Where they come from.
-    shape : tuple of int
-        One for each fit.
-
-    Returns
-    -------
-    ndarray of int64, of that shape
-        Different for different fits, so that no two share their noise.
-    """
+    """Return an int64 array of distinct seeds below 2**32, which every scikit-learn ``random_state`` accepts."""
     sequence, size = seed_sequence(random_state), int(np.prod(shape))
     more = size
     while True:
@@ -39,15 +26,28 @@ def child_seeds(random_state, shape):
 
 
 def is_seed(name):
-    """Tell whether a parameter of this name is a seed."""
+    """Return whether a parameter of this name is a seed."""
     return is_called(name, "random_state")
 
 
 def with_seed(estimator: _Estimator, seed: int | None) -> _Estimator:
-    """Set `seed` on every ``random_state`` parameter, nested ones too, and return the estimator."""
+    """Set `seed` on every ``random_state`` parameter, including nested ones, and return the estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Estimator to change in place.
+    seed : int or None
+        New value of every ``random_state``.
+
+    Returns
+    -------
+    estimator : estimator
+        The same object.
+    """
     return estimator.set_params(**dict.fromkeys(filter(is_seed, estimator.get_params()), seed))
 
 
 def has_seed(part):
-    """Tell whether a part, or a part of it, has a seed, so that it may draw at random."""
+    """Return whether a part, or a part inside it, has a ``random_state`` and so may draw at random."""
     return any(map(is_seed, parameters_of(part)))

@@ -1,1 +1,1 @@
-"""Pure combinatorics of orders: optima, counts and exact samplers; no privacy and no estimators here."""
+"""Combinatorics of orders: optima, counts and exact samplers, without privacy logic or estimators."""

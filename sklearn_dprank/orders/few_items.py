@@ -1,7 +1,7 @@
-"""The order of largest total gain of up to 12 items, in microseconds, and of many such problems side by side.
+"""Orders of largest total gain for up to 12 items, for one problem or a batch.
 
-The recurrence is that of `subset_dp`, over one table of all subsets. Which of its entries a size reads depends on the
-number of items alone: the indices are kept from call to call.
+The recurrence is that of `subset_dp`, with one table of all subsets. The table indices that it reads depend only on the
+number of items, so they are cached. One problem takes microseconds.
 """
 
 from functools import lru_cache
@@ -11,19 +11,19 @@ import numpy as np
 
 from .subsets import over_subsets, subsets_of, taken_side_by_side
 
-FEW = 12  # the kept index tables of all sizes up to it take 1 MB together
+FEW = 12  # the cached index tables of all sizes up to this one take 1 MB together
 
 
 class _Walk(NamedTuple):
-    """What the recurrence reads for m items, size by size.
+    """Cached table indices of the recurrence for m items.
 
     Attributes
     ----------
     rank : list of int, length 2**m
-        The rank of each bit mask.
+        Rank of each bit mask.
     layers : list of (slice, slice, array of int of shape (k, count)), length m
-        For the subsets of k = 1..m items: their ranks; where in `gains` their candidates are, of which each
-        choice of the first item gives one; and the ranks of what these leave, one row a choice.
+        For the subsets of k = 1..m items: their ranks, the place of their candidates in `gains`, and the ranks without
+        the first item, one row per choice of it.
     gains : array of int, shape (m * 2**(m - 1),)
         For each candidate, item x before the set T: the place of a(x, T) in a flat table of shape (m, 2**m).
     """
@@ -55,12 +55,12 @@ def best_of_few(gain):
     Parameters
     ----------
     gain : array of int or float, shape (m, m)
-        ``gain[i, j]`` is what placing i before j is worth; zero diagonal, m at most 12. Not checked.
+        ``gain[i, j]`` is the gain of placing i before j; zero diagonal, m at most 12. Not checked.
 
     Returns
     -------
     order : array of int, shape (m,)
-        Among all optima, the first in lexicographic order (for floats, up to rounding).
+        The first optimum in lexicographic order (for floats, up to rounding).
     total : int or float
         Its gain; integers are summed exactly.
 
@@ -91,17 +91,17 @@ def best_of_few(gain):
 
 
 def best_of_few_many(gains):
-    """Return `best_of_few` of many problems of one size, side by side.
+    """Return the orders of `best_of_few` for a batch of problems of the same size.
 
     Parameters
     ----------
     gains : array of int, shape (k, m, m)
-        As for `best_of_few`, one problem after another.
+        One matrix per problem, as for `best_of_few`.
 
     Returns
     -------
     array of int, shape (k, m)
-        The orders.
+        The order of each problem.
 
     Examples
     --------

@@ -1,4 +1,13 @@
-"""Permutations as orders, positions and numbers, and pairs that two of them order differently."""
+"""Permutations: Lehmer codes, histograms of rankings, positions, and pairwise disagreement of rankings.
+
+A Lehmer code numbers the complete strict rankings of m items from 0 to m! - 1. `permutation_index` and
+`indexed_permutations` convert between positions and codes. `first_places` and `without_item` evaluate and reduce
+histograms of rankings, which are indexed by the digits of the codes.
+
+`order_to_positions` inverts an order, and `as_positions` validates positions. `opposite_pairs` counts the pairs that
+two rankings order oppositely: directly for few items, by sorting for many. `disagreements` sums the pairwise
+preferences that a ranking contradicts.
+"""
 
 from math import factorial
 
@@ -6,12 +15,12 @@ import numpy as np
 
 
 def permutation_index(positions):
-    """Return the numbers of complete strict rankings: their Lehmer codes.
+    """Return the Lehmer codes of complete strict rankings.
 
     Parameters
     ----------
     positions : ndarray of int, shape (n_items, n_rankings)
-        Where each ranking puts each item, 0 to n_items - 1.
+        Position of each item in each ranking, 0 to n_items - 1. At most 20 items.
 
     Returns
     -------
@@ -26,13 +35,13 @@ def permutation_index(positions):
     n_items = len(positions)
     index = np.zeros(positions.shape[1], dtype=np.int64)
     for i in range(n_items - 1):
-        smaller = np.add.reduce(positions[i + 1 :] < positions[i], axis=0, dtype=np.uint8)  # 20 items at most
+        smaller = np.add.reduce(positions[i + 1 :] < positions[i], axis=0, dtype=np.uint8)  # at most 20 items
         index += np.multiply(smaller, factorial(n_items - 1 - i), dtype=np.int64)
     return index
 
 
 def indexed_permutations(index, n_items):
-    """Return the rankings with the given numbers: the inverse of `permutation_index`.
+    """Return the rankings with the given Lehmer codes: the inverse of `permutation_index`.
 
     Parameters
     ----------
@@ -44,7 +53,7 @@ def indexed_permutations(index, n_items):
     Returns
     -------
     ndarray of int64, shape (n_items, n_rankings)
-        Positions.
+        Position of each item in each ranking.
 
     Examples
     --------
@@ -57,20 +66,20 @@ def indexed_permutations(index, n_items):
     out = np.empty((n_items, len(index)), dtype=np.int64)
     for i in range(n_items):
         out[i], index = np.divmod(index, factorial(n_items - 1 - i))
-    # Code i counts the later items placed before item i: raise those at or above it, last item first.
+    # Digit i counts the later items placed before item i. Shift those at or after its place, last item first.
     for i in range(n_items - 2, -1, -1):
         out[i + 1 :] += out[i + 1 :] >= out[i]
     return out
 
 
 def first_places(histogram):
-    """Return how many rankings put each item first.
+    """Return the number of rankings that put each item first.
 
     Parameters
     ----------
     histogram : array of shape (n_items, n_items - 1, ..., 1)
-        How many rankings have each number, by the digits of their Lehmer codes: entry i of an index is the place of
-        item i among the items i, i + 1, ...
+        Number of rankings with each Lehmer code, indexed by the digits of the code. Digit i is the place of item i
+        among the items i, i + 1, ...
 
     Returns
     -------
@@ -81,19 +90,19 @@ def first_places(histogram):
     >>> first_places(np.array([5, 0, 0, 0, 0, 2]).reshape(3, 2, 1))
     array([5, 0, 2])
     """
-    # Item i is first where it comes before all later ones, and no earlier item comes before all that are later than it.
+    # Item i is first if it precedes all later items, and no earlier item precedes all items after it.
     return np.array([histogram[(slice(1, None),) * i + (0,)].sum() for i in range(histogram.ndim)])
 
 
 def without_item(histogram, item):
-    """Return the histogram of the rankings of all other items.
+    """Return the histogram of the rankings after one item is removed.
 
     Parameters
     ----------
     histogram : array of shape (n_items, n_items - 1, ..., 1)
-        As `first_places` takes it.
+        As for `first_places`.
     item : int
-        What leaves every ranking.
+        Item to remove from every ranking.
 
     Returns
     -------
@@ -106,24 +115,25 @@ def without_item(histogram, item):
     """
     n_items = histogram.ndim
     for i in range(item - 1, -1, -1):
-        # Axis `item` has its place among the items i + 1, ...; that of item i becomes its place among those but it.
+        # Before: the place of `item` among the items i + 1, ..., and of item i among i, i + 1, ...
+        # After: the place of `item` among the items i, i + 1, ..., and of item i among these without `item`.
         other, place = np.indices((n_items - 1 - i, n_items - i))
         pair = np.moveaxis(histogram, (i, item), (0, 1))
         histogram = np.moveaxis(pair[other + (other >= place), place - (other < place)], (0, 1), (i, item))
     return histogram.sum(axis=item)
 
 
-FEW = 200  # items, whose pairs are faster compared one by one than counted by sorting
-_BLOCK = 64  # values that are compared one by one within a sort
+FEW = 200  # up to so many items, comparing every pair is faster than sorting
+_BLOCK = 64  # values in a block whose pairs are compared directly
 
 
 def opposite_pairs(first, second):
-    """Count the pairs that two rankings put in opposite orders; a tie on either side is none.
+    """Count the pairs that two rankings order oppositely. A tie in either ranking does not count.
 
     Parameters
     ----------
     first, second : ndarray of shape (n_items,)
-        Positions. Of at most `FEW` items any numbers, and NaN is in no order; of more uint8 or uint16.
+        Positions. For at most `FEW` items, any numbers; pairs with a NaN do not count. For more items, uint8 or uint16.
 
     Returns
     -------
@@ -131,8 +141,8 @@ def opposite_pairs(first, second):
 
     Notes
     -----
-    Sorted by the first ranking, ties by the second, two items are out of order in the second exactly where the rankings
-    disagree. Takes O(n_items log(n_items)^2) time and O(n_items) memory.
+    If the items are sorted by the first ranking, with ties in the order of the second, the opposite pairs are the
+    inversions of the second ranking. Counting them takes O(n_items log(n_items)^2) time and O(n_items) memory.
 
     Examples
     --------
@@ -145,9 +155,9 @@ def opposite_pairs(first, second):
 
 
 def _inversions(values):
-    """Count the pairs of which the former value is larger."""
+    """Count the pairs whose earlier value is larger."""
     rows = 1 << max(0, -(-len(values) // _BLOCK) - 1).bit_length()
-    padded = np.full(rows * _BLOCK, np.iinfo(values.dtype).max, dtype=values.dtype)  # the last are in order
+    padded = np.full(rows * _BLOCK, np.iinfo(values.dtype).max, dtype=values.dtype)  # adds no inversions
     padded[: len(values)] = values
     blocks = padded.reshape(rows, _BLOCK)
     found = int(np.count_nonzero((blocks[:, :, None] < blocks[:, None]) & np.tri(_BLOCK, k=-1, dtype=bool)))
@@ -158,28 +168,28 @@ def _inversions(values):
 
 
 def _between_halves(rows):
-    """Count the pairs of which the former value is larger and in the left half of a row, the latter in the right."""
+    """Count the inversions between the left and the right half of each row; return their sum over the rows."""
     half = rows.shape[1] // 2
     order = np.argsort(rows, axis=1, kind="stable")  # equal values: left before right
-    places = np.flatnonzero(order >= half) % (2 * half)  # of the right values, in order
-    # One at place p, behind r others of the right, is behind p - r of the left: before half - p + r of them.
+    places = np.flatnonzero(order >= half) % (2 * half)  # places of the right values, ascending
+    # A right value at place p, after r other right values, follows p - r left values and precedes half - p + r.
     return len(rows) * (half * half + half * (half - 1) // 2) - int(places.sum())
 
 
 def order_to_positions(order, n_items=None):
-    """Return where each item stands: the inverse permutation.
+    """Return the position of each item: the inverse permutation of an order.
 
     Parameters
     ----------
     order : array-like of int, shape (k,)
         Items, best first.
     n_items : int or None, default=None
-        How many items there are; None is k. Those that are not in the order are tied behind all that are.
+        Number of items; None means k. Items that are not in the order are tied in last place.
 
     Returns
     -------
     ndarray of int64, shape (n_items,)
-        0 is best.
+        Positions; 0 is best.
 
     Examples
     --------
@@ -200,20 +210,25 @@ def as_positions(positions, n_items, name="positions"):
     Parameters
     ----------
     positions : array-like of shape (n_items,)
-        Smaller is better; equal is tied.
+        Positions; smaller is better, equal is tied.
     n_items : int
         Number of items.
     name : str, default="positions"
-        What an error calls them.
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    ndarray of shape (n_items,)
+        Integers stay integers; other numbers become floats.
 
     Raises
     ------
     ValueError
-        If they are no numbers, too many or too few, or NaN.
+        If the positions are not numbers, have the wrong shape, or contain NaN.
     """
     try:
         array = np.asarray(positions)
-        if array.dtype.kind not in "iu":  # integers stay: doubles tie them beyond 2^53
+        if array.dtype.kind not in "iu":  # keep integers: doubles tie some of them beyond 2^53
             array = array.astype(float)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers (ranks_, not consensus_): where each item stands.") from None
@@ -225,19 +240,19 @@ def as_positions(positions, n_items, name="positions"):
 
 
 def disagreements(preferred, positions):
-    """Sum what a ranking contradicts, and half of what it leaves open.
+    """Sum the preferences that a ranking contradicts, and half of those between items that it ties.
 
     Parameters
     ----------
     preferred : array of int, shape (n_items, n_items)
-        How much speaks for each item before each other; zero diagonal.
+        Weight of the preference for i over j, such as a number of voters; zero diagonal.
     positions : array, shape (n_items,)
-        Smaller is better; equal is tied.
+        Positions; smaller is better, equal is tied.
 
     Returns
     -------
     int or float
-        An int of a strict ranking.
+        An integer for a strict ranking.
 
     Examples
     --------
@@ -248,6 +263,6 @@ def disagreements(preferred, positions):
     """
     behind = positions[:, None] > positions
     total = np.vdot(preferred, behind)
-    if 2 * np.count_nonzero(behind) < len(positions) * (len(positions) - 1):  # strict rankings keep whole numbers
+    if 2 * np.count_nonzero(behind) < len(positions) * (len(positions) - 1):  # a strict ranking keeps integers
         total = total + np.vdot(preferred, positions[:, None] == positions) / 2
     return total

@@ -1,6 +1,6 @@
-"""How many comparisons sorting takes: exactly, at most, and almost surely.
+"""Comparison counts of sorting: exact distribution, upper limits and tail bounds.
 
-The budgets of P-SORT (Hay et al. 2017) and of DPKwikSort and LDPKwikSort (Alabi et al. 2022) rest on it.
+The query budgets of P-SORT (Hay et al. 2017), DPKwikSort and LDPKwikSort (Alabi et al. 2022) are based on them.
 """
 
 import math
@@ -13,7 +13,7 @@ from .._utils.checks import check_choice
 
 
 def binary_insertion_bound(n_items):
-    """Return the most comparisons that binary insertion makes: the sum of ceil(log2 k) for k = 2..m.
+    """Return the largest number of comparisons of binary insertion sort: the sum of ceil(log2 k) for k = 2..m.
 
     Examples
     --------
@@ -24,23 +24,24 @@ def binary_insertion_bound(n_items):
 
 
 def p_sort_max_queries(n_items, log="log2"):
-    """Return M = floor((m - 1) log m), the comparisons P-SORT pays for; quicksort exceeds them now and then.
+    """Return M = floor((m - 1) log m), the number of comparisons that P-SORT pays for. Quicksort sometimes exceeds M.
 
     Parameters
     ----------
     n_items : int
-        Number of items.
+        Number m of items.
     log : {"log2", "ln"}, default="log2"
-        The paper does not name the base.
+        Base of the logarithm, which the paper does not name.
 
     Returns
     -------
     int
-        Comparisons answered with noise; later ones are coins.
+        Number of comparisons answered with noise. Later comparisons are coin flips.
 
     Notes
     -----
-    With log2 it is at least 1 and at most C(m, 2) from two items on; the natural logarithm leaves none to two items.
+    For two or more items and log2, M is at least 1 and at most C(m, 2). For two items and the natural logarithm, M is
+    0.
 
     References
     ----------
@@ -57,19 +58,19 @@ def p_sort_max_queries(n_items, log="log2"):
 
 @lru_cache(maxsize=64)
 def quicksort_comparisons(n_items):
-    """Return the exact law of the number of comparisons of quicksort with uniform pivots.
+    """Return the exact distribution of the number of comparisons of quicksort with uniform pivots.
 
     The generating function is G_k(z) = z^(k-1) mean_j G_j(z) G_(k-1-j)(z), evaluated here at roots of unity.
 
     Parameters
     ----------
     n_items : int
-        Number of items to sort.
+        Number m of items to sort.
 
     Returns
     -------
     numpy.ndarray of shape (C(m, 2) + 1,)
-        Probability of each number of comparisons, to about 1e-15 absolutely. Read-only.
+        Probability of each number of comparisons, with an absolute error of about 1e-15. Read-only.
 
     Examples
     --------
@@ -82,17 +83,17 @@ def quicksort_comparisons(n_items):
 
 
 def quicksort_comparisons_up_to(n_items):
-    """Return the law of every size from 0 to m at once, in the time of the last.
+    """Return the distributions for 0, 1, ..., m items together, in about the time of the last one alone.
 
     Parameters
     ----------
     n_items : int
-        Largest number of items m.
+        Largest number m of items.
 
     Returns
     -------
     numpy.ndarray of shape (m + 1, C(m, 2) + 1)
-        Probability of each number of comparisons, one row a size.
+        Probability of each number of comparisons, one row per number of items.
 
     Examples
     --------
@@ -115,12 +116,12 @@ def _generating(n_items):
 def overrun_probability(n_items, max_queries):
     """Return the probability that quicksort needs more than `max_queries` comparisons.
 
-    Exact for correct answers, whatever the transitive order.
+    It is exact if the answers are correct, for any transitive order.
 
     Parameters
     ----------
     n_items, max_queries : int
-        Items m and paid comparisons M.
+        Number m of items, and number M of comparisons paid for.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def _log_moments(t, n_items):
 def quicksort_query_bound(n_items, xi=1.0):
     """Return q such that quicksort makes more than q comparisons with probability at most xi / m^4.
 
-    It holds whatever the answers: on any tournament, cyclic and noisy ones included.
+    The bound holds for any answers, including cyclic and noisy ones (any tournament).
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def quicksort_query_bound(n_items, xi=1.0):
     Returns
     -------
     int
-        At most C(m, 2); equal to it, every pair can be paid for.
+        At most C(m, 2). If it equals C(m, 2), a budget of q covers every pair.
 
     Raises
     ------
@@ -170,10 +171,13 @@ def quicksort_query_bound(n_items, xi=1.0):
 
     Notes
     -----
-    Chernoff: q = min over t of (ln g_t(m) + ln(m^4/xi))/t, with g_t(k) = e^(t (k - 1)) mean_j g_t(j) g_t(k - 1 - j)
-    the moment generating function of quicksort; every t gives a valid bound. Among the tournaments on k items the
-    transitive one is the worst: its scores 0, ..., k - 1 majorise all other score sequences (Landau), and
-    j -> g(j) g(k - 1 - j) is convex because ln g is, which is checked for each t used.
+    q is a Chernoff bound, rounded up: the minimum over t of (ln g_t(m) + ln(m^4/xi))/t, and at most C(m, 2). The moment
+    generating function of quicksort is g_t(k) = e^(t (k - 1)) mean_j g_t(j) g_t(k - 1 - j). Every t gives a valid
+    bound.
+
+    Among the tournaments on k items, the transitive one is the worst case. Its scores 0, ..., k - 1 majorise all other
+    score sequences (Landau), and j -> g(j) g(k - 1 - j) is convex because ln g is. The convexity of ln g is checked for
+    each t used.
 
     References
     ----------
@@ -192,7 +196,7 @@ def quicksort_query_bound(n_items, xi=1.0):
     level = 4 * math.log(n_items) - math.log(xi)
 
     def chernoff(s):
-        # s = 1/t: the bound is the perspective of a convex function, hence has a single minimum in s
+        # s = 1/t: the bound is the perspective of a convex function, so it has a single minimum in s
         log_g = _log_moments(1 / s, n_items)
         return s * (log_g[-1] + level) if (np.diff(log_g, 2) >= 0).all() else math.inf
 

@@ -1,14 +1,14 @@
-"""The order of least total cost, by a table of all subsets of the items; the same sweep serves exact sampling.
+"""Dynamic programming over all subsets of up to 30 items, for optimal orders and exact sampling.
 
-An order costs the sum of ``cost[i, j]`` over the pairs it puts i before j. Peeling off the first item x
-of a set S leaves the same problem on S - x, so with a(x, T) = sum of cost[x, y] over y in T,
+The cost of an order is the sum of ``cost[i, j]`` over the pairs with i before j. Removing the first item x of a set S
+leaves the same problem on S - x. With a(x, T) = sum of cost[x, y] over y in T,
 
     best(S) = min over x of best(S - x) + a(x, S - x),
     Z(S)    = sum over x of Z(S - x) exp(-scale a(x, S - x)).
 
-Both are one sweep over subsets, (min, +) or (logsumexp, +). A subset is a pair of halves, high and
-low, and a(x, T) is the sum of two tables of 2^(m/2) entries an item. Halves are numbered in order of size, so that the
-subsets of one size are blocks of one matrix and no mask is handled in the sweep.
+Both are one sweep over the subsets, with (min, +) or (logsumexp, +). A subset is split into a high and a low half. The
+sum a(x, T) is then the sum of two entries of small tables, one for each half. The subsets of each half are numbered in
+order of size. The subsets of one size are therefore blocks of one matrix, and the sweep does not handle bit masks.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ from .._utils.checks import check_square
 from .few_items import FEW, best_of_few
 from .subsets import subsets_of, taken_side_by_side
 
-_SMALL = 10  # up to so many items in one half: fewer, longer blocks
-_BLOCK = 2**16  # candidates in flight: they stay in cache
+_SMALL = 10  # the low half has at least so many items, if there are as many: fewer, longer blocks
+_BLOCK = 2**16  # candidates computed at a time, so that they stay in cache
 _MAX_ITEMS = 30  # a table of 8 GB
 
 
 class Sweep:
-    """Tables of a(x, T) and one pass over all subsets.
+    """Tables of a(x, T), and one sweep over all subsets.
 
     Parameters
     ----------
@@ -40,11 +40,12 @@ class Sweep:
         self.gain_high = gain[:, self.n_low :] @ self.high.has.T.astype(gain.dtype)
 
     def run(self, combine, scale):
-        """Return the table of all subsets, shape (high ranks, low ranks); the empty set is 0.
+        """Return the table of all subsets, shape (high ranks, low ranks); the empty set has value 0.
 
-        `combine` reduces candidates of shape (rows, choices of the first item, columns) over the choices.
+        `combine` reduces candidates of shape (rows, choices of the first item, columns) over the choices. `scale`
+        multiplies the gains.
         """
-        gain_high = np.ascontiguousarray(self.gain_high.T)  # one row a high half
+        gain_high = np.ascontiguousarray(self.gain_high.T)  # one row per high half
         table = np.zeros((len(self.high.rank), len(self.low.rank)), dtype=self.gain_low.dtype)
         low_layers = [self.low.layer(b) for b in range(self.n_low + 1)]
         for a in range(self.high.has.shape[1] + 1):
@@ -74,7 +75,7 @@ class Sweep:
         return table
 
     def peel(self, table, masks, left, scale):
-        """Return the candidates for each first item of each of `masks`; `left` has a row for each, its items."""
+        """Return the candidate value of each first item, shape of `left`; row i of `left` lists the items of set i."""
         rest = masks[:, None] ^ (1 << left)
         high = self.high.rank[rest >> self.n_low]
         low = self.low.rank[rest & (2**self.n_low - 1)]
@@ -82,7 +83,7 @@ class Sweep:
 
 
 def reduced_gain(cost):
-    """Return (minus the cost over the cheaper order of each pair, the sum of the cheaper costs)."""
+    """Return (minus the cost above the cheaper order of each pair, the sum of the cheaper costs)."""
     cost = np.array(cost)
     check_square(cost, "cost")
     if cost.dtype.kind not in "iuf":
@@ -105,14 +106,13 @@ def best_order(cost):
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
-        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. For the Kemeny
-        order of pairwise counts C (voters who prefer i to j) it is ``C.T``. Integers are summed exactly.
+        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. For the Kemeny order of pairwise
+        counts C (voters who prefer i to j), pass ``C.T``. Integers are summed exactly.
 
     Returns
     -------
     order : array of int, shape (m,)
-        The items, best first: among all optima, the first in lexicographic order (for floats, up to
-        rounding).
+        Items, best first: the first optimum in lexicographic order (for floats, up to rounding).
     value : int or float
         Its total cost.
 
@@ -123,7 +123,7 @@ def best_order(cost):
 
     Notes
     -----
-    8 * 2**m bytes and m * 2**(m - 1) additions: under a second to m = 22.
+    The table takes 8 * 2**m bytes and m * 2**(m - 1) additions: under a second up to m = 22.
 
     References
     ----------

@@ -1,8 +1,9 @@
-"""All subsets of a few items, as the dynamic programs over subsets walk them.
+"""Subsets of a few items, for dynamic programs over subsets.
 
-Such a program fills a table from the empty set up, one size after the other; an order is then read off it from the
-whole set down, one item after the other. A subset is a bit mask where it is one of many to step through, and a rank,
-its number in order of size, where it is a place in a table: the subsets of one size are a slice of it.
+Such a program fills a table from the empty set to the full set, in order of size. It then reads an order off the table
+by removing one item at a time from the full set. A subset has two representations. Its bit mask identifies it while
+items are removed. Its rank, the number of the subset in order of size, is its place in a table. The subsets of one size
+are therefore a slice of the table.
 """
 
 from functools import lru_cache
@@ -12,16 +13,16 @@ import numpy as np
 
 
 class Layer(NamedTuple):
-    """The subsets of k items.
+    """Subsets of k items.
 
     Attributes
     ----------
     ranks : slice
-        Their ranks.
+        Ranks of the subsets.
     items : array of int, shape (count, k)
-        The items of each, ascending.
+        Items of each subset, ascending.
     rest : array of int, shape (count, k)
-        The rank of what is left of each without each of its items.
+        Rank of each subset without each of its items.
     """
 
     ranks: slice
@@ -30,16 +31,16 @@ class Layer(NamedTuple):
 
 
 class Subsets:
-    """All subsets of n items in order of size, those of one size in order of their masks; `subsets_of` keeps them.
+    """Subsets of n items, ordered by size and then by bit mask. Use `subsets_of`, which caches them.
 
     Attributes
     ----------
     masks : array of int, shape (2**n,)
-        The bit mask of each rank; rank 0 is the empty set.
+        Bit mask of each rank; rank 0 is the empty set.
     rank : array of int, shape (2**n,)
-        The rank of each bit mask.
+        Rank of each bit mask.
     has : array of bool, shape (2**n, n)
-        The items of each rank.
+        Whether each rank contains each item.
     starts : list of int, length n + 2
         The subsets of k items have ranks starts[k], ..., starts[k + 1] - 1.
 
@@ -65,7 +66,7 @@ class Subsets:
         self.has = has[self.masks]
         self.starts = [0, *np.bincount(sizes).cumsum().tolist()]
         for array in (self.masks, self.rank, self.has):
-            array.setflags(write=False)  # shared by all that walk them
+            array.setflags(write=False)  # shared by all callers
 
     def layer(self, k):
         """Return the subsets of k items, a `Layer`."""
@@ -76,24 +77,24 @@ class Subsets:
 
 @lru_cache(maxsize=17)
 def subsets_of(n):
-    """Return the `Subsets` of n items, the same for every call."""
+    """Return the `Subsets` of n items; repeated calls return the same object."""
     return Subsets(n)
 
 
 def over_subsets(values, combine=np.add):
-    """Return what the values of the members of each subset come to together.
+    """Combine the values of the members of each subset.
 
     Parameters
     ----------
     values : array, shape (rows, n, ...)
-        The value of each item.
+        Value of each item.
     combine : ufunc, default=numpy.add
-        What puts two values together; 0 changes nothing, or stands for no members.
+        Binary operation that combines two values. It starts from 0, the value of the empty set.
 
     Returns
     -------
     array, shape (rows, 2**n, ...)
-        By bit mask; 0 for the empty set.
+        Combined values, indexed by bit mask; 0 for the empty set.
 
     Examples
     --------
@@ -104,25 +105,26 @@ def over_subsets(values, combine=np.add):
     """
     n = values.shape[1]
     table = np.zeros((len(values), 2**n, *values.shape[2:]), dtype=values.dtype)
-    for item in range(n):  # double: one more possible member
+    for item in range(n):  # doubles the filled part: subsets without `item`, then with it
         combine(table[:, : 1 << item], values[:, item, None], out=table[:, 1 << item : 2 << item])
     return table
 
 
 def taken_side_by_side(rows, n, pick):
-    """Return the order in which items are taken from the set of all, for many sets at once.
+    """Return the orders in which items are removed from the full set, for many problems at once.
 
     Parameters
     ----------
     rows, n : int
-        How many sets, and of how many items.
+        Number of problems, and number of items in each.
     pick : callable
-        ``pick(masks, left)``: which of the items ``left[row]`` to take next, int, shape (rows,).
+        ``pick(masks, left)`` returns the column of `left` that holds the next item to remove, int, shape (rows,).
+        `masks` contains the bit mask of each remaining set, and each row of `left` its items, ascending.
 
     Returns
     -------
     array of int, shape (rows, n)
-        Items, the first taken first.
+        Items of each problem, in the order of removal.
     """
     orders = np.empty((rows, n), dtype=np.int64)
     every = np.arange(rows)
@@ -138,15 +140,15 @@ def taken_side_by_side(rows, n, pick):
 
 
 class OneByOne:
-    """Draws an order by taking items from the set of all; a set met before costs next to nothing.
+    """Sampler that draws an order item by item, with a cache of the choices for each remaining set.
 
     Parameters
     ----------
     n : int
         Number of items.
     choice_of : callable
-        ``choice_of(mask, left)``: the choice of the next item of a set, whose items are `left`; ``draw(bits)`` of it
-        returns an index of `left`.
+        ``choice_of(mask, left)`` returns the choice of the next item from a set with items `left`. The choice's
+        ``draw(bits)`` returns an index into `left`.
     """
 
     def __init__(self, n, choice_of):
@@ -154,7 +156,7 @@ class OneByOne:
         self._met: dict = {}
 
     def draw(self, bits):
-        """Return the items, the first taken first, int, shape (n,)."""
+        """Draw the items, in the order in which they are chosen, int, shape (n,)."""
         mask, order = 2**self._n - 1, []
         while mask:
             if mask not in self._met:

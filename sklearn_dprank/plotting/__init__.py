@@ -1,4 +1,4 @@
-"""Displays: computed in ``from_*``, drawn in ``plot``. Needs matplotlib (the extra ``plot``)."""
+"""Displays: ``from_*`` computes them, and ``plot`` draws them with matplotlib (the extra ``plot``)."""
 
 from ._consensus import ConsensusDisplay
 from ._intervals import RankIntervalDisplay

@@ -1,4 +1,4 @@
-"""`ConsensusDisplay`: two consensuses side by side."""
+"""`ConsensusDisplay`: two consensus rankings side by side."""
 
 import math
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from ._style import (
     shortened,
 )
 
-# By kind of line: how it looks, and what the legend says. Lines with a crossing are heavy, and told by direction.
+# Style and legend text by kind of line. Lines with a crossing are heavy, and their style shows the direction.
 _STYLES: dict[str, tuple[dict[str, Any], str]] = {
     "up": ({"color": BLUE, "linestyle": "-", "lw": 2.0, "marker": "o", "zorder": 3}, "crosses, better right"),
     "down": ({"color": VERMILION, "linestyle": "--", "lw": 2.0, "marker": "s", "zorder": 3}, "crosses, better left"),
@@ -32,44 +32,43 @@ _STYLES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 class ConsensusDisplay:
-    """Two consensuses side by side: a line an item, a crossing for every pair in opposite orders.
+    """Display of two consensus rankings side by side: a line per item, and a crossing per pair in opposite orders.
 
     Build it with `from_estimators` or `from_positions`.
 
     Parameters
     ----------
     left, right : array-like of shape (n_items,)
-        Where each item stands; smaller is better, equal is tied.
+        Position of each item; smaller is better, equal is tied.
     item_names : sequence of str or None, default=None
-        Names of the items; None is the column indices.
+        Item names; None is the column indices.
     names : tuple of (str, str), default=("left", "right")
-        What the two consensuses are called.
+        Names of the two rankings.
     marks : tuple of (str, str), default=("not private", "not private")
-        What must be known of each side before it is shown to anybody; "" if it may be published.
+        Warning shown for each side; "" if it may be published.
 
     Attributes
     ----------
     n_crossings : int
-        Pairs of items in opposite orders: the Kendall tau distance, not normalised.
+        Number of item pairs in opposite orders: the Kendall tau distance, not normalised.
     n_half_tied : int
-        Pairs of items that one side ties and the other does not, as beyond the best k of `DPTopK`; metrics of a
-        consensus count them half.
+        Number of item pairs that one side ties and the other does not, such as those beyond the best k of `DPTopK`. The
+        metrics of a consensus count them half.
     places : ndarray of int, shape (2, n_items)
-        Where lines end, 0 is on top.
+        Vertical places of the line ends, 0 is on top.
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes of the drawing.
     figure_ : matplotlib Figure
         Its figure.
 
     Notes
     -----
-    Tied items stand next to each other, in the order of the other side (by column if they are tied there too), and
-    "2=" says that they share the second place. A tie is therefore no crossing, and the number of crossings is the
-    Kendall tau distance, not normalised.
+    Tied items stand next to each other, in the order of the other side, or by column if they are tied there too. "2="
+    marks items that share the second place. A tie is therefore not a crossing.
 
     .. rubric:: Privacy
 
-    The picture and its number of crossings are functions of both consensuses: they may be published if both may.
+    The picture and its number of crossings are functions of both rankings. They may be published if both rankings may.
 
     Examples
     --------
@@ -96,18 +95,18 @@ class ConsensusDisplay:
 
     @property
     def n_crossings(self) -> int:
-        """Pairs of items in opposite orders."""
+        """Number of item pairs in opposite orders."""
         return int(_opposite(self.left, self.right).sum()) // 2
 
     @property
     def n_half_tied(self) -> int:
-        """Pairs of items that one side ties and the other does not."""
+        """Number of item pairs that one side ties and the other does not."""
         left, right = (side[:, None] == side for side in (self.left, self.right))
         return int((left != right).sum()) // 2
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Where lines end, 0 is on top; tied items follow the other side."""
+        """Vertical places of the line ends, 0 is on top; tied items follow the other side."""
         return np.array([_places(self.left, self.right), _places(self.right, self.left)])
 
     @classmethod
@@ -119,16 +118,16 @@ class ConsensusDisplay:
         Parameters
         ----------
         left, right : fitted estimators
-            Anything that has ``ranks_`` after `fit`, or a Pipeline that ends in it, over the same items. If both know
-            names of the items, their columns may be in different orders.
+            Estimators with ``ranks_`` after `fit`, or Pipelines that end in one, over the same items. If both have item
+            names, their columns may be in different orders.
         names : tuple of (str, str) or None, default=None
-            What the two are called; None is their classes and changed parameters.
+            Names of the two; None is their classes and changed parameters.
 
         Returns
         -------
         ConsensusDisplay
-            Not drawn yet. A side is marked "not private" where `~sklearn_dprank.privacy.guarantee_of` finds that it
-            promises nothing (which is so for classes of others), and "simulation only" where it was seeded.
+            Not drawn yet. A side is marked "not private" if `~sklearn_dprank.privacy.guarantee_of` finds no guarantee.
+            This includes classes of other packages. It is marked "simulation only" if a seed was given.
 
         Raises
         ------
@@ -167,13 +166,14 @@ class ConsensusDisplay:
         Parameters
         ----------
         left, right : array-like of shape (n_items,)
-            Where each item stands; smaller is better, equal is tied.
+            Position of each item; smaller is better, equal is tied.
         item_names : sequence of str or None, default=None
-            Names of the items; None is the column indices.
+            Item names; None is the column indices.
         names : tuple of (str, str), default=("left", "right")
-            What the two are called.
+            Names of the two.
         marks : tuple of (str, str), default=("not private", "not private")
-            As positions do not say where they come from, both sides are marked; "" is for what may be published.
+            Warning shown for each side. By default, both sides are marked, because the source of the positions is
+            unknown. Pass "" for a side that may be published.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class ConsensusDisplay:
         Raises
         ------
         ValueError
-            If they have different numbers of items, or names do not fit them.
+            If the numbers of items differ, or the number of names does not match.
         """
         return cls(left, right, item_names, names=names, marks=marks)
 
@@ -193,7 +193,7 @@ class ConsensusDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure, higher for more items.
+            Axes to draw on. None makes a figure, higher for more items.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class ConsensusDisplay:
         return self
 
     def _label_sides(self, ax, places):
-        """Write names and places at both ends, and above them what the two columns are."""
+        """Write names and places at both ends, and the names of the two rankings above."""
         n_items = len(self.left)
         size = LABEL if n_items <= 30 else 7
         names = fitting(self.item_names, 28)
@@ -237,7 +237,7 @@ class ConsensusDisplay:
         ax.set_xlim(0, 1)
         ax.set_ylim(n_items - 0.5, -0.5)
         heads = [shortened(name, 28) for name in self.names]
-        if any(self.marks):  # an empty second line keeps the two names level
+        if any(self.marks):  # a blank second line keeps both names at the same height
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
         ax.set_xticks([0, 1], heads)
         ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
@@ -252,7 +252,7 @@ def _two(texts, name):
 
 
 def _opposite(left, right):
-    """Return which pairs two rankings put in opposite orders: ndarray of bool, shape (n_items, n_items)."""
+    """Return the pairs that two rankings put in opposite orders: ndarray of bool, shape (n_items, n_items)."""
     return np.sign(left[:, None] - left) * np.sign(right[:, None] - right) < 0
 
 
@@ -262,14 +262,14 @@ def _places(positions, other):
 
 
 def _kind(start, end, crosses):
-    """Return which kind of line goes from one place to another."""
+    """Return the kind of the line from one place to another."""
     if not crosses:
         return "still"
     return "up" if end < start else "down" if end > start else "level"
 
 
 def _explain(ax, kinds):
-    """Put a legend of the kinds of lines there are below the axes."""
+    """Put a legend of the drawn kinds of lines below the axes."""
     from matplotlib.lines import Line2D
 
     drawn = [(style, text) for kind, (style, text) in _STYLES.items() if kind in kinds]
@@ -277,7 +277,7 @@ def _explain(ax, kinds):
 
 
 def _label(name, positions, item, left):
-    """Return the name with its place, 1 is best and shared places have an equals sign."""
+    """Return the name with its place; 1 is best, and shared places have an equals sign."""
     tied = "=" if (positions == positions[item]).sum() > 1 else ""
     place = f"{1 + (positions < positions[item]).sum()}{tied}"
     return f"{name}  {place}" if left else f"{place}  {name}"

@@ -22,23 +22,23 @@ from ._style import LABEL, axes, dress, number_ticks, place_legend, scale_errors
 
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
-_ROUNDING = 1e-12  # of a difference of two errors
+_ROUNDING = 1e-12  # rounding error of a difference of two errors
 _WIDTH = 6.4  # inches
 _BESIDE = "markers side by side: almost the same point"
 
 
-#: Where the line below all errors is: sought, known, or not drawn.
+#: Floor below all errors: computed, given, or not drawn.
 Floor: TypeAlias = Literal["kemeny"] | float | None
-#: Quantiles that bands go between.
+#: Quantiles at the edges of bands.
 Band: TypeAlias = Literal["auto"] | tuple[float, float] | None
 
 
 class ErrorDisplay:
-    """Base of displays of error against a parameter: a subclass says which, and how its axis looks."""
+    """Base class for displays of error against a parameter; a subclass defines the parameter and its axis."""
 
     _parameter = ""
-    _argument = ""  # its values, in `from_estimators`
-    _whole = False  # whether they are whole numbers
+    _argument = ""  # name of the argument of `from_estimators` with its values
+    _whole = False  # whether the values are whole numbers
     _xlabel = ""
 
     def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE, *, floor_name=_GIVEN):
@@ -50,7 +50,7 @@ class ErrorDisplay:
 
     @classmethod
     def _sweep(cls, estimators, X, values, random_state, floor, **settings):
-        """Measure every estimator at every value of the parameter, each with noise of its own."""
+        """Measure every estimator at every value of the parameter, each with independent noise."""
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
@@ -81,7 +81,7 @@ class ErrorDisplay:
 
     @classmethod
     def _searched(cls, search, X, chosen, metric, floor):
-        """Read the lines of a fitted search."""
+        """Make the display from a fitted search."""
         _check_floor(floor)
         metric = chosen_metric(search, metric)
         known = is_kendall_tau(search, metric)
@@ -97,11 +97,11 @@ class ErrorDisplay:
         return cls(values, errors, floor, None if profile is None else _ceiling(profile), measure, floor_name=name)
 
     def _own(self, name):
-        """Return the values of one line; NaN alone if it does not depend on the parameter."""
+        """Return the values of one line; a single NaN if it does not depend on the parameter."""
         return self._values[name] if isinstance(self._values, dict) else self._values
 
     def _lines(self):
-        """Yield (name, values, errors) of every line: ascending values, those without a finished trial left out.
+        """Yield (name, values, errors) of every line, by ascending value, without points that have no finished trial.
 
         A mechanism without the parameter has the same errors at both ends.
         """
@@ -116,11 +116,11 @@ class ErrorDisplay:
             yield name, values[order], errors[order]
 
     def _labels(self):
-        """Return what the legend says of every line, by name."""
+        """Return the legend text of every line, by name."""
         return {name: shortened(name, 60) for name in self.errors}
 
     def _draw(self, ax, excess, band):
-        """Draw lines, bands, floor and ceiling; return the axes and what was subtracted from the errors."""
+        """Draw lines, bands, floor and ceiling; return the axes and the number subtracted from the errors."""
         excess = self._is_excess(excess)
         base = self.floor if excess else 0.0
         found = list(self._lines())
@@ -136,13 +136,13 @@ class ErrorDisplay:
         linear = scale_errors(ax, shown, excess, excess and self.measure == _DISTANCE)
         self._name_axes(ax, excess, own)
         notes = [words_of(quantiles), *([_BESIDE] if part_markers(ax, drawn) else [])]
-        named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis says above what it is
+        named = [bound for bound in bounds if not excess or bound.get_ydata()[0]]  # the axis names it
         _explain(ax, [*drawn, *named, *([linear] if linear else [])], notes, own)
         self.ax_, self.figure_ = ax, ax.figure
         return ax, base
 
     def _is_excess(self, excess):
-        """Tell whether the excess is drawn: by default where there is a floor, and no error below it."""
+        """Return whether the excess is drawn; by default if there is a floor and no error is below it."""
         if excess is None:
             known = [errors[np.isfinite(errors)] for errors in self.errors.values()]
             return self.floor is not None and all((errors >= self.floor - _ROUNDING).all() for errors in known)
@@ -151,7 +151,7 @@ class ErrorDisplay:
         return bool(excess)
 
     def _draw_bounds(self, ax, base, unreached):
-        """Draw ceiling and floor, where they are known and 0 has a place on the axis; return their lines."""
+        """Draw ceiling and floor, if they are known and 0 has a place on the axis; return their lines."""
         bounds = []
         if self.floor is not None and not unreached:
             name = f"{self.floor_name} (not private)"
@@ -162,9 +162,9 @@ class ErrorDisplay:
         return bounds
 
     def _name_axes(self, ax, excess, own):
-        """Say what the axes are, and that errors are not private."""
+        """Label the axes, and state that errors are not private."""
         percent = excess and self.measure == _DISTANCE
-        gap = " " if own else "\n"  # others' axes may be small
+        gap = " " if own else "\n"  # axes of the caller may be small
         what = f"excess over the{gap}{self.floor_name}" if excess else self.measure
         what += "\n(% of pairs, not private)" if percent else f"{gap}(not private)"
         ax.set_ylabel(what, fontsize=LABEL)
@@ -176,7 +176,7 @@ class ErrorDisplay:
 
 
 def _explain(ax, handles, notes, own):
-    """Place the legend; make a figure of our `own` higher where it goes below."""
+    """Place the legend; if the figure is our `own` and the legend goes below the axes, make the figure higher."""
     longest = max(len(handle.get_label()) for handle in handles)
     ncols = 2 if own and longest <= 40 else 1
     if not place_legend(ax, handles, "\n".join(notes), ncols=ncols) and own:
@@ -185,7 +185,7 @@ def _explain(ax, handles, notes, own):
 
 
 def _swept(values, argument, whole):
-    """Return the values to sweep; refuse, before any fit, those that have no place on the axis."""
+    """Return the values to sweep; raise ValueError, before any fit, if one has no place on the axis."""
     values = [values] if isinstance(values, Real) else list(values)
     wrong = [value for value in values if not _has_a_place(value, whole)]
     if not values or wrong:
@@ -201,7 +201,7 @@ def _has_a_place(value, whole):
 
 
 def _checked(values, errors, parameter):
-    """Return values and errors as arrays that fit each other."""
+    """Return values and errors as arrays of matching shapes; raise ValueError if they do not match."""
     own = isinstance(values, dict)
     if own and set(values) != set(errors):
         raise ValueError(f"{parameter}: {sorted(values)} and errors: {sorted(errors)} must have the same names.")
@@ -217,9 +217,9 @@ def _checked(values, errors, parameter):
                 f"got {trials.shape}."
             )
     if not np.isfinite(np.concatenate([read[name] if own else read for name in errors])).any():
-        raise ValueError(f"no mechanism depends on {parameter}; nothing can be drawn.")
+        raise ValueError(f"no mechanism depends on {parameter}, so there is no line to draw.")
     if not any(np.isfinite(trials).any() for trials in errors.values()):
-        raise ValueError("errors has no finished trial; nothing can be drawn.")
+        raise ValueError("errors has no finished trial to draw.")
     return read, errors
 
 
@@ -238,7 +238,7 @@ def _check_floor(floor):
 
 
 def _floor(profile, floor):
-    """Return the floor and what it is: an error that is given, or the best known order's where there are ballots."""
+    """Return the floor and its name: a given error, or that of the best known order of the ballots."""
     if floor != "kemeny" or profile is None:
         return None if floor == "kemeny" else floor, _GIVEN
     best = best_known(profile)
@@ -246,33 +246,33 @@ def _floor(profile, floor):
 
 
 def _ceiling(profile):
-    """Return the expected distance of a random order, which overrules half of all opinions."""
+    """Return the expected distance of a random order, which violates half of all opinions."""
     pairs = profile.pairwise_counts.sum() / 2
     return float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
 
 
 def _above(errors, base):
-    """Return by how much errors are above the base; what only rounding makes of 0 is 0."""
+    """Return errors minus the base; differences within rounding error are 0."""
     above = errors - base
     return np.where(np.abs(above) < _ROUNDING, 0.0, above)
 
 
 def _drawn(values, errors, quantiles):
-    """Return a line and its band; NaN, a trial that did not finish, is left out."""
+    """Return a line and its band, without NaN (trials that did not finish)."""
     means = np.nanmean(errors, axis=1)
     low, high = (means, means) if quantiles is None else np.nanquantile(errors, quantiles, axis=1)
     return Drawn(values, means, low, high)
 
 
 class Best(NamedTuple):
-    """Positions of the best order found, and what it may be called."""
+    """Positions of the best order found, and its name."""
 
     positions: np.ndarray
     name: str
 
 
 def best_known(profile):
-    """Return the Kemeny optimum, or the best order that about ten seconds find, with a `ConvergenceWarning`."""
+    """Return the Kemeny optimum, or else the best order found in about ten seconds, with a `ConvergenceWarning`."""
     found = minimum_order(profile.pairwise_counts.T)
     warn_of_gap(found)
     return Best(order_to_positions(found.order), "Kemeny optimum" if found.optimal else "best order found")

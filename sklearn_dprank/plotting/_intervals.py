@@ -1,4 +1,4 @@
-"""`RankIntervalDisplay`: between which ranks each item stands."""
+"""`RankIntervalDisplay`: confidence intervals for the rank of each item."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -32,42 +32,43 @@ _SAYS = {
 
 
 class RankIntervalDisplay:
-    """Between which ranks each item really stands, for all that the noise hides: a bar an item, a dot where it was put.
+    """Display of rank intervals: a bar from the best to the worst rank of each item, and a dot at its consensus rank.
 
-    Build it with `from_estimator`.
+    The intervals contain the true ranks (without noise) of all items at once, with probability `level`. Build the
+    display with `from_estimator`.
 
     Parameters
     ----------
     intervals : array-like of int, shape (n_items, 2)
-        The best and the worst rank of each item, 0 is best.
+        Best and worst rank of each item, 0 is best.
     ranks : array-like of shape (n_items,)
-        Where the consensus puts each item, 0 is best.
+        Position of each item in the consensus, 0 is best.
     item_names : sequence of str or None, default=None
-        Names of the items; None is the column indices.
+        Item names; None is the column indices.
     level : float, default=0.95
-        How often all intervals hold at once.
+        Simultaneous coverage probability of the intervals.
     says : str, default="Rank"
-        What the ranks are by.
+        Meaning of the ranks, for the label of the axis.
     name : str, default=""
-        What the release is called.
+        Name of the release.
     mark : str, default=""
-        What must be known before it is shown to anybody; "" if it may be published.
+        Warning shown in the title; "" if the release may be published.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes of the drawing.
     figure_ : matplotlib Figure
         Its figure.
 
     Notes
     -----
-    The picture speaks of these voters, and of what the noise hides of them, not of a population that they may be a
-    sample of: it says so.
+    The intervals describe these voters, and only the uncertainty from the noise. They do not describe a population from
+    which the voters may be a sample. The picture states this.
 
     .. rubric:: Privacy
 
-    The picture is a function of the release: it may be published if the release may.
+    The picture is a function of the release. It may be published if the release may.
 
     Examples
     --------
@@ -101,28 +102,28 @@ class RankIntervalDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, level: float = 0.95, name: str | None = None) -> Self:
-        """Read the intervals of a fitted estimator.
+        """Make the display from the intervals of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Any that has ``rank_intervals`` after `fit`, or a Pipeline that ends in it.
+            Estimator with ``rank_intervals`` after `fit`, or a Pipeline that ends in one.
         level : float, default=0.95
-            How often all intervals hold at once, at least.
+            Simultaneous coverage probability of the intervals, at least.
         name : str or None, default=None
-            What it is called; None is its class and changed parameters.
+            Name of the release; None is the class and its changed parameters.
 
         Returns
         -------
         RankIntervalDisplay
-            Not drawn yet. It is marked "simulation only" where it was seeded.
+            Not drawn yet. It is marked "simulation only" if a seed was given.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
             If it is not fitted.
         ValueError
-            If it does not know the noise of what it published, or `level` is not between 0 and 1.
+            If the distribution of its published noise is unknown, or `level` is not between 0 and 1.
         """
         one, last = ranked(estimator, "estimator"), last_step(estimator)
         if not hasattr(last, "rank_intervals"):
@@ -141,12 +142,12 @@ class RankIntervalDisplay:
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a bar from the best to the worst rank of each item, the consensus from top to bottom.
+        """Draw a bar from the best to the worst rank of each item, in the order of the consensus.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure, higher for more items.
+            Axes to draw on. None makes a figure, higher for more items.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class RankIntervalDisplay:
         return self
 
     def _label(self, ax, items):
-        """Write names, what the ranks are, and of whom the picture speaks."""
+        """Label the axes, and state that the picture describes these voters only."""
         n_items = len(items)
         names = fitting(self.item_names, 28)
         ax.set_yticks(range(n_items), [names[item] for item in items], fontsize=LABEL if n_items <= 30 else 7)

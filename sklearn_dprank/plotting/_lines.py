@@ -1,4 +1,4 @@
-"""One line a mechanism: bands of quantiles, and markers side by side where lines lie on one another."""
+"""One line per mechanism, with bands of quantiles; markers at the same point are drawn side by side."""
 
 from typing import NamedTuple
 
@@ -7,15 +7,15 @@ import numpy as np
 from .._utils.checks import check_number
 from ._style import BLACK, look
 
-_FEW = 5  # up to so many lines have bands
+_FEW = 5  # largest number of lines with bands
 _QUANTILES = (0.1, 0.9)
-_SAME = 1.5  # points by which the eye does not tell two markers
+_SAME = 1.5  # markers up to this distance, in points, look like one
 _STEP = 5.5  # points between markers side by side
-_ROOM = 36  # points that they may take together
+_ROOM = 36  # largest width of a group of markers, in points
 
 
 class Drawn(NamedTuple):
-    """A line: where it goes, and the edges of its band."""
+    """A line and the edges of its band."""
 
     values: np.ndarray
     means: np.ndarray
@@ -24,13 +24,7 @@ class Drawn(NamedTuple):
 
 
 def quantiles_of(band, n_lines):
-    """Return the quantiles that bands go between, or None.
-
-    Raises
-    ------
-    ValueError
-        If `band` is neither "auto" nor None nor two quantiles.
-    """
+    """Return the quantiles of the bands, or None for no bands; raise ValueError if `band` is invalid."""
     if isinstance(band, str) and band == "auto":
         return _QUANTILES if n_lines <= _FEW else None
     if band is None:
@@ -47,7 +41,7 @@ def quantiles_of(band, n_lines):
 
 
 def words_of(quantiles):
-    """Return what the legend says of lines and bands."""
+    """Return the legend text about lines and bands."""
     if quantiles is None:
         return "lines: means of the fits"
     low, high = (f"{100 * quantile:g} %" for quantile in quantiles)
@@ -56,7 +50,7 @@ def words_of(quantiles):
 
 
 def draw_lines(ax, lines, labels, shaded):
-    """Draw lines and, if they are `shaded`, bands whose edges have the dashes of their line; return the lines."""
+    """Draw lines and, if `shaded`, bands whose edges have the dashes of their line; return the lines."""
     from matplotlib.colors import to_rgba
 
     drawn = []
@@ -72,9 +66,9 @@ def draw_lines(ax, lines, labels, shaded):
 
 
 def part_markers(ax, drawn):
-    """Put markers that would lie on one another side by side, in the order of the lines; tell whether there are any.
+    """Draw overlapping markers side by side, in the order of the lines; return whether there are any.
 
-    Only markers move, by points: lines and their data stay where they are.
+    Only markers move, by points; lines and their data do not change.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -91,7 +85,7 @@ def part_markers(ax, drawn):
 
 
 def _moves(ax, drawn):
-    """Return by how many points each marker of each line goes to the right."""
+    """Return the horizontal offset of each marker of each line, in points."""
     columns: dict = {}
     for rank, line in enumerate(drawn):
         for k, (x, y) in enumerate(72 / ax.figure.dpi * ax.transData.transform(line.get_xydata())):
@@ -107,7 +101,7 @@ def _moves(ax, drawn):
 
 
 def _groups(column):
-    """Yield the points (rank of the line, index) of one abscissa that the eye cannot tell, by rank."""
+    """Yield the points (rank of the line, index) of one abscissa that look like one, by rank."""
     column = sorted(column)
     gaps = np.diff([height for height, *_ in column])
     for group in np.split(np.arange(len(column)), 1 + np.flatnonzero(gaps > _SAME)):

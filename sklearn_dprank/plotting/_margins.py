@@ -13,42 +13,42 @@ from ._errors import best_known
 from ._ranked import ranked
 from ._style import LABEL, SMALL, TITLE, axes, fitting, names_of_items, read_positions, shortened
 
-_NUMBERS = 12  # up to so many items each cell has its number
+_NUMBERS = 12  # largest number of items with a number in each cell
 _LONGEST = 24  # characters of a name
-_LARGE = 20  # up to so many items names have their usual size
-_LABELS = 60  # more items have every second name, or fewer
+_LARGE = 20  # largest number of items with names of the usual size
+_LABELS = 60  # largest number of names on an axis; with more items, only every second or third is shown
 
 
 class PairwiseMarginDisplay:
-    """Heat map of pairwise margins, items ordered by a consensus.
+    """Heat map of pairwise margins, with items ordered by a consensus.
 
-    Build it with `from_profile` or `from_estimator`. A cell says how many more voters, as a share of all, prefer its
-    row to its column than the other way round. Above the diagonal that is support for the order of the items; framed
-    cells there are pairs that a majority would swap.
+    Build it with `from_profile` or `from_estimator`. A cell shows the share of voters who prefer its row to its column,
+    minus the share who prefer its column. Above the diagonal, a positive margin supports the order of the items. A
+    frame marks pairs that a majority would swap.
 
     Parameters
     ----------
     margins : array-like of shape (n_items, n_items)
-        ``margins[i, j]`` is the share of voters who prefer item i to j, minus the share who prefer j to i: in
+        ``margins[i, j]`` is the share of voters who prefer item i to j, minus the share who prefer j to i. It is in
         [-1, 1], or beyond if noise was added. ``margins[j, i] == -margins[i, j]``; NaN is unknown and stays white.
     positions : array-like of shape (n_items,) or None, default=None
-        Where the order puts each item; smaller is better. Tied items are drawn in the order of their columns, and
-        no majority is against the order of two of them. None is the order of the columns.
+        Position of each item in the order; smaller is better. Tied items are drawn in the order of their columns, and
+        their pairs are never framed. None is the order of the columns.
     item_names : sequence of str or None, default=None
-        Names of the items; None is the column indices.
+        Item names; None is the column indices.
     ordered_by : str or None, default=None
-        What `positions` come from, for the picture.
+        Source of `positions`, for the title.
     private : bool, default=False
-        Whether margins and positions may be published. If not, the title says so.
+        Whether margins and positions may be published. If not, the title states that they are not private.
 
     Attributes
     ----------
     order : ndarray of int, shape (n_items,)
         Column indices of the items as drawn, best first.
     opposed : ndarray of int, shape (n_pairs, 2)
-        Pairs (i, j), i before j in the order, of which a majority prefers j.
+        Pairs (i, j), with i before j in the order, for which a majority prefers j.
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes of the drawing.
     figure_ : matplotlib Figure
         Its figure.
 
@@ -56,8 +56,8 @@ class PairwiseMarginDisplay:
     -----
     .. rubric:: Privacy
 
-    Margins counted on ballots are not private, whatever estimator has ordered them. ``private=True`` is for margins
-    that were released by a private mechanism.
+    Margins counted on ballots are not private, even if a private estimator ordered them. Use ``private=True`` only for
+    margins that a private mechanism released.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class PairwiseMarginDisplay:
 
     @property
     def opposed(self) -> NDArray[np.intp]:
-        """Pairs (i, j), i before j in the order, of which a majority prefers j."""
+        """Pairs (i, j), with i before j in the order, for which a majority prefers j."""
         above = self.positions[:, None] < self.positions[None, :]
         return np.argwhere(above & (np.nan_to_num(self.margins) < 0))
 
@@ -105,12 +105,12 @@ class PairwiseMarginDisplay:
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots.
+            Ballots.
         positions : array-like of shape (n_items,) or None, default=None
-            The consensus that orders the items, smaller is better; None is the Kemeny optimum, or what is found of it
+            Consensus that orders the items, smaller is better. None is the Kemeny optimum, or else the best order found
             in about ten seconds, with a `ConvergenceWarning`.
         item_names : sequence of str or None, default=None
-            Names of the items; None is those of X, or the column indices.
+            Item names; None is those of X, or the column indices.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class PairwiseMarginDisplay:
         Raises
         ------
         ValueError
-            If positions or names do not fit the number of items.
+            If positions or names do not match the number of items.
         """
         profile = as_profile(X)
         ordered_by = None
@@ -132,12 +132,12 @@ class PairwiseMarginDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, X: Ballots) -> Self:
-        """Count the margins of ballots, and order the items as a fitted estimator does.
+        """Count the margins of ballots, and order the items by a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Anything whose ``ranks_`` order the items; its names of the items are used, or else those of X.
+            Estimator with ``ranks_``. Its item names are used, or else those of X.
         X : array-like of shape (n_voters, n_items) or Profile
             Ballots over the items of the estimator's `fit`.
 
@@ -172,7 +172,7 @@ class PairwiseMarginDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure, larger for more items.
+            Axes to draw on. None makes a figure, larger for more items.
 
         Returns
         -------
@@ -186,9 +186,9 @@ class PairwiseMarginDisplay:
 
         Notes
         -----
-        Colours go from dark (the column is preferred) to light (the row is), so that they survive grey printing, and
-        as far as the largest margin. Up to 12 items cells have numbers. Long names are shortened in the middle; where
-        two would look alike, the number of the column follows.
+        Colours go from dark (voters prefer the column) to light (voters prefer the row), so that they are readable in
+        grey print. The scale ends at the largest margin. For up to 12 items, cells have numbers. Long names are
+        shortened in the middle. If two of them would be equal, the column number is added.
         """
         n_items = len(self.margins)
         names = fitting(self.item_names, _LONGEST)
@@ -221,7 +221,7 @@ class PairwiseMarginDisplay:
         return title + ("\nframed: a majority would swap the two" if len(self.opposed) else "")
 
     def _name_items(self, ax, names):
-        """Label rows and columns, in small print where there are many."""
+        """Label rows and columns, in a smaller font for many items."""
         n_items = len(self.margins)
         places = np.arange(0, n_items, -(-n_items // _LABELS))
         labels = [names[item] for item in self.order[places]]
@@ -231,17 +231,17 @@ class PairwiseMarginDisplay:
         ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0)
 
     def _frame_opposed(self, ax):
-        """Frame the cells above the diagonal that speak against the order."""
+        """Frame the cells above the diagonal with a majority against the order."""
         from matplotlib.patches import Rectangle
 
         place = np.argsort(self.order)
         for i, j in place[self.opposed]:
-            # Such a cell is no lighter than the middle of the scale: white stands out, in print too.
+            # These cells are at most as light as the middle of the scale, so white is visible, in print too.
             ax.add_patch(Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, fill=False, ec="white", lw=1.5))
 
 
 def _read_margins(margins):
-    """Return margins as a new square array of floats."""
+    """Return margins as a new square array of floats; raise ValueError if they are invalid."""
     margins = np.array(margins, dtype=float)
     if margins.ndim != 2 or margins.shape[0] != margins.shape[1] or len(margins) < 2:
         raise ValueError(f"margins must have shape (n_items, n_items) with at least 2 items, got {margins.shape}.")
@@ -252,7 +252,7 @@ def _read_margins(margins):
 
 
 def _write_numbers(ax, drawn, limit):
-    """Write each known margin into its cell, dark on light and light on dark."""
+    """Write each known margin into its cell, dark on light or light on dark."""
     for (i, j), margin in np.ndenumerate(drawn):
         if np.isfinite(margin):
             text = f"{margin:+.2f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""`QueryCountDisplay`: error against the number of queries a voter."""
+"""`QueryCountDisplay`: error against the number of queries per voter."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -13,37 +13,37 @@ from ..model_selection import GridSearchCV
 from ._errors import Band, ErrorDisplay, Floor
 from ._style import number_ticks, shortened
 
-_GAP = 0.035  # least distance of two labels, as a share of the axis
+_GAP = 0.035  # minimum distance of two labels, as a share of the axis
 
 
 class QueryCountDisplay(ErrorDisplay):
-    """Error against K, the number of queries that each voter answers; one line a mechanism.
+    """Display of error against K, the number of queries per voter, one line per mechanism; use it to choose K.
 
     Build it with `from_estimators` or `from_search`. A ring marks the best K of every line.
 
     Parameters
     ----------
     n_queries : array-like of int, shape (n_counts,), or dict of {str: array-like}
-        Queries a voter: those of all mechanisms, or each mechanism's own. NaN alone is a mechanism that does not
-        depend on K; its line is level.
+        Queries per voter, for all mechanisms or for each mechanism by name. A single NaN is for a mechanism that does
+        not depend on K; its line is level.
     errors : dict of {str: array-like of shape (n_counts, n_trials)}
         Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
     floor : float or None, default=None
-        Error that rankings are compared with: where it is that of the Kemeny optimum, no ranking does better. None is
-        not drawn.
+        Error to compare with. If it is the error of the Kemeny optimum, no ranking has a smaller one. None is not
+        drawn.
     ceiling : float or None, default=0.5
         Expected error of a random ranking. None is not drawn.
     measure : str, default="average Kendall tau distance"
-        What the errors are.
+        Name of the error measure.
     floor_name : str, default="given floor"
-        What the floor is, for the picture.
+        Name of the floor.
 
     Attributes
     ----------
     best : dict of {str: int}
-        The K with the least mean error by mechanism, the smallest of several. Not private.
+        The K with the least mean error by mechanism; the smallest if there are several. Not private.
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes of the drawing.
     figure_ : matplotlib Figure
         Its figure.
 
@@ -51,12 +51,12 @@ class QueryCountDisplay(ErrorDisplay):
     -----
     .. rubric:: Privacy
 
-    Errors, and so the best K, are exact functions of the ballots, and the picture says so. Choose K on public or
-    simulated votes.
+    Errors, and so the best K, are exact functions of the ballots and are not private, as the picture states. Choose K
+    on public or simulated votes.
 
     .. rubric:: Remarks
 
-    A voter who answers K queries has epsilon / K for each: more answers, each with more noise.
+    A voter who answers K queries has epsilon / K for each. A larger K gives more answers, each with more noise.
 
     Examples
     --------
@@ -86,12 +86,12 @@ class QueryCountDisplay(ErrorDisplay):
 
     @property
     def n_queries(self) -> Any:
-        """Queries a voter: an array, or one for each mechanism."""
+        """Queries per voter: an array, or a dict with one array per mechanism."""
         return self._values
 
     @property
     def best(self) -> dict[str, int]:
-        """The K with the least mean error by mechanism, the smallest of several. Not private."""
+        """The K with the least mean error by mechanism; the smallest if there are several. Not private."""
         return {name: int(counts[_least(errors)]) for name, counts, errors in self._dependent()}
 
     def _dependent(self):
@@ -117,16 +117,17 @@ class QueryCountDisplay(ErrorDisplay):
         Parameters
         ----------
         estimators : dict of {str: aggregator}
-            Local mechanisms by name; each has one parameter called ``n_queries``, its own or that of a part.
+            Local mechanisms by name. Each has exactly one parameter named ``n_queries``, its own or that of a part.
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots.
+            Ballots.
         n_queries : array-like of int, shape (n_counts,)
-            Queries a voter to try.
+            Numbers of queries per voter to try.
         n_trials, random_state, n_jobs
-            As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
+            As in `sklearn_dprank.model_selection.cross_validate`; every point has independent noise.
         floor : "kemeny", float or None, default="kemeny"
-            Error of the Kemeny optimum: sought for about ten seconds at most, with a `ConvergenceWarning` where the
-            best order found is not proved to be one; a number, where it is known; or none is drawn.
+            Floor to draw. "kemeny" searches for the Kemeny optimum, for about ten seconds at most, and uses its error.
+            A `ConvergenceWarning` is issued if the best order found is not proved optimal. A number is used as it is.
+            None draws no floor.
 
         Returns
         -------
@@ -136,7 +137,8 @@ class QueryCountDisplay(ErrorDisplay):
         Raises
         ------
         ValueError
-            If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
+            If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive whole
+            number.
         """
         settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
         return cls._sweep(estimators, X, n_queries, floor=floor, **settings)
@@ -151,21 +153,22 @@ class QueryCountDisplay(ErrorDisplay):
         metric: str | None = None,
         floor: Floor = "kemeny",
     ) -> Self:
-        """Take errors from a fitted search: one line for each combination of the other parameters.
+        """Take errors from a fitted search, with one line per combination of the other parameters.
 
         Parameters
         ----------
         search : fitted `sklearn_dprank.model_selection.GridSearchCV`
-            Its grid ranges over n_queries, and over anything else. Candidates without are level lines.
+            Search with n_queries and any other parameters in its grid. Candidates without n_queries are level lines.
         X : array-like of shape (n_voters, n_items), Profile or None, default=None
-            The ballots, for floor and ceiling; they are not drawn without.
+            Ballots for floor and ceiling, which are not drawn without them.
         n_queries : str, sequence of str or None, default=None
-            Full name of the parameter. None is the one called "n_queries", or whose name ends in "__n_queries".
+            Full name of the parameter. None is the one named "n_queries", or whose name ends in "__n_queries".
         metric : str or None, default=None
-            Which of several metrics; the error is its negative. None is "score", or the only one.
+            Metric to use, if there are several; the error is its negative. None is "score", or the only one.
         floor : "kemeny", float or None, default="kemeny"
-            Error of the Kemeny optimum of X: sought for about ten seconds at most, with a `ConvergenceWarning` where
-            the best order found is not proved to be one; a number, where it is known; or none is drawn.
+            Floor to draw. "kemeny" searches for the Kemeny optimum of X, for about ten seconds at most, and uses its
+            error. A `ConvergenceWarning` is issued if the best order found is not proved optimal. A number is used as
+            it is. None draws no floor.
 
         Returns
         -------
@@ -185,10 +188,9 @@ class QueryCountDisplay(ErrorDisplay):
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on. None makes a figure.
         excess, band
-            As in `PrivacyUtilityDisplay.plot`: the excess over the floor is drawn where there is one, and bands are of
-            quantiles of the trials.
+            As in `PrivacyUtilityDisplay.plot`.
 
         Returns
         -------
@@ -200,11 +202,12 @@ class QueryCountDisplay(ErrorDisplay):
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `excess` is asked for and there is no floor, or `band` is not two ascending quantiles.
+            If `excess` is True without a floor, or `band` is not two ascending quantiles.
 
         Notes
         -----
-        The axis of errors is logarithmic as there, and that of K where the largest is ten times the smallest or more.
+        The axis of errors is as in `PrivacyUtilityDisplay.plot`. The axis of K is logarithmic if the largest K is at
+        least ten times the smallest.
         """
         ax, base = self._draw(ax, excess, band)
         ring = {"marker": "o", "ms": 12, "mfc": "none", "mec": "black", "mew": 1.2, "linestyle": "none"}
@@ -232,12 +235,12 @@ class QueryCountDisplay(ErrorDisplay):
 
 
 def _least(errors):
-    """Return the row with the least mean, the first of several."""
+    """Return the row with the least mean; the first if there are several."""
     return int(np.nanmean(errors, axis=1).argmin())
 
 
 def _apart(ticks, places):
-    """Leave out ticks that stand too near to the one before."""
+    """Return the ticks without those that are too close to the previous one."""
     kept = [0]
     for k in range(1, len(ticks)):
         if places[k] - places[kept[-1]] >= _GAP * (places[-1] - places[0]):

@@ -1,4 +1,4 @@
-"""What displays read of a fitted estimator, whoever wrote it."""
+"""Positions, names and guarantee of a fitted estimator, for displays."""
 
 import math
 from typing import NamedTuple
@@ -14,12 +14,12 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ._style import read_positions
 from ._words import text_of
 
-#: What keeps a release from being published.
+#: Warnings about releases that must not be published without further thought.
 NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 
 
 class Ranked(NamedTuple):
-    """Positions of the items, their names where they have some, the estimator in words, and what it promises."""
+    """Positions of the items, item names if there are any, short text of the estimator, and its guarantee."""
 
     positions: np.ndarray
     item_names: np.ndarray | None
@@ -30,21 +30,17 @@ class Ranked(NamedTuple):
 def ranked(estimator, called):
     """Read a fitted estimator that has ``ranks_``, or a Pipeline that ends in one.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Of this package or not: another's is not private, whatever it says.
-    called : str
-        What an error calls it.
+    Estimators of other packages count as not private, even if they state a guarantee. Errors call the estimator
+    `called`.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     TypeError
-        If it is no estimator.
+        If it is not an estimator.
     ValueError
-        If it has no ``ranks_``, or they are no positions.
+        If it has no ``ranks_``, or they are not positions.
     """
     last = last_step(estimator)
     if not hasattr(type(last), "fit"):
@@ -63,7 +59,7 @@ def ranked(estimator, called):
 
 
 def mark_of(guarantee):
-    """Return what keeps a release from being published, if anything does."""
+    """Return the warning for a release with this guarantee; "" if it may be published."""
     if math.isinf(guarantee.epsilon) or guarantee.delta >= 1:
         return NOT_PRIVATE
     if not guarantee.certified:

@@ -1,4 +1,4 @@
-"""`SearchDisplay` and `results_frame`: the results of a search as a picture and as a table."""
+"""Lines and tables from the results of a search; contains `results_frame`."""
 
 import math
 from numbers import Real
@@ -17,13 +17,7 @@ _TRIALS = "trial_test_"
 
 
 def metrics_of(search):
-    """Return the names of the metrics of a fitted search.
-
-    Raises
-    ------
-    ValueError
-        If it is not fitted, or does not keep its trials.
-    """
+    """Return the metrics of a fitted search; raise ValueError if it is not fitted or does not store single trials."""
     results = getattr(search, "cv_results_", None)
     if results is None:
         raise ValueError("search is not fitted; call its fit with the ballots first.")
@@ -34,18 +28,12 @@ def metrics_of(search):
 
 
 def trials_of(search, metric):
-    """Return one array of shape (n_splits, n_trials) a candidate: its scores, NaN where a trial did not finish."""
+    """Return one array of shape (n_splits, n_trials) per candidate: its scores, NaN for trials that did not finish."""
     return [np.asarray(scores, dtype=float) for scores in search.cv_results_[_TRIALS + metric]]
 
 
 def chosen_metric(search, metric):
-    """Return the metric asked for; None is "score" or the only one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such metric, or None has several to choose from.
-    """
+    """Return `metric`, or "score" or the only one if it is None; raise ValueError if it is missing or ambiguous."""
     names = metrics_of(search)
     if metric is None:
         metric = "score" if "score" in names else names[0] if len(names) == 1 else None
@@ -55,27 +43,15 @@ def chosen_metric(search, metric):
 
 
 def is_kendall_tau(search, metric):
-    """Tell whether a metric is known to be minus the average Kendall tau distance: an aggregator's own score."""
+    """Return whether a metric is known to be minus the average Kendall tau distance, an aggregator's own score."""
     scorer = search.scorer_[metric]
     return scorer is None or scorer is kendall_tau_scorer
 
 
 def find_parameter(names, parameter, chosen=None):
-    """Return the one name that is `parameter`, or ends in it behind a double underscore; None if there is none.
+    """Return the one name that is `parameter` or ends in ``__`` and `parameter`; None if there is none.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Parameters to choose from.
-    parameter : str
-        What it is called, such as "epsilon".
-    chosen : str, sequence of str or None, default=None
-        Names to accept instead.
-
-    Raises
-    ------
-    ValueError
-        If there is more than one.
+    `chosen` is a name, or several names, to accept instead. More than one match raises ValueError.
     """
     if chosen is None:
         found = [name for name in names if is_called(name, parameter)]
@@ -92,26 +68,26 @@ def lines_of(search, parameter, chosen, metric):
     Parameters
     ----------
     search : fitted GridSearchCV
-        The search.
+        Search.
     parameter : str
-        Which parameter is the abscissa, such as "epsilon".
+        Parameter on the horizontal axis, such as "epsilon".
     chosen : str, sequence of str or None
-        Its full name, or names, if it cannot be told.
+        Its full name, or names, if `parameter` is ambiguous.
     metric : str
-        The metric whose negative is the error.
+        Metric; its negative is the error.
 
     Returns
     -------
     values : dict of {str: ndarray of shape (n_values,)}
-        Values of the parameter, ascending, one entry for each combination of the other parameters; NaN alone for
+        Ascending values of the parameter, one entry per combination of the other parameters; a single NaN for
         candidates without the parameter.
     errors : dict of {str: ndarray of shape (n_values, n_fits)}
-        Errors of all splits and trials; NaN where lines have fewer. Points without a finished trial are left out.
+        Errors of all splits and trials; NaN where a value has fewer. Points without a finished trial are left out.
 
     Raises
     ------
     ValueError
-        If no candidate has the parameter, or a value is no positive number, or nothing was finished.
+        If no candidate has the parameter, a value is not a positive number, or no trial finished.
     """
     candidates = search.cv_results_["params"]
     names = [find_parameter(params, parameter, chosen) for params in candidates]
@@ -135,13 +111,13 @@ def lines_of(search, parameter, chosen, metric):
     drawn = {label: sorted(line.points.items()) for label, line in zip(labels, lines.values(), strict=True)}
     drawn = {label: points for label, points in drawn.items() if points}
     if not drawn:
-        raise ValueError("search finished no trial; nothing can be drawn.")
+        raise ValueError("search has no finished trial to draw.")
     values = {label: np.array([value for value, _ in points]) for label, points in drawn.items()}
     return values, {label: _stacked([trials for _, trials in points]) for label, points in drawn.items()}
 
 
 def may_mix(search):
-    """Tell whether a candidate of a search has a transformer that may mix ballots, so that its epsilon says nothing."""
+    """Return whether a candidate has a transformer that may mix ballots, so that its epsilon is no guarantee."""
     if not isinstance(search.estimator, BaseEstimator):
         return False
     candidates = (configured(search.estimator, params) for params in search.cv_results_["params"])
@@ -164,7 +140,7 @@ def _whole(search, params, name):
 
 
 def _stacked(rows):
-    """Return trials of shape (n_values, n_fits), shorter rows filled with NaN."""
+    """Return trials of shape (n_values, n_fits), with shorter rows filled with NaN."""
     rows = [np.concatenate(row) for row in rows]
     stacked = np.full((len(rows), max(map(len, rows))), np.nan)
     for row, trials in zip(stacked, rows, strict=True):
@@ -181,15 +157,15 @@ def results_frame(search: GridSearchCV) -> Any:
     Parameters
     ----------
     search : fitted `sklearn_dprank.model_selection.GridSearchCV`
-        The search.
+        Search.
 
     Returns
     -------
     pandas.DataFrame
-        One row a candidate, split and trial. Columns: "candidate", the parameters of the grid by name, "split",
-        "trial", "seed", and one a metric ("score", or the names of several; larger is better). A parameter that the
-        candidate's grid does not have is NaN, and so are scores of trials that did not finish. A parameter that is
-        called like another column keeps the prefix ``param_``.
+        One row per candidate, split and trial. Columns: "candidate", the parameters of the grid by name, "split",
+        "trial", "seed", and one per metric ("score", or the names of several; larger is better). A parameter that a
+        candidate's grid does not have is NaN, and so is the score of a trial that did not finish. A parameter with the
+        same name as another column keeps the prefix ``param_``.
 
     Raises
     ------
@@ -202,7 +178,7 @@ def results_frame(search: GridSearchCV) -> Any:
     -----
     .. rubric:: Privacy
 
-    Scores are exact functions of the ballots, and seeds undo the noise: nothing in the table is private.
+    The table is not private: scores are exact functions of the ballots, and with the seeds the noise can be subtracted.
 
     Examples
     --------
@@ -243,4 +219,4 @@ def _column(pd, values, sizes):
     for k, value in enumerate(values):
         whole[k] = value
     column = pd.Series(np.repeat(whole, sizes))
-    return column if any(value is None for value in values) else column.infer_objects()  # None is a value, too
+    return column if any(value is None for value in values) else column.infer_objects()  # None is a value of its own

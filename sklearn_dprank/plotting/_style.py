@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 _MARKERS = "os^Dvp*XP<>h"
-# Up to seven lines are told by their dashes alone, and what lies below shows in the gaps of what lies above.
+# Dashes alone distinguish up to seven lines, and a covered line shows in the gaps of the line above it.
 _DASHES = [
     "-",
     (0, (5, 2)),
@@ -15,10 +15,10 @@ _DASHES = [
     (0, (3, 1.3, 1, 1.3, 1, 1.3)),
     (0, (2.5, 1.3)),
 ]
-# Okabe and Ito's palette, which the colour-blind tell apart, in an order in which neighbours differ in grey as well.
+# Okabe and Ito's palette, which is safe for colour-blind readers. In this order, neighbours also differ in grey.
 COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
 BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS
-TITLE, LABEL, SMALL = 10, 9, 8  # points, of all displays
+TITLE, LABEL, SMALL = 10, 9, 8  # font sizes of all displays, in points
 
 
 def look(k):
@@ -29,12 +29,12 @@ def look(k):
         "marker": _MARKERS[k % len(_MARKERS)],
         "markerfacecolor": "white" if k % 2 else colour,
         "linestyle": _DASHES[k % len(_DASHES)],
-        "lw": max(2.3 - 0.15 * k, 1.4),  # those drawn first are the wider, and show on both sides of later ones
+        "lw": max(2.3 - 0.15 * k, 1.4),  # earlier lines are wider, and show on both sides of later ones
     }
 
 
 def axes(ax, size):
-    """Return the axes to draw on: `ax`, or those of a new figure of `size` (width, height) in inches."""
+    """Return `ax`, or the axes of a new figure of `size` (width, height) in inches."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -43,7 +43,7 @@ def axes(ax, size):
 
 
 def dress(ax, numbers="both"):
-    """Give axes the look of all displays: `numbers` ("x", "y", "both") have a pale grid and ticks, names have none."""
+    """Apply the common style; axes in `numbers` ("x", "y" or "both") get a grid and ticks, axes of names do not."""
     numbered = {"x": ["bottom"], "y": ["left"], "both": ["left", "bottom"]}[numbers]
     ax.spines[[side for side in ax.spines if side not in numbered]].set_visible(False)
     ax.tick_params(labelsize=LABEL)
@@ -54,7 +54,7 @@ def dress(ax, numbers="both"):
 
 
 def shortened(text, length):
-    """Return `text` with its middle left out where it is longer than `length`: names often differ at the end."""
+    """Return `text` without its middle if it is longer than `length`, because names often differ at the end."""
     text = " ".join(str(text).split())
     if len(text) <= length:
         return text
@@ -63,7 +63,7 @@ def shortened(text, length):
 
 
 def fitting(names, length):
-    """Return names none of which is longer than about `length`, and no two of which have become the same."""
+    """Return distinct names of at most about `length` characters."""
     short = [shortened(name, length) for name in names]
     alike = [short.count(text) > 1 for text in short]
     return [
@@ -73,13 +73,7 @@ def fitting(names, length):
 
 
 def names_of_items(item_names, n_items):
-    """Return one name an item as strings; the column indices where there are none.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer names than items.
-    """
+    """Return one name per item as strings, by default column indices; raise ValueError for a wrong number of names."""
     if item_names is None:
         return [str(item) for item in range(n_items)]
     names = [str(name) for name in item_names]
@@ -89,13 +83,7 @@ def names_of_items(item_names, n_items):
 
 
 def read_positions(positions, name, n_items=None):
-    """Return positions as an array of floats, shape (n_items,).
-
-    Raises
-    ------
-    ValueError
-        If they are not one finite number an item.
-    """
+    """Return positions as floats of shape (n_items,); raise ValueError unless there is one finite number per item."""
     try:
         array = np.asarray(positions, dtype=float)
     except (TypeError, ValueError):
@@ -107,47 +95,42 @@ def read_positions(positions, name, n_items=None):
     return array
 
 
-_STEPS = 24  # heights at which room is looked for
-_MARGIN = 5  # pixels around the legend that stay free
+_STEPS = 24  # number of heights at which the search for free space tries to place the legend
+_MARGIN = 5  # free pixels around the legend
 _LOOK = {"fontsize": SMALL, "title_fontsize": SMALL, "alignment": "left", "handlelength": 3.2}
 
 
 def legend_below(ax, handles, notes="", *, ncols=2, pad=4.0):
-    """Explain `handles` below the axes, `pad` sizes of a letter lower, so that it is below their labels."""
+    """Draw a legend below the axes, `pad` font sizes lower, so that it is below their labels."""
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     ax.legend(handles=handles, title=notes or None, ncols=ncols, frameon=False, **below, **_LOOK)
 
 
 def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
-    """Explain `handles`, and what `notes` say, where there is room.
+    """Draw a legend in free space on the axes, or else below them; return whether it is on the axes.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        The axes, with all that is drawn on them.
+        Axes with everything already drawn on them.
     handles : list of matplotlib Artist
-        What is explained, each with its label.
+        Entries, each with its label.
     notes : str, default=""
-        What stands above the entries.
+        Text above the entries.
     ncols : int, default=2
-        Columns below the axes; on them there is one.
+        Columns of a legend below the axes; a legend on the axes has one.
     pad : float, default=4.0
-        How far below the axes, in sizes of its letters: below their labels.
-
-    Returns
-    -------
-    bool
-        Whether it is on the axes.
+        Distance below the axes in font sizes, so that the legend is below their labels.
     """
     notes = notes or None
     inside = {"borderaxespad": 0, "framealpha": 0.85, "edgecolor": "0.8", "fancybox": False}
     legend = ax.legend(handles=handles, title=notes, loc="lower left", bbox_to_anchor=(0, 0), **inside, **_LOOK)
-    legend.set_in_layout(False)  # it is not there yet
-    ax.figure.canvas.figure.draw_without_rendering()  # of the whole figure, where the axes are in a part of one
+    legend.set_in_layout(False)  # it is only measured here
+    ax.figure.canvas.figure.draw_without_rendering()  # draws the whole figure, even if the axes are in a subfigure
     spot = _free(ax, legend.get_window_extent())
     if spot is not None:
         legend.set_bbox_to_anchor(spot, ax.transAxes)
-    elif ax.figure.get_layout_engine() is None:  # below it would be cut
+    elif ax.figure.get_layout_engine() is None:  # a legend below the axes would be cut off
         ax.legend(handles=handles, title=notes, loc="best", framealpha=0.7, **_LOOK)
     else:
         legend_below(ax, handles, notes, ncols=ncols, pad=pad)
@@ -155,7 +138,7 @@ def place_legend(ax, handles, notes="", *, ncols=2, pad=4.0):
 
 
 def _free(ax, size):
-    """Return the lower left corner, in units of the axes, of a box that covers nothing; None if there is no such."""
+    """Return the lower left corner, in axes units, of a free box of this size; None if there is none."""
     from matplotlib.transforms import Bbox
 
     frame = ax.get_window_extent()
@@ -185,11 +168,11 @@ def _meets(path, box, filled):
     return path.intersects_bbox(box, filled=filled) or box.count_contains(path.vertices) > 0
 
 
-_DECADES = 3  # of the positive part of an axis that reaches 0
+_DECADES = 3  # decades of the logarithmic part of an axis that reaches 0
 
 
 def number_ticks(axis, low, high, unit=1.0, sign=""):
-    """Label a logarithmic axis with plain numbers, and with enough of them where it spans less than a decade or two."""
+    """Label a logarithmic axis with plain numbers, and add ticks if it spans less than one or two decades."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     if high < 10 * low:
@@ -201,23 +184,23 @@ def number_ticks(axis, low, high, unit=1.0, sign=""):
 
 
 def scale_errors(ax, shown, excess, percent):
-    """Make the axis of errors logarithmic; where something is at 0, it is linear below a decade, which is shaded.
+    """Make the axis of errors logarithmic; if a value is 0 or below, make it linear near 0 and shade that part.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        The axes.
+        Axes.
     shown : ndarray of shape (n_shown,)
-        All that must have a place on the axis.
+        All values that the axis must include.
     excess : bool
-        Whether it is an excess, which may be negative, rather than an error.
+        Whether values are excess errors, which may be negative.
     percent : bool
         Whether ticks are in percent.
 
     Returns
     -------
     matplotlib Artist or None
-        The shade of what is linear.
+        Shade of the linear part.
     """
     unit = (100, " %") if percent else (1, "")
     if (shown > 0).all():

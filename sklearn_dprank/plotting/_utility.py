@@ -14,31 +14,31 @@ from ._search import may_mix
 
 
 class PrivacyUtilityDisplay(ErrorDisplay):
-    """Error against epsilon, one line a mechanism.
+    """Display of error against epsilon, one line per mechanism; use it to choose a mechanism or an epsilon.
 
     Build it with `from_estimators` or `from_search`.
 
     Parameters
     ----------
     epsilons : array-like of shape (n_epsilons,), or dict of {str: array-like}
-        Privacy losses in nats: those of all mechanisms, or each mechanism's own. NaN alone is a mechanism that does
-        not depend on epsilon; its line is level.
+        Privacy losses in nats, for all mechanisms or for each mechanism by name. A single NaN is for a mechanism that
+        does not depend on epsilon; its line is level.
     errors : dict of {str: array-like of shape (n_epsilons, n_trials)}
         Error of every trial, by mechanism. NaN is a trial that did not finish; it is left out.
     floor : float or None, default=None
-        Error that rankings are compared with: where it is that of the Kemeny optimum, no ranking does better. None is
-        not drawn.
+        Error to compare with. If it is the error of the Kemeny optimum, no ranking has a smaller one. None is not
+        drawn.
     ceiling : float or None, default=0.5
         Expected error of a random ranking. None is not drawn.
     measure : str, default="average Kendall tau distance"
-        What the errors are.
+        Name of the error measure.
     floor_name : str, default="given floor"
-        What the floor is, for the picture.
+        Name of the floor.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        Axes of the drawing.
     figure_ : matplotlib Figure
         Its figure.
 
@@ -46,8 +46,8 @@ class PrivacyUtilityDisplay(ErrorDisplay):
     -----
     .. rubric:: Privacy
 
-    Errors, floor and band are exact functions of the ballots, and the picture says so. It is for choosing a mechanism
-    on public or simulated votes.
+    Errors, floor and bands are exact functions of the ballots and are not private, as the picture states. Choose a
+    mechanism on public or simulated votes.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
 
     @property
     def epsilons(self) -> Any:
-        """Privacy losses: an array, or one for each mechanism."""
+        """Privacy losses: an array, or a dict with one array per mechanism."""
         return self._values
 
     @classmethod
@@ -97,16 +97,17 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         Parameters
         ----------
         estimators : dict of {str: aggregator}
-            Mechanisms by name; each has one parameter called ``epsilon``, its own or that of a part.
+            Mechanisms by name. Each has exactly one parameter named ``epsilon``, its own or that of a part.
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots.
+            Ballots.
         epsilons : array-like of shape (n_epsilons,)
             Privacy losses to try.
         n_trials, random_state, n_jobs
-            As in `sklearn_dprank.model_selection.cross_validate`; every point has noise of its own.
+            As in `sklearn_dprank.model_selection.cross_validate`; every point has independent noise.
         floor : "kemeny", float or None, default="kemeny"
-            Error of the Kemeny optimum: sought for about ten seconds at most, with a `ConvergenceWarning` where the
-            best order found is not proved to be one; a number, where it is known; or none is drawn.
+            Floor to draw. "kemeny" searches for the Kemeny optimum, for about ten seconds at most, and uses its error.
+            A `ConvergenceWarning` is issued if the best order found is not proved optimal. A number is used as it is.
+            None draws no floor.
 
         Returns
         -------
@@ -116,7 +117,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         Raises
         ------
         ValueError
-            If `estimators` is no dict of aggregators with the parameter, or a value to try is no positive number.
+            If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive number.
         """
         settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
         return cls._sweep(estimators, X, epsilons, floor=floor, **settings)
@@ -131,36 +132,37 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         metric: str | None = None,
         floor: Floor = "kemeny",
     ) -> Self:
-        """Take errors from a fitted search: one line for each combination of the other parameters.
+        """Take errors from a fitted search, with one line per combination of the other parameters.
 
         Parameters
         ----------
         search : fitted `sklearn_dprank.model_selection.GridSearchCV`
-            Its grid ranges over epsilon, and over anything else. It may be a list of grids with different estimators;
-            candidates whose grid has no epsilon, such as non-private ones, are level lines.
+            Search with epsilon and any other parameters in its grid. It may have a list of grids with different
+            estimators. Candidates without epsilon, such as non-private ones, are level lines.
         X : array-like of shape (n_voters, n_items), Profile or None, default=None
-            The ballots, for floor and ceiling; they are not drawn without. With a `cv` that splits, errors are those
-            on the test voters, and floor and ceiling those on X.
+            Ballots for floor and ceiling, which are not drawn without them. If `cv` splits, errors refer to the test
+            voters, and floor and ceiling to X.
         epsilon : str, sequence of str or None, default=None
-            Full name of the parameter. None is the one called "epsilon", or whose name ends in "__epsilon"; grids of
-            a list may have different ones.
+            Full name of the parameter. None is the one named "epsilon", or whose name ends in "__epsilon". Grids of a
+            list may have different names.
         metric : str or None, default=None
-            Which of several metrics; the error is its negative. None is "score", or the only one.
+            Metric to use, if there are several; the error is its negative. None is "score", or the only one.
         floor : "kemeny", float or None, default="kemeny"
-            Error of the Kemeny optimum of X: sought for about ten seconds at most, with a `ConvergenceWarning` where
-            the best order found is not proved to be one; a number, where it is known; or none is drawn.
+            Floor to draw. "kemeny" searches for the Kemeny optimum of X, for about ten seconds at most, and uses its
+            error. A `ConvergenceWarning` is issued if the best order found is not proved optimal. A number is used as
+            it is. None draws no floor.
 
         Returns
         -------
         PrivacyUtilityDisplay
-            Not drawn yet. Trials are those of all splits; trials that an interrupted search did not finish are left
-            out.
+            Not drawn yet. It contains the trials of all splits. Trials that an interrupted search did not finish are
+            left out.
 
         Raises
         ------
         ValueError
-            If the search is not fitted, no candidate has an epsilon or one has several, there is no such metric, or X
-            is given and the metric is not the average Kendall tau distance.
+            If the search is not fitted, no candidate has an epsilon or one has several, or there is no such metric.
+            Also if X is given and the metric is not the average Kendall tau distance.
         """
         display = cls._searched(search, X, epsilon, metric, floor)
         if may_mix(search):
@@ -173,15 +175,15 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on. None makes a figure.
         excess : bool or None, default=None
-            Whether to draw by how much errors exceed the floor, on a logarithmic axis, where the best estimators stay
-            apart. False draws the errors themselves, with floor and ceiling. None is the excess where there is a
+            Whether to draw the excess of errors over the floor, on a logarithmic axis that separates the best
+            estimators. False draws the errors themselves, with floor and ceiling. None draws the excess if there is a
             floor and no error is below it.
         band : (float, float), "auto" or None, default="auto"
-            Quantiles of the trials between which each line has a band: ``(0, 1)`` goes from the best trial to the
-            worst. "auto" is ``(0.1, 0.9)`` for up to five lines and None, no bands, from six on: they would hide
-            other lines.
+            Quantiles of the trials at the edges of each line's band: ``(0, 1)`` is from the best trial to the worst.
+            "auto" is ``(0.1, 0.9)`` for up to five lines. For six or more, it draws no bands, because they would hide
+            other lines. None draws no bands.
 
         Returns
         -------
@@ -193,15 +195,14 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `excess` is asked for and there is no floor, or `band` is not two ascending quantiles.
+            If `excess` is True without a floor, or `band` is not two ascending quantiles.
 
         Notes
         -----
-        Both axes are logarithmic.
+        Both axes are logarithmic. If the axis of errors must reach 0, it is linear near 0, in the shaded part.
 
-        Lines are means, which may leave a band of quantiles where a few fits are far off. Where an axis of errors
-        must reach 0 it is linear near it, in the part that is shaded. Markers that would hide one another stand side by
-        side.
+        Lines are means. A mean may be outside its band if a few fits have very large errors. Markers that would hide
+        one another are drawn side by side.
         """
         self._draw(ax, excess, band)
         return self

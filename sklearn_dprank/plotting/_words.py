@@ -1,4 +1,4 @@
-"""Candidates of a search in words, for legends."""
+"""Short texts for the candidates of a search, for legends."""
 
 from inspect import signature
 
@@ -8,34 +8,13 @@ from sklearn.pipeline import Pipeline
 
 
 def texts_of(params, name=None):
-    """Return the parameters of a candidate as texts, sorted, but for one.
-
-    Parameters
-    ----------
-    params : dict of {str: object}
-        As of ``set_params``.
-    name : str or None, default=None
-        The parameter that is left out.
-    """
-    # What a parameter of a part overrides does not describe the whole.
+    """Return the parameters of a candidate as texts, sorted, without the parameter `name`."""
+    # A value that a nested parameter overrides is left out of the text of the whole.
     return {key: text_of(params[key], _inside(key, params)) for key in sorted(params) if key != name}
 
 
 def distinct(groups, wholes):
-    """Return what distinguishes each group of parameters from the others.
-
-    Parameters
-    ----------
-    groups : list of dict of {str: str}
-        Parameters as texts.
-    wholes : list of str
-        What each is called where nothing distinguishes it.
-
-    Returns
-    -------
-    list of str
-        All different.
-    """
+    """Return distinct labels: for each group of parameters its differences from the others, or its text in `wholes`."""
     names = list(dict.fromkeys(name for group in groups for name in group))
     same = {name for name in names if all(group.get(name) == groups[0].get(name) for group in groups)}
     last = [name.rpartition("__")[2] for name in names]
@@ -49,23 +28,19 @@ def distinct(groups, wholes):
 
 
 def _part(name, text):
-    """Return one part of a label; an estimator, a rule or a channel speaks for itself."""
+    """Return one part of a label; an estimator, a rule or a channel needs no parameter name."""
     return text if isinstance(text, _Object) else f"{name}={text}"
 
 
 class _Object(str):
-    """The text of an estimator, rule or channel."""
+    """Text of an estimator, rule or channel."""
 
 
 def text_of(value, without=()):
-    """Return a parameter's value in words; equal text is taken for equal values.
+    """Return a short text of a parameter's value; values with equal texts count as equal.
 
-    Parameters
-    ----------
-    value : object
-        Of an estimator, a rule or a channel the text has the class and what was changed, but no seed.
-    without : collection of str
-        Parameters of an estimator that are not told either; nested ones as in ``set_params``.
+    An estimator, rule or channel is shown as its class with the changed parameters, without its seed and the parameters
+    in `without` (nested ones as in ``set_params``).
 
     Examples
     --------
@@ -92,5 +67,5 @@ def text_of(value, without=()):
 
 
 def _inside(name, paths):
-    """Return the paths that lead into a parameter, from there on."""
+    """Return the paths that begin with a parameter, without that beginning."""
     return {path.removeprefix(f"{name}__") for path in paths if path.startswith(f"{name}__")}

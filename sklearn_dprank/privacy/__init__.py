@@ -1,4 +1,4 @@
-"""What is promised and what is drawn: guarantees, budgets, bits, noise, calibration."""
+"""Privacy guarantees, budgets and calibration."""
 
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,8 @@ __all__ = [
     "shuffle_local_epsilon",
 ]
 
-# Loaded when first used: a voter's device imports `bits` and `ledger`, and has no need of SciPy.
-if not TYPE_CHECKING:  # a checker would take every name for one of the package's
+# Loaded on first use: clients import modules of this package, and must not load SciPy.
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = lazily(
         __name__,
         {

@@ -1,8 +1,8 @@
-"""Searching a monotone condition from the safe side."""
+"""Search for the threshold of a monotone condition."""
 
 
 def smallest(enough, start=1.0):
-    """Return about the smallest positive number for which the monotone `enough` holds; it does hold there."""
+    """Return, up to rounding, the smallest positive number for which the monotone `enough` holds; it holds there."""
     low = high = start
     while not enough(high):
         low, high = high, 2 * high

@@ -1,4 +1,4 @@
-"""How much Gaussian noise an (epsilon, delta) needs, and what a Gaussian noise gives.
+"""Calibration of Gaussian noise: sigma, epsilon and delta.
 
 Every result is rounded to the side that protects more.
 """
@@ -14,7 +14,7 @@ from .._utils.types import GaussianConstant
 from ._search import smallest
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_LEAST_DELTA = 1e-290  # the tails that make it up are still doubles of full precision
+_LEAST_DELTA = 1e-290  # down to here, the tails are doubles of full precision
 _SLACK = 1e-10  # relative; far above the rounding errors of `gaussian_delta`
 _CLASSICAL = {"dwork_roth": 1.25, "dwork_2006": 0.8, "two": 2.0}
 
@@ -25,12 +25,12 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     Parameters
     ----------
     epsilon : float
-        Not negative.
+        At least 0.
     sigma : float
         Standard deviation of the noise on each coordinate.
     sensitivity : float, default=1.0
-        How far one voter moves the statistic, in the L2 norm. For q adaptive answers of
-        sensitivity D each, it is D sqrt(q).
+        Largest change of the statistic by one voter, in the L2 norm. For q adaptive answers of sensitivity D each, it
+        is D sqrt(q).
 
     Returns
     -------
@@ -40,13 +40,12 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     Raises
     ------
     ValueError
-        If `epsilon` is negative, or `sigma` or `sensitivity` not positive.
+        If `epsilon` is negative, or if `sigma` or `sensitivity` is not positive.
 
     Notes
     -----
-    With x = epsilon/r - r/2 and M Mills' ratio, this is phi(x) (M(x) - M(x + r)). The difference
-    is taken as the integral of -M' = 1 - x M(x) when r is small: nothing cancels, and e^epsilon is
-    never formed.
+    With x = epsilon/r - r/2 and Mills' ratio M, the result is phi(x) (M(x) - M(x + r)). For small r, the difference is
+    computed as the integral of -M' = 1 - x M(x). This avoids cancellation, and e^epsilon is never computed.
 
     References
     ----------
@@ -59,18 +58,19 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     """
     check_number(epsilon, "epsilon", least=0)
     positive(sigma=sigma, sensitivity=sensitivity)
-    return float(_deltas(float(epsilon), float(sensitivity) / float(sigma)))  # in single precision tails would be wrong
+    return float(_deltas(float(epsilon), float(sensitivity) / float(sigma)))  # single precision is too coarse for tails
 
 
 def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
-    """Return the exact delta at each epsilon of Gaussian releases that are mu apart.
+    """Return the exact delta at each epsilon of Gaussian releases with total parameter mu.
 
     Parameters
     ----------
     epsilons : ndarray of float
-        Also negative ones: the most by which a probability exceeds e^epsilon times its neighbour's.
+        May be negative. Delta is the largest excess of a probability over e^epsilon times the probability under a
+        neighbour.
     mu : float
-        Sensitivity over standard deviation; 0 for releases that reveal nothing.
+        Sensitivity over standard deviation; 0 for releases that reveal no information.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def gaussian_deltas(epsilons: NDArray[np.float64], mu: float) -> NDArray[np.floa
 
 
 def _deltas(epsilon, r):
-    """Return phi(x) (M(x) - M(x + r)) for epsilons of 0 and more."""
+    """Return phi(x) (M(x) - M(x + r)), with x = epsilon/r - r/2, for epsilons of at least 0."""
     x = np.minimum(epsilon / r - r / 2, 1e100)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if r > 1:
@@ -99,22 +99,22 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Parameters
     ----------
     epsilon : float
-        Not negative.
+        At least 0.
     delta : float
         Strictly between 0 and 1.
     sensitivity : float, default=1.0
-        How far one voter moves the statistic, in the L2 norm. For q adaptive answers of
-        sensitivity D each, it is D sqrt(q).
+        Largest change of the statistic by one voter, in the L2 norm. For q adaptive answers of sensitivity D each, it
+        is D sqrt(q).
 
     Returns
     -------
     float
-        Rounded up: `gaussian_delta` of it is at most `delta`.
+        Rounded up: at this sigma, `gaussian_delta` is at most `delta`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     References
     ----------
@@ -135,7 +135,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the smallest epsilon of Gaussian noise at `delta`.
 
-    It states what a published calibration really gives.
+    Use it to find the true epsilon of a noise scale as printed in a paper.
 
     Parameters
     ----------
@@ -144,17 +144,17 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
     sigma : float
         Standard deviation of the noise on each coordinate.
     sensitivity : float, default=1.0
-        How far one voter moves the statistic, in the L2 norm.
+        Largest change of the statistic by one voter, in the L2 norm.
 
     Returns
     -------
     float
-        Rounded up; 0 if the noise is so large that `delta` alone covers it.
+        Rounded up; 0 if `delta` alone covers the privacy loss.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -176,35 +176,35 @@ def classical_gaussian_sigma(
     sensitivity: float = 1.0,
     constant: GaussianConstant = "dwork_roth",
 ) -> float:
-    """Return the standard deviation that the papers print: sensitivity sqrt(2 ln(c / delta)) / epsilon.
+    """Return the standard deviation as printed in the papers: sensitivity sqrt(2 ln(c / delta)) / epsilon.
 
     Parameters
     ----------
     epsilon : float
-        Positive. The formulas are proved up to 1.
+        Positive. The formulas are proved for epsilon up to 1.
     delta : float
         Between 0 and 1, and below c.
     sensitivity : float, default=1.0
-        How far one voter moves the statistic, in the L2 norm.
+        Largest change of the statistic by one voter, in the L2 norm.
     constant : {"dwork_roth", "dwork_2006", "two"}, default="dwork_roth"
         c = 5/4 (Dwork and Roth, 2014; Song et al., 2022), c = 4/5 (Dwork et al., 2006) or c = 2.
 
     Returns
     -------
     float
-        The noise as published; `gaussian_epsilon` and `gaussian_delta` say what it gives.
+        Sigma as printed. `gaussian_epsilon` and `gaussian_delta` compute its true privacy.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds or `constant` is unknown.
+        If a parameter is out of range or `constant` is unknown.
 
     Notes
     -----
-    The text of Shang et al. (2014) that survives does not settle whether its Theorem 1 has c = 4/5
-    or c = 2; they differ by 4 % at delta = 5e-5, and both hold for epsilon <= 1. Above 1 the
-    5/4 form is unproved but only fails from about epsilon = 8 (at delta = 1e-4) on.
-    `gaussian_sigma` is always valid and always smaller where these are valid.
+    The surviving text of Shang et al. (2014) does not show whether Theorem 1 has c = 4/5 or c = 2. The two differ by 4
+    % at delta = 5e-5, and both are valid for epsilon <= 1. Above 1, the 5/4 form is not proved. At delta = 1e-4, it
+    fails only from about epsilon = 8. `gaussian_sigma` is always valid, and smaller than these formulas where they are
+    valid.
 
     References
     ----------

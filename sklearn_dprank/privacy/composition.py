@@ -1,9 +1,10 @@
-"""What several releases reveal together, as tightly as what is known of each allows.
+"""Tight composition of pure, Gaussian and other releases.
 
-A pure release of epsilon reveals no more than randomised response of epsilon, and a Gaussian release no more than one
-number N(0, 1) or N(mu, 1), mu its sensitivity over its noise, also where each release looks at those before. What n of
-them reveal is then what n such coins and one number of mu^2 = mu_1^2 + ... reveal, and that can be written down. The
-coins' losses are +-epsilon_i; delta(epsilon) is the mean, over their sum L, of the Gaussian's delta(epsilon - L).
+A pure release of epsilon reveals at most as much as randomised response of epsilon (a coin). A Gaussian release reveals
+at most as much as one number from N(0, 1) or N(mu, 1). Here, mu is its sensitivity over its standard deviation. Both
+hold for adaptive releases. Together, releases therefore reveal at most as much as one coin per pure release and one
+Gaussian number. For this number, mu^2 = mu_1^2 + ... The privacy loss of coin i is +-epsilon_i. With L the sum of these
+losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
 """
 
 import math
@@ -22,22 +23,22 @@ from ._search import smallest
 from .calibration import gaussian_deltas
 from .rounding import rounded_up, sum_up
 
-_VALUES = 1 << 14  # of the coins' losses, at most; beyond, epsilons are rounded up to a grid
-_MANY, _MANY_ALIKE = 2048, 1 << 16  # coins, of several epsilons or of one
+_VALUES = 1 << 14  # largest number of values of the coins' total loss; beyond it, epsilons are rounded up to a grid
+_MANY, _MANY_ALIKE = 2048, 1 << 16  # largest number of coins, with several epsilons or with one
 _SLACK = 1e-9  # relative; far above the rounding errors of the sums
 
 
 class Losses(NamedTuple):
-    """What composition needs to know of releases.
+    """Privacy losses of releases, in the form that composition needs.
 
     Attributes
     ----------
     mu_squared : float
-        Of the Gaussian releases together: the sum of (sensitivity / standard deviation)^2.
+        Sum of (sensitivity / standard deviation)^2 over the Gaussian releases.
     pure : tuple of float
         Epsilons of the pure releases.
     approximate : tuple of (float, float)
-        (epsilon, delta) of all others.
+        (epsilon, delta) of all other releases.
 
     References
     ----------
@@ -51,12 +52,12 @@ class Losses(NamedTuple):
 
     @classmethod
     def stated(cls, epsilon: float, delta: float) -> "Losses":
-        """Return what is known of a release of which nothing but (epsilon, delta) is stated."""
+        """Return the losses of a release with known (epsilon, delta) only."""
         return cls(approximate=((epsilon, delta),)) if delta else cls(pure=(epsilon,))
 
     @classmethod
     def together(cls, losses: Iterable["Losses"]) -> "Losses":
-        """Return those of all the releases of several."""
+        """Return the combined losses of several releases."""
         losses = list(losses)
         return cls(
             sum_up(each.mu_squared for each in losses),
@@ -65,7 +66,7 @@ class Losses(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise ValueError unless all numbers are at least 0, none is NaN, and deltas are at most 1."""
+        """Raise ValueError if a number is negative or NaN, or a delta is above 1."""
         try:
             numbers = [("mu_squared", self.mu_squared, math.inf), *(("pure", each, math.inf) for each in self.pure)]
             for epsilon, delta in self.approximate:
@@ -76,18 +77,13 @@ class Losses(NamedTuple):
             check_number(value, f"losses: {name}", least=0, most=most)
 
     def epsilon(self, delta: float) -> float:
-        """Return about the smallest epsilon at which `delta` is enough.
-
-        Parameters
-        ----------
-        delta : float
-            For everything; the deltas of the approximate releases come out of it.
+        """Return about the smallest epsilon at total `delta`, which includes the deltas of approximate releases.
 
         Returns
         -------
         float
-            Rounded up, and no more than the sum of the epsilons where nothing is Gaussian; `inf` where `delta` is not
-            enough for any.
+            Rounded up; `inf` if `delta` is too small for any epsilon. Without Gaussian releases, at most the sum of the
+            epsilons.
 
         Examples
         --------
@@ -99,7 +95,7 @@ class Losses(NamedTuple):
         return _least_epsilon(self, float(delta))
 
     def twice(self) -> Self:
-        """Return what is known of the same releases where a neighbour is two steps away: group privacy."""
+        """Return the losses of the same releases for neighbours at distance 2 (group privacy)."""
         return type(self)(
             4 * self.mu_squared,
             tuple(2 * epsilon for epsilon in self.pure),
@@ -108,10 +104,10 @@ class Losses(NamedTuple):
 
 
 def delta_of_two(epsilon: float, delta: float) -> float:
-    """Return delta (1 + e^epsilon), rounded up: what two steps of (epsilon, delta) leave outside 2 epsilon."""
+    """Return delta (1 + e^epsilon), rounded up: the delta of group privacy at distance 2 and 2 epsilon."""
     if not delta:
         return 0.0
-    growth = math.exp(min(epsilon, 700.0))  # off by less than an ulp
+    growth = math.exp(min(epsilon, 700.0))  # the error is less than one ulp
     growth = math.nextafter(math.nextafter(growth, math.inf), math.inf)
     return min(1.0, rounded_up(Fraction(delta) * (1 + Fraction(growth))))
 
@@ -136,18 +132,18 @@ def _least_epsilon(losses, delta):
 
 
 def coin_losses(epsilons: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the values that the sum of the losses of randomised responses takes, and their probabilities.
+    """Return the possible total losses of several randomised responses, and their probabilities.
 
     Parameters
     ----------
     epsilons : sequence of float
-        Loss of each: epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon.
+        Each response loses epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon.
 
     Returns
     -------
     losses, weights : ndarray of float, shape (n_values,)
-        Exact while there are few values. Beyond, epsilons are rounded up to a grid, by some 3 % of their sum at most,
-        and if they are very many all of them count in full: what is computed from either is an upper bound.
+        Exact if there are few values. Otherwise, epsilons are rounded up to a grid, by about 3 % of their sum at most.
+        If the epsilons are very many, their sum is the only loss. Both approximations give upper bounds.
 
     Examples
     --------
@@ -184,7 +180,7 @@ def _on_grid(groups, unit):
 
 
 def _heads(count, epsilon):
-    """Return the probabilities of 0 to `count` heads of coins that show heads e^epsilon times as often as tails."""
+    """Return the probabilities of 0 to `count` heads of coins whose odds of heads are e^epsilon to 1."""
     heads = np.arange(count + 1)
     ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
     return np.exp(ways + heads * epsilon - count * np.logaddexp(0, epsilon))

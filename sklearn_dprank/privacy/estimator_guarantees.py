@@ -1,6 +1,6 @@
-"""What a fitted estimator, pipeline or search owes the voters whose ballots it was given.
+"""Privacy guarantees of estimators, pipelines and searches.
 
-scikit-learn is imported only where an estimator is given, so nothing else here needs it.
+The functions import scikit-learn only when they need it.
 """
 
 import inspect
@@ -11,14 +11,14 @@ from typing import Any
 from .._utils.checks import shown
 from .guarantee import PrivacyGuarantee
 
-_ROW_WISE: set[type] = set()  # subclasses may do anything, and are not in it
+_ROW_WISE: set[type] = set()  # exact types: a subclass may mix ballots, so it must be registered itself
 _UNSTATED = PrivacyGuarantee.nothing("an estimator that states no guarantee")
 _SEARCH = PrivacyGuarantee.nothing("a search by exact scores of the ballots")
 _MAY_MIX = PrivacyGuarantee.nothing("a transformer may mix ballots with each other")
 _UNKNOWN = PrivacyGuarantee.nothing("unknown: the steps of the pipeline are not those of its last fit")
 _REFIT = "the pipeline was changed after it was fitted, or was never fitted as a whole: fit it again"
-_FITTED_IN = "_fitted_in_"  # where `record_pipeline` writes; `clear_fitted` deletes it
-#: What the `fit` of an aggregator calls to read ballots, draw and publish: others may reveal more than is foretold.
+_FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear_fitted` deletes
+#: Methods of an aggregator that read ballots, draw noise and publish. An override may reveal more than the forecast.
 _CARRYING = (
     *("fit", "read_ballots", "_check_items", "_set_items"),
     *("_planned", "_release", "_fits", "_publish"),
@@ -26,41 +26,44 @@ _CARRYING = (
 
 
 def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
-    """Return what a fitted estimator, pipeline or search promises the voters whose ballots its `fit` was given.
+    """Return the privacy guarantee of a fitted estimator, pipeline or search, for the ballots passed to `fit`.
 
     Parameters
     ----------
     estimator : fitted estimator
-        An aggregator, a Pipeline, a search, or anything else that was fitted.
+        An aggregator, a Pipeline, a search, or any other fitted estimator.
     declared : bool, default=True
-        Whether to take a search at its word that its ballots are public (``public_ballots=True``).
+        Whether to accept the declaration of a search that its ballots are public (``public_ballots=True``).
 
     Returns
     -------
     PrivacyGuarantee
-        Of an aggregator and a search of this package, or a class derived from theirs, its ``privacy_``. Of a Pipeline
-        that of its last step, if every transformer reads each ballot by itself, and else nothing, with a caveat that
-        names the step. If its steps are not those of its last fit, nothing, with a caveat that says to fit it again. Of
-        anything else nothing: scikit-learn's own searches select by exact scores, and what another class writes into a
-        ``privacy_`` of its own is a claim that nothing checks.
+        - Aggregators and searches of this package, and their subclasses: their ``privacy_``. If `declared` is False,
+          ``results_cost_`` of a search.
+        - Pipelines: the guarantee of the last step, if every transformer reads each ballot independently. Otherwise not
+          private, with a caveat that names the step. Also not private if the steps differ from those of the last fit,
+          with a caveat to fit it again.
+        - All other estimators: not private. The searches of scikit-learn select by exact scores. A ``privacy_`` of
+          another class is not verified, and a caveat states this.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        If it is not fitted.
+        If the estimator is not fitted.
     TypeError
-        If it is no estimator.
+        If it is not an estimator.
 
     Notes
     -----
-    ``privacy_`` of an aggregator is about the ballots that reach it. A transformer that learns from all ballots
-    (`~sklearn.impute.SimpleImputer` learns means, `~sklearn.preprocessing.StandardScaler` scales) lets one voter
-    change what every ballot says, and no noise is scaled for that.
-    `~sklearn_dprank.preprocessing.RatingsToRankings` is known to read each ballot by itself; it takes missing ratings
-    as they are. "passthrough" does nothing.
+    ``privacy_`` of an aggregator covers the ballots that reach the aggregator. Some transformers learn from all
+    ballots. `~sklearn.impute.SimpleImputer` learns means, for example, and `~sklearn.preprocessing.StandardScaler`
+    learns scales. With such a step, one voter can change all ballots, and the noise does not cover that.
+    `~sklearn_dprank.preprocessing.RatingsToRankings` reads each ballot independently and keeps missing ratings.
+    "passthrough" changes no ballot.
 
-    The last step of a pipeline records the classes of the steps before it when it is fitted. The guarantee is known as
-    long as the pipeline has steps of these classes. A fitted pipeline that 0.2.0 pickled has no record: fit it again.
+    When a pipeline is fitted, its last step records the classes of the steps before it. The guarantee is known while
+    the pipeline has steps of these classes. Pipelines that were fitted and pickled with version 0.2.0 have no record.
+    Fit them again.
 
     Examples
     --------
@@ -81,17 +84,17 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
 
     if not hasattr(type(estimator), "fit"):
         raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {shown(estimator)}.")
-    if isinstance(estimator, BaseEstimator):  # others cannot be asked
+    if isinstance(estimator, BaseEstimator):  # only scikit-learn estimators support this check
         check_is_fitted(estimator)
     return owed_by(estimator, declared)
 
 
 def owed_by(fitted, declared):
-    """Return what `guarantee_of` returns, without asking whether it is fitted."""
+    """Return the result of `guarantee_of`, without a check that the estimator is fitted."""
     if (nothing := _mixed(fitted)) is not None:
         return nothing
     last = last_step(fitted)
-    # Asked of the class, because some wrappers pass every attribute of what they wrap for their own.
+    # Look it up on the class: some wrappers forward every attribute of the wrapped object.
     stated = getattr(type(last), "_owed", None)
     if stated is not None:
         changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
@@ -103,27 +106,29 @@ def owed_by(fitted, declared):
 
 
 def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
-    """Return what a fit on X will owe, at most; of X only what is public is read.
+    """Return an upper limit on the guarantee of a fit on X, from public properties of X only.
 
     Parameters
     ----------
     estimator : estimator
-        As in `guarantee_of`, but unfitted; a search is taken at its word that its ballots are public.
+        As in `guarantee_of`, but unfitted. The declaration of a search that its ballots are public is accepted.
     X : array-like of shape (n_voters, n_items) or Profile
-        The ballots.
+        Ballots. Their contents are not read.
     voter_epsilon : array-like of shape (n_voters,) or None, default=None
-        Each voter's own, public epsilon.
+        Public epsilon of each voter.
 
     Returns
     -------
     PrivacyGuarantee
-        Nothing, where no promise is known.
+        Not private if no guarantee is known.
 
     Raises
     ------
+    TypeError
+        If `estimator` is not an estimator.
     ValueError
-        If the fit is impossible, or it cannot be known what it will owe: a subclass, or this object, has a method of
-        its own on the way from the ballots to the release, and no forecast of its own.
+        If the fit is impossible, or its guarantee cannot be known in advance. The latter happens if the class or the
+        object overrides a method between reading ballots and release. A class with its own forecast is accepted.
     """
     if not hasattr(type(estimator), "fit"):
         raise TypeError(f"estimator must be an estimator, pipeline or search, got {shown(estimator)}.")
@@ -138,29 +143,29 @@ def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGua
     own += [name for name in _CARRYING if _position(kind, name) < _position(kind, "_will_owe")]
     if own:
         raise ValueError(
-            f"{kind.__name__} has a {own[0]} of its own, and nobody knows beforehand what it will owe; charge() what "
-            "it owes at most, then fit it."
+            f"{kind.__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() an "
+            "upper bound, then fit it."
         )
     return foretold(last, X, voter_epsilon)
 
 
 def _position(kind, name):
-    """Return the position of the class that defines `name` in the method resolution order of `kind`, or its length."""
+    """Return the index in the MRO of `kind` of the first class that defines `name`; its length if none does."""
     return next((i for i, base in enumerate(kind.__mro__) if name in vars(base)), len(kind.__mro__))
 
 
 def _replaced(estimator):
-    """Return the names of methods of the class that this object replaces by attributes of its own."""
+    """Return the names of methods that instance attributes of this object replace."""
     return [name for name in vars(estimator) if callable(getattr(type(estimator), name, None))]
 
 
 def last_step_params(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters that the `fit` of the last step receives from the `fit` of the estimator.
+    """Return the `fit` parameters that the last step receives, given those of the whole estimator.
 
     Raises
     ------
     ValueError
-        If metadata routing is enabled and a parameter is not requested as it should be.
+        If metadata routing is enabled and the steps do not request a parameter correctly.
     TypeError
         If metadata routing is enabled and no step requests a parameter.
     """
@@ -180,13 +185,13 @@ def last_step_params(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[s
 
 
 def record_pipeline(fitted: Any, draft: Any = None):
-    """Record the pipelines whose `fit` called that of the estimator, for `guarantee_of`; return what was written on.
+    """Record the pipelines that call this fit, for `guarantee_of`; return the object with the record.
 
-    The record is written on the draft of a fit, if there is one: it is published with what it is about. Otherwise
-    another thread's fit could be published before the record, which would then be about the wrong fit.
+    The record is written to `draft`, if it is given, so that it is published together with the fit. Otherwise, another
+    thread could publish its fit first, and the record would describe the wrong fit.
 
-    scikit-learn does not tell a step about its pipeline, so this reads the frames of ``sklearn.pipeline`` on the stack.
-    A pipeline that is not found there is not recorded, and its guarantee is unknown.
+    scikit-learn does not tell a step which pipeline it is in. This function therefore reads the stack frames of
+    ``sklearn.pipeline``. If it does not find the pipeline there, it writes no record, and the guarantee is unknown.
     """
     outermost, frame = fitted, inspect.currentframe()
     while frame is not None:
@@ -202,20 +207,20 @@ def record_pipeline(fitted: Any, draft: Any = None):
 
 
 def fitted_by(pipeline: Any):
-    """Record on the last step of a pipeline that the pipeline fitted it; return the pipeline."""
+    """Record on the last step of a pipeline that this pipeline fitted it; return the pipeline."""
     setattr(last_step(pipeline), _FITTED_IN, _classes_of(_pipelines_of(pipeline)))
     return pipeline
 
 
 def _classes_of(pipelines):
-    """Return the names of the classes of pipelines and of their transformers, but not of the last step."""
+    """Return the class names of pipelines and of their transformers, without the last step."""
     parts = [part for pipeline in pipelines for part in (pipeline, *(step for _, step in pipeline.steps[:-1]))]
     kinds = [type(part) for part in parts if part not in (None, "passthrough")]
     return tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
 
 
 def _mixed(estimator):
-    """Return what is owed where a step may mix ballots with each other, or None where none does."""
+    """Return the guarantee of a pipeline in which a step may mix ballots, or None if all steps are row-wise."""
     if (mixing := mixing_step(estimator)) is None:
         return None
     name, step = mixing
@@ -224,19 +229,19 @@ def _mixed(estimator):
 
 
 def row_wise(transformer):
-    """Register a class of transformers that read each ballot by itself, and return it."""
+    """Register a class of transformers that read each ballot independently; return the class."""
     _ROW_WISE.add(transformer)
     return transformer
 
 
 def last_step(estimator: Any):
-    """Return the estimator that a pipeline, or a pipeline in it, ends in; any other estimator itself."""
+    """Return the final estimator of a pipeline, through nested pipelines; return any other estimator itself."""
     pipelines = _pipelines_of(estimator)
     return pipelines[-1].steps[-1][1] if pipelines else estimator
 
 
 def _pipelines_of(estimator):
-    """Return the pipeline that an estimator is, the one that it ends in, and so on; none for any other estimator."""
+    """Return the chain of nested pipelines, outermost first; empty for any other estimator."""
     from sklearn.pipeline import Pipeline
 
     pipelines = []
@@ -247,17 +252,17 @@ def _pipelines_of(estimator):
 
 
 def mixing_step(estimator: Any):
-    """Return the name and the first step of a pipeline that may mix ballots with each other, or None.
+    """Return (name, step) for the first step of a pipeline that may mix ballots, or None.
 
-    The guarantee of an aggregator holds for the ballots that reach it. It holds for those that entered the pipeline if
-    every transformer reads each ballot by itself, as those that `row_wise` has registered do. An object whose methods
-    were replaced may do anything.
+    The guarantee of an aggregator covers the ballots that reach the aggregator. It covers the input of the pipeline if
+    every transformer reads each ballot independently. Only classes registered with `row_wise` are known to do so. A
+    pipeline or step with replaced methods counts as mixing.
     """
     from sklearn.pipeline import Pipeline
 
     name = "pipeline"
     for pipeline in _pipelines_of(estimator):
-        if type(pipeline) is not Pipeline or _replaced(pipeline):  # a subclass may resample, for example
+        if type(pipeline) is not Pipeline or _replaced(pipeline):  # a subclass may resample ballots, for example
             return name, pipeline
         for name, step in pipeline.steps[:-1]:
             if step in (None, "passthrough"):

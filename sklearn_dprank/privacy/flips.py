@@ -1,7 +1,7 @@
-"""Randomized response on one bit: flip probability and epsilon.
+"""Randomized response on one bit: flip probabilities and epsilon.
 
-Noise that is added to one bit and then thresholded is randomized response under another name, so
-its epsilon is pure and exact. Every result is rounded to the side that protects more.
+A bit with added noise and a threshold is randomized response, so its epsilon is pure and exact. Every result is rounded
+to the side that protects more.
 """
 
 import math
@@ -13,7 +13,7 @@ from ._search import smallest
 from .rounding import rounded_up
 
 _GRID = 2.0**52  # `BitSource.bernoulli` draws multiples of 1 / _GRID exactly
-_ULPS = 2.0**-50  # covers the rounding of a few elementary functions
+_ULPS = 2.0**-50  # relative; covers the rounding errors of a few elementary functions
 
 
 def flip_probability(epsilon: float) -> float:
@@ -22,12 +22,12 @@ def flip_probability(epsilon: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Not negative.
+        At least 0.
 
     Returns
     -------
     float
-        Rounded up to a multiple of 2**-52, which `BitSource.bernoulli` draws exactly.
+        Rounded up to a multiple of 2**-52. `BitSource.bernoulli` draws with this probability exactly.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def flip_probability(epsilon: float) -> float:
     0.2689
     """
     check_number(epsilon, "epsilon", least=0)
-    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
+    epsilon = -rounded_up(-epsilon)  # round down, in double precision
     return _on_grid(expit(-epsilon))
 
 
@@ -60,7 +60,7 @@ def flip_epsilon(flip: float) -> float:
     Raises
     ------
     ValueError
-        If `flip` is out of bounds.
+        If `flip` is out of range.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def thresholded_gaussian_flip(sigma: float) -> float:
     Returns
     -------
     float
-        Rounded up to a multiple of 2**-52, which `BitSource.bernoulli` draws exactly.
+        Rounded up to a multiple of 2**-52. `BitSource.bernoulli` draws with this probability exactly.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def thresholded_gaussian_epsilon(sigma: float) -> float:
     Returns
     -------
     float
-        ln(Phi(1 / (2 sigma)) / Phi(-1 / (2 sigma))), rounded up; delta is 0.
+        ln(Phi(1 / (2 sigma)) / Phi(-1 / (2 sigma))), rounded up. Delta is 0.
 
     Raises
     ------
@@ -119,9 +119,9 @@ def thresholded_gaussian_epsilon(sigma: float) -> float:
 
     Notes
     -----
-    Song et al. (2022) calibrate sigma by the Gaussian mechanism. Thresholding leaves one bit, so
-    the release is randomized response and far more private than stated: epsilon .184 where the
-    paper spends 1 at delta = 1e-4.
+    Song et al. (2022) calibrate sigma for the Gaussian mechanism. The threshold leaves one bit, so the release is
+    randomized response. It is much more private than stated: epsilon is 0.184, where the paper states 1 at delta =
+    1e-4.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def thresholded_gaussian_epsilon(sigma: float) -> float:
 
 
 def thresholded_gaussian_sigma(epsilon: float) -> float:
-    """Return the sigma at which 1[bit + N(0, sigma^2) > 1/2] has exactly this pure epsilon.
+    """Return the sigma at which 1[bit + N(0, sigma^2) > 1/2] has this pure epsilon.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def thresholded_gaussian_sigma(epsilon: float) -> float:
     0.8117
     """
     check_number(epsilon, "epsilon", above=0, most=700)
-    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
+    epsilon = -rounded_up(-epsilon)  # round down, in double precision
     return smallest(lambda sigma: thresholded_gaussian_epsilon(sigma) <= epsilon, -0.5 / float(ndtri(expit(-epsilon))))
 
 
@@ -175,7 +175,7 @@ def thresholded_laplace_flip(scale: float) -> float:
     Returns
     -------
     float
-        Rounded up to a multiple of 2**-52, which `BitSource.bernoulli` draws exactly.
+        Rounded up to a multiple of 2**-52. `BitSource.bernoulli` draws with this probability exactly.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def thresholded_laplace_flip(scale: float) -> float:
 
 
 def thresholded_laplace_epsilon(scale: float) -> float:
-    """Return the exact epsilon of 1[bit + Laplace(scale) > 1/2].
+    """Return the exact, pure epsilon of 1[bit + Laplace(scale) > 1/2].
 
     Parameters
     ----------
@@ -212,8 +212,8 @@ def thresholded_laplace_epsilon(scale: float) -> float:
 
     Notes
     -----
-    The Laplace version of LDP-KwikSort (Yan et al., 2020) adds Laplace(1 / epsilon), which spends
-    only .832 of an epsilon of 1; randomized response spends all of it and flips less.
+    The Laplace version of LDP-KwikSort (Yan et al., 2020) adds Laplace(1 / epsilon) noise. For a stated epsilon of 1,
+    it spends only 0.832. Randomized response spends the whole epsilon and flips fewer bits.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def thresholded_laplace_epsilon(scale: float) -> float:
 
 
 def thresholded_laplace_scale(epsilon: float) -> float:
-    """Return the scale at which 1[bit + Laplace(scale) > 1/2] has exactly this epsilon.
+    """Return the scale at which 1[bit + Laplace(scale) > 1/2] has this pure epsilon.
 
     Parameters
     ----------
@@ -251,11 +251,11 @@ def thresholded_laplace_scale(epsilon: float) -> float:
     0.8063
     """
     positive(epsilon=epsilon)
-    epsilon = -rounded_up(-epsilon)  # down, and never in single precision
+    epsilon = -rounded_up(-epsilon)  # round down, in double precision
     x = math.log1p(math.expm1(epsilon) / 2) if epsilon < 1 else epsilon + math.log((1 + math.exp(-epsilon)) / 2)
     return 0.5 / x * (1 + 2 * _ULPS)
 
 
 def _on_grid(probability):
-    """Return `probability` rounded up to a multiple of 2**-52, never 0 and never above 1/2."""
+    """Return `probability` rounded up to a multiple of 2**-52, at least 2**-52 and at most 1/2."""
     return min(max(math.ceil(probability * (1 + _ULPS) * _GRID), 1) / _GRID, 0.5)

@@ -1,4 +1,4 @@
-"""`PrivacyGuarantee`: what a release reveals about one ballot at most."""
+"""Privacy guarantee of a release, its composition and its explanation in plain English."""
 
 import math
 from collections.abc import Iterable
@@ -10,51 +10,51 @@ from .._utils.checks import check_flag, check_neighboring, check_number, shown
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
-_ALIKE = 1e-6  # relative: an epsilon found from losses, and as stated
+_ALIKE = 1e-6  # relative tolerance between a stated epsilon and one computed from losses
 
 
 @dataclass(frozen=True)
 class PrivacyGuarantee:
-    """The ceiling of what one release can reveal about one ballot.
+    """Upper limit on what one release reveals about one ballot.
 
-    For all neighbouring profiles P, P' and every set S of outputs,
-    Pr[release(P) in S] <= e^epsilon Pr[release(P') in S] + delta.
+    For all neighbouring profiles P, P' and every set S of outputs, Pr[release(P) in S] <= e^epsilon Pr[release(P') in
+    S] + delta.
 
     Parameters
     ----------
     epsilon : float
-        Privacy loss in nats; `inf` is no promise at all.
+        Privacy loss in nats; `inf` means no privacy.
     delta : float
-        Probability mass outside the promise.
+        Probability by which the bound on epsilon may be exceeded.
     trust : {"local", "shuffle", "secure_aggregation", "central", "none"}
-        Who must be trusted with the ballots; of several releases it may be a sum, "shuffle + central", and then
-        all of them must be. `parties` says who they are.
+        Trust model. For several releases, it can be a sum such as "shuffle + central". Then the parties of all these
+        models must be trusted; see `parties`.
     neighboring : {"add_remove", "replace"}
-        Which profiles count as neighbours.
+        Neighbouring relation.
     how : str
-        The mechanism in a few words.
+        Short description of the mechanism.
     arithmetic : str, default="exact"
-        "exact", or what is lost to floating point.
+        "exact", or a description of the floating-point loss.
     certified : bool, default=True
-        False when a seed was given: then the numbers hold for a simulation only.
+        False if a seed was given. Then the numbers hold for a simulation only.
     caveats : tuple of str, default=()
-        What else a reader must know.
+        Further conditions that a reader must know.
     unit : str, default="one ballot"
-        What is protected.
+        Unit of protection.
     losses : Losses or None, default=None
-        What else is known of the releases that it covers, for `compose`. None, and losses that amount to less than
-        is stated, are (epsilon, delta) and nothing else.
+        Privacy losses of the releases covered, for tighter composition by `compose`. None stands for (epsilon, delta)
+        only. So do losses that amount to less than the stated epsilon.
     whom : tuple of (str, str), default=()
-        Pairs (trust model, party): who must be trusted in this release, where more is known than the model says.
+        Pairs (trust model, party) that replace the default parties of the trust model.
 
     Raises
     ------
     ValueError
-        If the trust model or the neighbouring relation is unknown, or a number out of bounds, also in `losses`.
+        If the trust model or the neighbouring relation is unknown, or a number is out of range, also in `losses`.
 
     Notes
     -----
-    Epsilon and delta are kept as floats, a fraction that is none rounded up.
+    Epsilon and delta are stored as floats. Other numbers, such as fractions, are rounded up.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class PrivacyGuarantee:
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """Who must be trusted, as a tuple of str; empty where it is nobody.
+        """Names of the parties that must be trusted, as a tuple of str; empty if there are none.
 
         Examples
         --------
@@ -116,33 +116,35 @@ class PrivacyGuarantee:
     @classmethod
     @cache
     def nothing(cls, how: str = "exact statistics") -> Self:
-        """Return the guarantee of a release that protects nobody."""
+        """Return the guarantee of a release without privacy: epsilon is infinite."""
         return cls(math.inf, 0.0, "none", "add_remove", how)
 
     @classmethod
     def compose(cls, guarantees: Iterable["PrivacyGuarantee"], *, delta: float | None = None) -> Self:
-        """Return what holds if everything in `guarantees` is released, each with a look at those before.
+        """Return the joint guarantee of several releases, where each may depend on the results of earlier ones.
 
-        Their prices must not depend on what was seen: where they may, keep a `PrivacyBudget`.
+        Their epsilons and deltas must be fixed in advance. If these may depend on earlier results, use `PrivacyBudget`.
 
         Parameters
         ----------
         guarantees : iterable of PrivacyGuarantee
-            Releases computed from the same voters, under one neighbouring relation and for one unit.
+            Releases computed from the same voters, with the same neighbouring relation and unit.
         delta : float or None, default=None
-            At which delta to state it; None is the sum of theirs, and then epsilon is no more than the sum of theirs.
+            Delta of the joint guarantee. None is the sum of their deltas. Then epsilon is at most the sum of their
+            epsilons.
 
         Returns
         -------
         PrivacyGuarantee
-            Gaussian releases exactly, by the sum of their squared mu; pure ones by the smaller of the sum of their
-            epsilons and the optimal bound, which needs a delta; both together exactly; of others epsilons and deltas
-            are summed. All is rounded up. Everybody whom one of them trusts; the weakest arithmetic and certificate.
+            Rounded up. Gaussian releases compose exactly, by the sum of their squared mu. Pure releases have the
+            smaller of the sum of their epsilons and the optimal bound, which needs a delta. A mixture of both also
+            composes exactly. For other releases, the deltas add up, and the epsilons compose like those of pure
+            releases. The result trusts all parties of the releases, and has their weakest arithmetic and certificate.
 
         Raises
         ------
         ValueError
-            If there are none, their neighbouring relations or units differ, or `delta` is too small for them.
+            If `guarantees` is empty, neighbouring relations or units differ, or `delta` is too small for the releases.
 
         References
         ----------
@@ -191,14 +193,14 @@ class PrivacyGuarantee:
         )
 
     def simulated(self, certified: bool) -> Self:
-        """Return the same promise, uncertified unless `certified`."""
+        """Return the same guarantee, not certified unless `certified` is True."""
         return replace(self, certified=False) if self.certified and not certified else self
 
     def under_replace(self) -> Self:
-        """Return what holds when one ballot is replaced: it is removed, and another is added.
+        """Return the guarantee for the replacement of one ballot, which is one removal and one addition.
 
-        Group privacy for two steps: delta times 1 + e^epsilon, and 2 epsilon, or less where noise is Gaussian; both
-        rounded up.
+        This is group privacy at distance 2. Delta is multiplied by 1 + e^epsilon. Epsilon is doubled, or grows less for
+        Gaussian noise. Both are rounded up.
 
         Examples
         --------
@@ -214,14 +216,14 @@ class PrivacyGuarantee:
         return replace(self, epsilon=epsilon, delta=delta, neighboring="replace", losses=losses)
 
     def statement(self) -> str:
-        """Say in plain words what is promised, to whom, against whom, how strongly, and what is not.
+        """Return an explanation of the guarantee in plain English.
 
         Returns
         -------
         str
-            One sentence or two a line, in the order of the questions of NIST SP 800-226: what is released; the unit;
-            the neighbours; who must be trusted; epsilon as odds; delta; what adds up; the arithmetic; what is not
-            covered; and the caveats, if there are any.
+            One or two sentences per line, in the order of the questions of NIST SP 800-226. The topics are release,
+            unit, neighbours, trusted parties, epsilon as odds, delta, composition, arithmetic, exclusions, and any
+            caveats.
 
         References
         ----------
@@ -250,7 +252,7 @@ def _check_text(value, name):
 
 
 def _pairs_of_text(whom):
-    """Return pairs (trust model, party) as tuples; from JSON they are lists."""
+    """Return pairs (trust model, party) as tuples; JSON stores them as lists."""
     try:
         pairs = tuple((model, party) for model, party in whom)
     except (TypeError, ValueError):
@@ -261,14 +263,14 @@ def _pairs_of_text(whom):
 
 
 def _whom(guarantees):
-    """Return the parties of all, where those of one of them are more than its model says."""
+    """Return the parties of all guarantees, or () if each has the default parties of its trust model."""
     if not any(g.whom for g in guarantees):
         return ()
     return tuple(dict.fromkeys(pair for g in guarantees for pair in trusted(g.trust, g.whom)))
 
 
 def _total(guarantees, losses, delta):
-    """Return (epsilon, delta, how) of all guarantees together."""
+    """Return (epsilon, delta, how) of the joint guarantee."""
     basic, least = sum_up(g.epsilon for g in guarantees), min(1.0, sum_up(g.delta for g in guarantees))
     if delta is not None:
         check_number(delta, "delta", least=0, most=1)
@@ -280,19 +282,19 @@ def _total(guarantees, losses, delta):
     return epsilon, least if delta is None else float(delta), "basic" if epsilon == basic else "tight"
 
 
-#: Which profiles count as neighbours.
+#: Neighbouring relations.
 NEIGHBORING = {
     "add_remove": "with and without one ballot",
     "replace": "one ballot replaced by any other; the number of voters is public",
 }
 _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
 _GUESSED = {"add_remove": "a certain ballot was cast", "replace": "a voter cast the one or the other of two ballots"}
-_LARGE = 1e6  # a ratio beyond which epsilon says next to nothing
+_LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = "A simulation only: a seed was given, and who knows it undoes the noise. Nobody is promised what follows."
 
 
 def statement(guarantee: Any) -> str:
-    """Return what `PrivacyGuarantee.statement` says: plain words, a line a question."""
+    """Return the text of `PrivacyGuarantee.statement`."""
     caveats = [f"Read also: {caveat}." for caveat in guarantee.caveats]
     if math.isinf(guarantee.epsilon):
         return "\n".join([f"Not private: {guarantee.how}.", *caveats])
@@ -316,7 +318,7 @@ def _trust(guarantee):
 
 
 def _odds(guarantee):
-    """Return epsilon as a ratio, and as what happens to a guess that was even."""
+    """Return epsilon as a probability ratio, and as its effect on an even bet."""
     if guarantee.epsilon > math.log(_LARGE):
         return f"one ballot may change a probability by a factor of more than {_LARGE:,.0f}, next to no promise"
     ratio = math.exp(guarantee.epsilon)
@@ -346,7 +348,7 @@ def _up(ratio):
 
 
 def _percent(share):
-    """Return a share in percent, rounded up, and never certainty."""
+    """Return a share in percent, rounded up; a share below 1 never shows as 100 %."""
     for digits in range(1, 12):
         rounded = math.ceil(100 * share * 10**digits) / 10**digits
         if rounded < 100:
@@ -355,15 +357,16 @@ def _percent(share):
 
 
 class Trust(NamedTuple):
-    """A trust model: who must be trusted, and what happens to a ballot."""
+    """Trust model: trusted parties and treatment of a ballot."""
 
     parties: tuple[str, ...]
     meaning: str
 
 
-#: The shuffler and its duty: a voter with a protocol of its own can be traced by the digests of its messages.
+#: The shuffler must check that all voters have the same protocol. The digest in a message would otherwise identify a
+#: voter with a protocol of their own.
 SHUFFLER = "the shuffler (one public protocol for all voters)"
-#: From the least to the most trusting.
+#: Trust models, from least to most trust.
 TRUST = {
     "local": Trust((), "each ballot is randomised before it leaves the voter"),
     "shuffle": Trust(
@@ -381,7 +384,7 @@ AND = " + "
 
 
 def all_of(trusts: Iterable[str]) -> str:
-    """Return the trust that needs everybody whom one of these needs; an unknown one is left out."""
+    """Return the combined trust model, which trusts the parties of all these models; ignore unknown models."""
     named = {name for trust in trusts for name in trust.split(AND)}
     if "none" in named:
         return "none"
@@ -390,7 +393,7 @@ def all_of(trusts: Iterable[str]) -> str:
 
 
 def trusted(trust: str, whom: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return pairs (trust model, party) of a guarantee: those that it names itself, or those of the model."""
+    """Return pairs (trust model, party): those in `whom`, or the default parties of a model without any."""
     named = trust.split(AND)
     own = {model for model, _ in whom}
     return [

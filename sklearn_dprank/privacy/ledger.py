@@ -1,20 +1,23 @@
-"""The budget of one release, in exact fractions."""
+"""Ledger of the answers of one release, in exact fractions."""
 
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
 
 class BudgetExhausted(RuntimeError):
-    """No answer is left to pay for: an adaptive rule catches it and falls back."""
+    """Error of a request that the remaining budget does not cover.
+
+    An adaptive rule catches it and uses its fallback.
+    """
 
 
 class Ledger:
-    """Counts the answers given against the answers planned.
+    """Count of the answers given, against the answers planned.
 
     Parameters
     ----------
     allowance : dict of {object: (int, Fraction)}
-        For each kind of question, how many answers were planned and what one costs.
+        Number of planned answers and cost of one answer, for each kind of query.
 
     Examples
     --------
@@ -33,11 +36,11 @@ class Ledger:
 
     @property
     def spent(self) -> Fraction:
-        """What the answers given so far cost, as a Fraction."""
+        """Total cost of the answers given so far, as a Fraction."""
         return sum((self._given[kind] * Fraction(price) for kind, (_, price) in self._allowance.items()), Fraction(0))
 
     def charge(self, kind: Hashable) -> None:
-        """Pay for one answer of `kind`, before it is computed.
+        """Charge one answer of `kind`. Call this before the answer is computed.
 
         Raises
         ------

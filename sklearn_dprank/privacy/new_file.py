@@ -1,4 +1,4 @@
-"""New SQLite files that hold a spent budget: they exist as a whole, or not at all."""
+"""Atomic creation of SQLite files that store a spent budget."""
 
 import os
 import secrets
@@ -8,21 +8,15 @@ from contextlib import closing, suppress
 
 
 def make_whole(path: str | os.PathLike[str], fill: Callable[[sqlite3.Connection], None]) -> None:
-    """Make a new file beside `path` and link it to that name: whoever opens it finds nothing, or all of it.
+    """Create an SQLite file at `path` atomically; keep the existing file if another process has created one.
 
-    Nothing happens if another process has made the file meanwhile.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Of the file; its folder must support hard links.
-    fill : callable
-        Writes the tables, given an open connection.
+    ``fill(connection)`` writes the tables to a temporary file, which is then hard-linked to `path`. Other processes see
+    the complete file or none.
 
     Raises
     ------
     OSError or sqlite3.Error
-        If the file cannot be written or linked.
+        If the file cannot be written, or if its folder does not support hard links.
     """
     beside = f"{path}.{secrets.token_hex(8)}.new"
     try:

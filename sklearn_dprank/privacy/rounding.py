@@ -1,4 +1,4 @@
-"""Numbers that are stated must not be below those that are meant."""
+"""Directed rounding of privacy parameters: a stated guarantee is never below the true one."""
 
 import math
 from fractions import Fraction
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from .._utils.checks import as_double, positive
 
-if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+if TYPE_CHECKING:  # it would load numpy.random, which a client must not
     from .._utils.types import Amount
 
 
 def exact(x):
-    """Return a finite real number as a Fraction, without rounding it.
+    """Return a finite real number as a Fraction, without rounding.
 
     Examples
     --------
@@ -25,17 +25,7 @@ def exact(x):
 
 
 def rounded_up(x):
-    """Return the smallest float that is not below `x`.
-
-    Parameters
-    ----------
-    x : float, int or Fraction
-        A number, or inf.
-
-    Returns
-    -------
-    float
-        At least `x`; `float(x)` may be below.
+    """Return the smallest float that is at least `x`, which may be a Fraction or inf.
 
     Examples
     --------
@@ -49,17 +39,7 @@ def rounded_up(x):
 
 
 def sum_up(numbers):
-    """Return the smallest float that is not below the exact sum of `numbers`.
-
-    Parameters
-    ----------
-    numbers : iterable of float
-        Finite numbers, or inf.
-
-    Returns
-    -------
-    float
-        `math.fsum` rounds to nearest, which may be below.
+    """Return the smallest float that is at least the exact sum of `numbers` (``math.fsum`` rounds to nearest).
 
     Examples
     --------
@@ -73,46 +53,37 @@ def sum_up(numbers):
 
 
 def rounded_down(x):
-    """Return the largest float that is not above `x`.
+    """Return the largest float that is at most `x`.
 
     Examples
     --------
     >>> rounded_down(Fraction(1, 10)) < Fraction(1, 10) < rounded_up(Fraction(1, 10))
     True
     """
-    return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # no -0.0
+    return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # avoid -0.0
 
 
 def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
     """Return the largest fraction p/q <= x with p and q below `limit`.
 
-    A privacy parameter must become a ratio of small integers before an exact sampler can use it,
-    and rounding it down never costs privacy.
-
-    Parameters
-    ----------
-    x : float, int or Fraction
-        A positive number.
-    limit : int, default=2**31
-        Both terms of the fraction stay below it.
+    Exact samplers need a ratio of small integers, and rounding epsilon down costs no privacy.
 
     Returns
     -------
     Fraction
-        At most `x`, with a relative error below 2 / limit for every `x` up to limit - 1; any
-        larger `x` gives limit - 1.
+        The relative error is below 2 / limit for `x` up to limit - 1. For any larger `x`, the result is limit - 1.
 
     Raises
     ------
     ValueError
-        If `x` is not positive and finite, or so small that only 0 would do.
+        If `x` is not positive and finite, or so small that only 0 is possible.
 
     Notes
     -----
-    The walk goes down the Stern-Brocot tree one continued-fraction term at a time. It keeps
-    low <= x < high, neighbours in the tree; any fraction strictly between them has terms at least
-    as large as those of the mediant, so the walk ends when the mediant is out of bounds. With
-    low = a/b and high = c/d, 1 - low/high = 1/(bc), which gives the error.
+    The search descends the Stern-Brocot tree, one continued-fraction term at a time. It keeps neighbours low <= x <
+    high of the tree. Any fraction strictly between them has terms at least as large as those of the mediant. The search
+    therefore ends when the mediant exceeds the limit. With low = a/b and high = c/d, 1 - low/high = 1/(bc), which gives
+    the error.
 
     Examples
     --------
@@ -146,5 +117,5 @@ def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
 
 
 def _steps(start, stride, limit):
-    """Return how often `stride` can be added to `start` with both terms below `limit`."""
+    """Return how many times `stride` can be added to `start` with both terms below `limit`."""
     return min((limit - 1 - a) // b if b else math.inf for a, b in zip(start, stride, strict=True))

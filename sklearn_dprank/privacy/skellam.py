@@ -1,7 +1,7 @@
 """Privacy of Skellam noise.
 
-Its Renyi divergence has a bound in closed form, adds up over adaptive releases, and becomes (epsilon, delta) by the
-best order. NumPy and the standard library only, because a client checks a curator's protocol with it.
+Its Renyi divergence has a closed-form bound, and adaptive releases add these bounds. The best order gives (epsilon,
+delta). The module needs only NumPy and the standard library, because clients use it to check protocols.
 """
 
 import math
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from .._utils.checks import check_number
 from ._search import smallest
 
-_ORDERS = np.unique(np.rint(np.geomspace(2, 1e9, 3000)))  # whole numbers; any of them is a bound
+_ORDERS = np.unique(np.rint(np.geomspace(2, 1e9, 3000)))  # integers; every order gives a valid bound
 _SLACK = 1e-12  # relative; far above the rounding errors of the formulas
 
 
 class SkellamRelease(NamedTuple):
-    """Answers with Skellam noise on every number.
+    """Answers with independent Skellam noise on every number.
 
     Attributes
     ----------
     variance : float or Fraction
-        Of the noise on each number.
+        Variance of the noise on each number.
     l1, l2_squared : int or Fraction
-        How far one ballot moves an answer: in the sum of absolute values, and of squares.
+        Largest change of an answer by one ballot: sum of absolute changes, and sum of squared changes.
     times : int
-        How many answers.
+        Number of answers.
     """
 
     variance: float | Fraction
@@ -39,16 +39,16 @@ class SkellamRelease(NamedTuple):
 
 
 def skellam_renyi(alpha: NDArray[np.float64], variance: float, l1: float, l2_squared: float) -> NDArray[np.float64]:
-    """Return a bound on the Renyi divergence, of each order, between noisy integer vectors of two neighbours.
+    """Return a bound on the Renyi divergence, at each order, between noisy integer vectors of two neighbours.
 
     Parameters
     ----------
     alpha : ndarray of float
-        Whole numbers of at least 2: the bound is proved for no others.
+        Orders: integers of at least 2. The bound is not proved for other orders.
     variance : float
-        Of the noise on each number.
+        Variance of the noise on each number.
     l1, l2_squared : float
-        How far the vectors lie apart: in the sum of absolute values, and of squares.
+        Distance between the vectors: sum of absolute differences, and sum of squared differences.
 
     Returns
     -------
@@ -70,25 +70,25 @@ def skellam_renyi(alpha: NDArray[np.float64], variance: float, l1: float, l2_squ
 
 
 def skellam_epsilon(delta: float, releases: Sequence[SkellamRelease]) -> float:
-    """Return an epsilon that adaptive releases with Skellam noise keep together.
+    """Return an epsilon that holds for several adaptive releases with Skellam noise.
 
     Parameters
     ----------
     delta : float
-        Strictly between 0 and 1, for all of them.
+        Total delta, strictly between 0 and 1.
     releases : sequence of SkellamRelease
-        Each may look at those before.
+        Each release may depend on the results of earlier ones.
 
     Returns
     -------
     float
-        Rounded up: the least over the orders of the sum of their divergences plus
-        (ln(1 / delta) + (alpha - 1) ln(1 - 1 / alpha) - ln(alpha)) / (alpha - 1), and 0 at the least.
+        Rounded up, and at least 0. For each order alpha, the candidate is the sum of the divergences plus (ln(1 /
+        delta) + (alpha - 1) ln(1 - 1 / alpha) - ln(alpha)) / (alpha - 1). The result is the smallest.
 
     Raises
     ------
     ValueError
-        If delta is out of bounds.
+        If `delta` is out of range.
 
     References
     ----------
@@ -110,24 +110,24 @@ def skellam_epsilon(delta: float, releases: Sequence[SkellamRelease]) -> float:
 
 
 def skellam_unit(epsilon: float, delta: float, releases: Sequence[SkellamRelease]) -> float:
-    """Return about the least factor by which the variances must grow for releases to keep (epsilon, delta) together.
+    """Return about the smallest factor on the variances that makes all releases together (epsilon, delta)-private.
 
     Parameters
     ----------
     epsilon, delta : float
-        The budget of all of them.
+        Total budget of the releases.
     releases : sequence of SkellamRelease
-        Their variances are relative to each other.
+        Releases whose variances are relative to each other.
 
     Returns
     -------
     float
-        Rounded up: `skellam_epsilon` of the grown releases is at most `epsilon`.
+        Rounded up: with the scaled variances, `skellam_epsilon` is at most `epsilon`.
 
     Raises
     ------
     ValueError
-        If epsilon is below 1e-6, for which the orders do not suffice, or above 1e100, or delta out of bounds.
+        If `epsilon` is below 1e-6, which would need larger orders, or above 1e100, or if `delta` is out of range.
 
     Examples
     --------

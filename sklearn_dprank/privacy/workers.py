@@ -8,13 +8,13 @@ from .guarantee import PrivacyGuarantee
 
 
 def warn_in_worker(guarantee: PrivacyGuarantee) -> None:
-    """Warn if a private release is about to be made inside a worker of dask, which may run its task again."""
-    distributed = sys.modules.get("distributed")  # a worker has loaded it
+    """Warn if a private release runs in a dask worker, because dask may repeat the task."""
+    distributed = sys.modules.get("distributed")  # loaded in every worker
     if distributed is None or not guarantee.certified or math.isinf(guarantee.epsilon):
         return
     try:
         distributed.get_worker()
-    except ValueError:  # this is not a task of a worker
+    except ValueError:  # not in a worker's task
         return
     warnings.warn(
         "A private fit runs inside a worker of dask. dask runs a task again when its worker is lost, and the second "

@@ -1,7 +1,7 @@
-"""What may be asked of a profile, how much one ballot can change the answer, and what follows from what.
+"""Queries about profiles, with their sensitivities and derivations.
 
-An answer starts as a vector of integers (`vector`), to which a channel may add noise, and is then shaped
-for a rule (`read`). A query that follows from one already answered is free (`Publication`).
+`Query.vector` computes a vector of integers, to which a channel may add noise. `Query.read` converts the vector into
+the answer for a rule. A query that follows from an answered query costs no budget (`Publication`).
 """
 
 from .base import Ask, Publication, Query, Sensitivity, n_pairs

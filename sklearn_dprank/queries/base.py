@@ -1,4 +1,4 @@
-"""Base class for queries and their sensitivities, and publications of answers."""
+"""Base class for queries, their sensitivities, and publications of answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from .._utils.types import GaussianConstant, Neighboring
 
 
 class Sensitivity(NamedTuple):
-    """How far one ballot can move a query's vector.
+    """Largest change of a query's vector between neighbouring profiles.
 
     Attributes
     ----------
     l1 : int
-        In the sum of absolute values.
+        L1 norm of the change.
     l2_squared : Fraction
-        In the sum of squares.
+        Squared L2 norm of the change.
     gauge : int or None
-        In the gauge of the net-win permutohedron, for K-norm noise; None where it does not apply.
+        Gauge of the change, for the net-win permutohedron and K-norm noise. None if it does not apply.
     """
 
     l1: int
@@ -29,7 +29,7 @@ class Sensitivity(NamedTuple):
     gauge: int | None = None
 
     def within(self, other: "Sensitivity") -> bool:
-        """Tell whether noise for a statistic of sensitivity `other` covers one of this sensitivity.
+        """Return whether noise calibrated to the sensitivity `other` also covers this sensitivity.
 
         Examples
         --------
@@ -41,16 +41,16 @@ class Sensitivity(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A rule's declaration: `times` queries of the kind of `query`, for `share` of the budget.
+    """Declaration of a rule: `times` queries of the kind of `query`, for `share` of the budget.
 
     Attributes
     ----------
     query : Query
-        What is asked; of a kind with parameters any one, the most sensitive of them.
+        Declared query. For a kind with parameters, one with the largest sensitivity.
     times : int, default=1
-        How many such answers there may be at most. The same query again is free.
+        Maximum number of answers to different queries of this kind. Repeated queries are free.
     share : Fraction or float, default=1
-        Which part of the budget pays for all of them together; the shares of all asks add up to 1 or less.
+        Part of the budget for all these answers together. The shares of all asks add up to 1 or less.
     """
 
     query: "Query"
@@ -60,26 +60,26 @@ class Ask(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """A question about a profile; subclasses say which.
+    """Base class of questions about a profile.
 
     Attributes
     ----------
     answered_with : {"vector", "order"}
-        Whether the answer comes from numbers, to which noise is added, or is an order that is drawn.
+        Whether the answer is computed from numbers, to which noise is added, or is an order drawn at random.
     needs : {"counts", "placements", "positions"}
-        What is read of a profile: how many voters prefer what to what, where they tie, or every ballot.
+        Data that is read from a profile: pairwise counts, the placements of items with ties, or every ballot.
     decides : bool
-        Whether the answer is an order of the items, best first, or of the best of them.
+        Whether the answer is an order of the items, best first, or of the best few items.
     asks_anew : bool
-        Whether several asks of this kind are several surveys, each among voters of its own.
+        Whether several asks of this kind are separate surveys, each of different voters.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
     counts_voters : bool
-        Whether the answer is the number of voters and nothing of what they say.
+        Whether the answer is the number of voters and does not depend on their opinions.
     weighed : bool
-        Whether rules weigh the answer by its noise; a mechanism that answers must then know its `deviation`.
+        Whether rules weight the answer by its noise. The mechanism must then have a `deviation`.
     published_as : str or None
-        The name under which a noisy answer is published besides the consensus; None is for answers that serve only it.
+        Name under which a noisy answer is published in addition to the consensus. None does not publish it.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -93,15 +93,15 @@ class Query:
 
     @property
     def steps(self) -> tuple["Query", ...]:
-        """The queries it follows from directly."""
+        """Queries from which this query follows directly."""
         return ()
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
-        """Return a few queries of this class that differ in what matters to the sensitivity.
+        """Return a few queries of this class with different sensitivities.
 
-        Every query that states a sensitivity has them: it is proved by brute force on each example, over all weak and
-        partial ballots of three and four items.
+        Every query that states a sensitivity needs examples. Tests prove the sensitivity of each example by brute
+        force, over all weak and partial ballots of three and four items.
 
         Parameters
         ----------
@@ -115,16 +115,16 @@ class Query:
         raise NotImplementedError(f"{cls.__name__} needs examples for the proof of its sensitivity.")
 
     def check(self, n_items: int) -> None:
-        """Refuse what cannot be computed, by looking at public parameters only.
+        """Refuse a query that cannot be computed, based on public parameters only.
 
         Raises
         ------
         ValueError
-            If there are too many items.
+            If there are too many items, or the query's parameters do not fit their number.
         """
 
     def warn_of_few(self, n_items: int, said: float) -> None:
-        """Warn where too few voters make the answer useless; for where their number is public.
+        """Warn if too few voters make the answer useless. Called only if the number of voters is public.
 
         Parameters
         ----------
@@ -142,26 +142,26 @@ class Query:
         profile : Profile
             The ballots.
         coins : BitSource
-            For queries that complete ballots.
+            Random bits, for queries that complete ballots.
         """
         raise NotImplementedError
 
     @property
     def kind(self) -> Any:
-        """What a rule declares when it asks for this query, hashable: the query itself, or its type.
+        """Kind of query that a rule declares, hashable: by default the query itself.
 
-        It is the type where a rule cannot know beforehand which of them it will ask. A query is then answered at
-        the price of the one that was declared, if its own sensitivity is no larger.
+        If a rule cannot know in advance which query it will ask, the queries share a kind, such as their type. Each is
+        answered at the price of the declared query, if its sensitivity is not larger.
         """
         return self
 
     @property
     def meaning(self) -> "Query":
-        """The query that this one answers, where it is another way to the same answer."""
+        """Canonical query with the same answer: by default, the query itself."""
         return self
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
-        """Shape a (possibly noisy) vector into the answer that rules read."""
+        """Convert a vector, with or without noise, into the answer for rules."""
         return vector
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
@@ -169,33 +169,33 @@ class Query:
         raise NotImplementedError
 
     def published_l1(self, n_items: int) -> int | None:
-        """Return the l1 sensitivity that the paper prints, or None; for published Laplace noise."""
+        """Return the L1 sensitivity as printed in the paper, for printed Laplace scales; None if there is none."""
         return None
 
     def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant] | None:
-        """Return the squared l2 sensitivity and the constant that the paper prints, or None.
+        """Return the squared L2 sensitivity and the constant as printed in the paper, or None.
 
-        They are for published Gaussian noise, `sklearn_dprank.privacy.calibration.classical_gaussian_sigma`.
+        They are for printed Gaussian scales; see `sklearn_dprank.privacy.calibration.classical_gaussian_sigma`.
         """
         return None
 
     def step(self, source: "Query", answer: Any) -> Any:
-        """Return this query's answer from the answer to one of its ``steps``."""
+        """Return this query's answer, derived from the `answer` to `source`, one of its ``steps``."""
         raise NotImplementedError
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]] | None:
-        """Return the pairs (i, j) that voters are asked about who answer for themselves; None where they cannot be.
+        """Return the pairs (i, j) that clients are asked about; None if clients cannot answer this query.
 
-        Each is asked about one of them. `counted` is the answer to what they say.
+        Each client is asked about one pair. `counted` computes the query's answer from their answers.
         """
         return None
 
     def counted(self, tallies: Any) -> Any:
-        """Return the answer from a tuple of `Tallies` of voters who were asked what this query is `about`."""
+        """Return the answer from a tuple of `Tallies` of clients who were asked about the pairs of `about`."""
         raise NotImplementedError
 
     def summed_as(self, n_items: int) -> str | dict[str, Any] | None:
-        """Return what protocols call it where each voter's device computes its own part of the sum.
+        """Return the statistic that devices compute for this query in secure aggregation.
 
         Parameters
         ----------
@@ -205,13 +205,13 @@ class Query:
         Returns
         -------
         str, dict or None
-            A name, or an object with "name" and public numbers, of `sklearn_dprank.collection.client.summands`; None
-            for what devices do not compute.
+            A name from `sklearn_dprank.collection.client.summands`, or an object with "name" and public numbers. None
+            if devices do not compute the statistic.
         """
         return None
 
     def summed_about(self, n_items: int) -> Any:
-        """Return what a question to such devices is about, as JSON-able data; None where there is nothing to say.
+        """Return the subject of a question to such devices, as JSON-serialisable data; None if there is none.
 
         Parameters
         ----------
@@ -221,22 +221,22 @@ class Query:
         return None
 
     def follows_from(self, released: "Query") -> bool:
-        """Tell whether the answer follows from the answer to `released` (public; types only)."""
+        """Return whether the answer follows from the answer to `released`, based on public parameters only."""
         return self == released or any(step.follows_from(released) for step in self.steps)
 
     def covering(self, queries: Iterable["Query"]) -> "Query":
-        """Return this query as it is best published once for all of `queries`, which follow from it."""
+        """Return the form of this query to publish once for all of `queries`, which follow from it."""
         return self
 
     def shortcut(self, released: "Query", noise: Any, n_items: int) -> "Query | None":
-        """Return what has the same law as this query derived from `released` with such noise, or None.
+        """Return a query with the same law as this one derived from a noisy `released`, or None.
 
         Parameters
         ----------
         released : Query
-            What would be published.
+            Query that would be published.
         noise : Mechanism
-            What would be added to it.
+            Noise that would be added to it.
         n_items : int
             Number of items.
         """
@@ -252,17 +252,17 @@ def n_pairs(n_items: int) -> int:
 
 
 def moves(neighboring):
-    """How many of one voter's contributions a neighbour can change, where any opposite pair is allowed."""
+    """Return how many contributions of one voter differ between neighbours: 1 ("add_remove") or 2 ("replace")."""
     return RELATIONS[neighboring]
 
 
 class Publication:
-    """One published answer, and what follows from it: free, and derived once.
+    """One published answer, and the answers that follow from it at no cost.
 
     Parameters
     ----------
     query : Query
-        What was answered.
+        The published query.
     answer : object
         Its answer.
 
@@ -284,7 +284,7 @@ class Publication:
         Raises
         ------
         LookupError
-            If it does not follow from the publication.
+            If `query` does not follow from the publication.
         """
         if query not in self._answers:
             step = next((step for step in query.steps if step.follows_from(self._query)), None)
@@ -294,5 +294,5 @@ class Publication:
         return self._answers[query]
 
     def named(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Return the answers to those of some queries that follow, by the name under which they are published."""
+        """Return the answers to the queries that follow and have a `published_as`, as a dict with these names."""
         return {str(q.published_as): self.derive(q) for q in queries if q.published_as and q.follows_from(self._query)}

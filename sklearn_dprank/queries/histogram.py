@@ -1,4 +1,4 @@
-"""The histogram: how many voters gave each complete ranking."""
+"""Histogram of complete rankings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from .base import Query, Sensitivity, moves
 
 @dataclass(frozen=True)
 class Histogram(Query):
-    """How many voters gave each of the n_items! complete strict rankings (Shang et al. 2014).
+    """Number of voters with each of the n_items! complete strict rankings (Shang et al. 2014).
 
-    Tied and partial ballots are first completed by fair coins, voter by voter; see
+    Tied and partial ballots are first completed by fair coins of each voter; see
     `sklearn_dprank.ballots.rankings.completed`. Cells are numbered by
     `sklearn_dprank.orders.permutations.permutation_index`.
 
     Parameters
     ----------
     unseen_last : bool, default=False
-        Whether items without an opinion are completed as positional scores have it, behind all others. False
-        puts them on either side by a coin, as margins and net wins have it.
+        Whether to place items without an opinion behind all others, as positional scores do. False places them before
+        or behind the others by a coin, which keeps the expected margins and net wins.
     """
 
-    unseen_last: bool = False  # type: ignore[misc]  # a trait of other queries, a choice here
+    unseen_last: bool = False  # type: ignore[misc]  # a class constant of other queries
     largest: ClassVar[int] = 10
     needs = "positions"
     published_as = "histogram"
@@ -58,7 +58,7 @@ class Histogram(Query):
         return (Histogram(),) if self.unseen_last else ()
 
     def step(self, source: Query, answer: Any) -> Any:
-        return answer  # ballots were completed already, once and for all
+        return answer  # the ballots are already completed
 
     def covering(self, queries: Iterable[Query]) -> Query:
         return Histogram(unseen_last=True) if all(query.unseen_last for query in queries) else self
@@ -72,7 +72,7 @@ class Histogram(Query):
         return Sensitivity(change, Fraction(change))
 
     def published_l1(self, n_items: int) -> int | None:
-        return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), right under add/remove only
+        return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), correct under add/remove only
 
     def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
         return 1, "two"  # Shang et al. 2014, Theorem 1
@@ -84,7 +84,7 @@ class Histogram(Query):
 def completed_ballots(profile, coins, unseen_last):
     """Return every ballot as a complete strict ranking, shape (n_items, n_voters).
 
-    Strict ballots are completed like all others: time must not tell whether one of them was not.
+    Strict ballots are processed like all others, because the time must not reveal whether all ballots are strict.
     """
     if profile.positions is None:
         raise ValueError("a histogram needs the ballots; build the Profile with keep='positions'.")
@@ -92,24 +92,24 @@ def completed_ballots(profile, coins, unseen_last):
 
 
 class Halves(NamedTuple):
-    """A histogram by where rankings put the first half of the items, and how they order the other half.
+    """Histogram split into the places of the first m - h items and the order of the other h = m // 2 items.
 
-    Pairs and places follow from far fewer numbers than there are cells: m! / h! and h!, h being half the items.
+    Pairwise counts and positions follow from arrays of length m! / h! and h!, which are much shorter than m!.
 
     Attributes
     ----------
     places : ndarray of int, shape (m - h, m! / h!)
-        Where the first items are.
+        Places of the first items.
     counts : ndarray, shape (m! / h!,)
-        In how many rankings they are there.
+        Number of rankings with these places.
     free : ndarray of int, shape (h, m! / h!)
-        The places left to the other items, ascending.
+        Places that remain for the other items, ascending.
     filled : list of list of ndarray, shape (m! / h!,)
-        ``filled[j][r]``: in how many rankings the first items are there and item m - h + j has the r-th place left.
+        ``filled[j][r]``: number of rankings with these places and item m - h + j at the r-th remaining place.
     ranks : ndarray of int, shape (h, h!)
-        Which of the places left each of the other items has.
+        Rank of each of the other items among the remaining places.
     tails : ndarray, shape (h!,)
-        How many rankings order the other items so.
+        Number of rankings with these ranks.
     """
 
     places: NDArray[Any]
@@ -121,11 +121,12 @@ class Halves(NamedTuple):
 
 
 def halves(histogram: NDArray[Any]) -> Halves:
-    """Return the histogram of all rankings by halves of the items."""
+    """Return the `Halves` of a histogram of all rankings."""
     n_items = items_of(histogram)
     half = n_items // 2
     orders = factorial(half)
-    # The first digits of a number tell where the first items are, the others order the rest; number 0: ascending.
+    # The leading digits of a cell's number give the places of the first items, the others the order of the rest.
+    # In cells whose other digits are 0, the rest is in ascending order.
     starts = indexed_permutations(np.arange(0, len(histogram), orders), n_items)
     ranks = indexed_permutations(np.arange(orders), half)
     by_tail = np.ascontiguousarray(histogram.reshape(-1, orders).T)

@@ -1,4 +1,4 @@
-"""Queries about pairs of items: their margins, and the answers of voters who were asked about them."""
+"""Queries about pairs of items: margins, and tallies of voters' answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .histogram import Histogram, halves
 
 @lru_cache(maxsize=16)
 def _upper(n_items):
-    """Return rows and columns of the pairs i < j; not to be changed."""
+    """Return the row and column indices of the pairs i < j; cached, so do not modify them."""
     return np.triu_indices(n_items, 1)
 
 
@@ -29,14 +29,14 @@ def every_pair(n_items: int) -> tuple[tuple[int, int], ...]:
 
 
 class Tallies(NamedTuple):
-    """Answers about pairs from voters who all flip with one probability.
+    """Numbers of answers about pairs, from voters with one flip probability.
 
     Attributes
     ----------
     flip : float
         Probability that an answer is the opposite of the voter's opinion.
     wins : ndarray of int64, shape (n_items, n_items)
-        ``wins[i, j]`` answers said that i goes before j.
+        ``wins[i, j]`` is the number of answers that put i before j.
     """
 
     flip: float
@@ -44,34 +44,34 @@ class Tallies(NamedTuple):
 
     @property
     def law(self) -> AnswersLaw | None:
-        """Of the noise on margins that are estimated from these alone; None where every answer is a fair coin."""
+        """Law of the noise in margins estimated from these tallies only; None if every answer is a fair coin."""
         return AnswersLaw(1 - 2 * self.flip, self.wins + self.wins.T) if self.flip < 0.5 else None
 
 
 @dataclass(frozen=True)
 class PairTallies(Query):
-    """For each flip probability, how many answers put i before j: a tuple of `Tallies`.
+    """Number of answers that put i before j, for each flip probability: a tuple of `Tallies`.
 
-    Asked of voters who answer for themselves; on exact ballots the flip probability is 0.
+    Clients answer it directly. On exact ballots, the flip probability is 0.
 
     Parameters
     ----------
     pairs : tuple of (int, int) or None, default=None
-        What may be asked about; None is every pair.
+        Pairs to ask about. None is every pair.
     round : int, default=0
-        Tells apart the rounds of a rule that asks again.
+        Number that distinguishes the rounds of a rule that asks repeatedly.
 
     Raises
     ------
     ValueError
-        If `pairs` are not pairs of different items.
+        If `pairs` are not pairs of different items, or `round` is negative.
     """
 
     pairs: tuple[tuple[int, int], ...] | None = None
     round: int = 0
 
     def __post_init__(self):
-        if self.pairs is not None and not _are_pairs(self.pairs):  # the sensitivity is that of so many pairs
+        if self.pairs is not None and not _are_pairs(self.pairs):  # the sensitivity is that of len(pairs) pairs
             raise ValueError(f"pairs must be None or pairs of different items, 0 and up, got {shown(self.pairs)}.")
         check_whole(self.round, "round", 0)
 
@@ -117,7 +117,7 @@ class PairTallies(Query):
         return tuple(Tallies(tally.flip, self._asked(tally.wins)) for tally in answer)
 
     def _asked(self, wins):
-        """Return only the answers about pairs that may be asked about."""
+        """Return the tallies of `pairs`, with 0 for all other pairs."""
         asked = np.zeros_like(wins, dtype=bool)
         rows, columns = np.array(self.pairs, dtype=np.intp).reshape(-1, 2).T
         asked[rows, columns] = asked[columns, rows] = True
@@ -130,7 +130,7 @@ class PairTallies(Query):
 
 @dataclass(frozen=True)
 class AllMargins(Query):
-    """All pairwise margins: an antisymmetric matrix, positive where the row beats the column."""
+    """All pairwise margins: an antisymmetric matrix, positive where the row's item beats the column's."""
 
     published_as = "margins"
 
@@ -181,7 +181,7 @@ class AllMargins(Query):
 
 @dataclass(frozen=True)
 class PairMargin(Query):
-    """The margin of one pair: voters who prefer i to j minus those who prefer j to i."""
+    """Margin of one pair: voters who prefer i to j minus voters who prefer j to i."""
 
     i: int = 0
     j: int = 1
@@ -229,16 +229,16 @@ class PairMargin(Query):
         return Sensitivity(change, Fraction(change**2))
 
     def published_l1(self, n_items: int) -> int | None:
-        return 1  # Hay et al. 2017, P-SORT: Lap(1/epsilon') on a margin, right under add/remove only
+        return 1  # Hay et al. 2017, P-SORT: Lap(1/epsilon') on a margin, correct under add/remove only
 
     def step(self, source: Query, answer: Any) -> Any:
         return answer[self.i, self.j]
 
 
 def _are_pairs(pairs):
-    """Tell whether these are pairs of different whole numbers, none below 0."""
+    """Return whether `pairs` contains pairs of different non-negative integers."""
     try:
-        hash(pairs)  # as a part of a query must be
+        hash(pairs)  # parts of a query must be hashable
         table = np.array(pairs)
     except (OverflowError, TypeError, ValueError):  # rows of unequal lengths
         return False
@@ -249,20 +249,20 @@ def _are_pairs(pairs):
 
 
 def estimated_margins(tallies: Iterable[Tallies]) -> NDArray[np.float64]:
-    """Return each pair's mean margin as estimated from randomised answers.
+    """Return the mean margin of each pair, estimated from randomised answers.
 
-    An answer flipped with probability f estimates the margin without bias after division by 1 - 2f;
-    groups are weighted by the inverse of that variance. Pairs nobody was asked about get 0.
+    An answer of 1 or -1 with flip probability f, divided by 1 - 2f, is an unbiased estimate of the mean margin. Groups
+    are weighted by the inverse variance of this estimate. Pairs without answers get 0.
 
     Parameters
     ----------
     tallies : iterable of Tallies
-        Answer counts, one entry for each flip probability.
+        Numbers of answers, one entry for each flip probability.
 
     Returns
     -------
     ndarray of float, shape (n_items, n_items)
-        Antisymmetric; the estimated margin divided by the number of voters who answered.
+        Antisymmetric matrix: the estimated margin divided by the number of voters who answered.
     """
     signal: Any = 0.0
     weight: Any = 0.0

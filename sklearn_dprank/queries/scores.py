@@ -1,4 +1,4 @@
-"""Queries for one score per item: net wins, net wins within groups, scores of positions."""
+"""Queries for one score per item: net wins, net wins within groups, and positional scores."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,18 +16,18 @@ from .base import Query, Sensitivity, moves
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins
 
-#: One unit of a positional score is cut into this many: every tie of up to 16 items is shared exactly.
+#: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
 _HALF = 2**31
 
 
 @dataclass(frozen=True)
 class NetWins(Query):
-    """For each item, its margins summed over all opponents.
+    """Net wins: for each item, the sum of its margins over all opponents.
 
-    Minus twice the centred Borda score; unlike the uncentred one it needs no count of voters. A ballot
-    moves it by at most floor(m^2 / 2) in l1, and to gauge 1 of the permutohedron: tied and partial
-    ballots lie in the convex hull of the strict ones.
+    For complete ballots, net wins are twice the centred Borda points. Unlike uncentred points, they can be computed
+    without the number of voters. One ballot changes them by at most floor(m^2 / 2) in L1 and 1 in the gauge of the
+    permutohedron. Tied and partial ballots lie in the convex hull of strict ones.
     """
 
     published_as = "scores"
@@ -59,7 +59,7 @@ class NetWins(Query):
         return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
 
     def published_l1(self, n_items: int) -> int | None:
-        return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, half as wide
+        return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, which are half as wide
 
     def step(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
@@ -67,21 +67,21 @@ class NetWins(Query):
 
 @dataclass(frozen=True)
 class PositionalScores(Query):
-    """For each item, the scores of the positions where voters put it.
+    """Positional scores: for each item, the sum of the scores of its positions.
 
-    Tied items share the mean of their positions' scores; items without an opinion are tied last. Each
-    voter's contribution is an integer multiple of a public grid, shifted by the median score (a shift
-    common to all items needs no count of voters, and the median makes l1 smallest).
+    Tied items receive the mean score of their positions. Items without an opinion are tied last. Each voter
+    contributes an integer number of steps of a public grid, shifted by the median score. The shift is common to all
+    items, and the median minimises the L1 sensitivity.
 
     Parameters
     ----------
     scores : tuple of float
-        One score a position, best position first; larger is better.
+        One score per position, best position first; larger is better.
 
     Raises
     ------
     ValueError
-        If they are no finite numbers.
+        If `scores` is not a tuple of finite numbers.
     """
 
     scores: tuple[float, ...] = field(default=())
@@ -120,7 +120,7 @@ class PositionalScores(Query):
 
     @cached_property
     def _grid(self):
-        """The scores on the public grid, and the unit."""
+        """Return the scores on the public grid, int64, and the size of a grid step."""
         scores = np.asarray(self.scores, dtype=float)
         top = np.abs(scores).max() or 1.0
         unit = (1.0 if np.array_equal(scores, np.rint(scores)) and top < 2**20 else top) / SCORE_GRID
@@ -134,7 +134,7 @@ class PositionalScores(Query):
         # 2 * sum + size over 2 * size: the mean rounded to the nearest integer, without floats.
         size = last - first + 1
         share = (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
-        # In two halves, because large scores of many voters exceed 64 bits together.
+        # In two halves, because the sum of large scores of many voters exceeds 64 bits.
         halves = np.zeros((2, profile.n_items), dtype=np.int64)
         for half, part in zip(halves, np.divmod(share, _HALF), strict=True):
             np.add.at(half, item, part * voters)
@@ -151,8 +151,8 @@ class PositionalScores(Query):
         change = sorted(int(s) for s in self._grid[0])
         if neighboring == "replace":  # the best order against the worst
             change = [a - b for a, b in zip(change, reversed(change), strict=True)]
-        # Tied ballots average strict ones (convexity), then round: at most 1 an item in all, so m in
-        # l1 and sqrt(m) in l2.
+        # Tied ballots are averages of strict ones (convexity), then rounded: at most 1 per item in total, so m in L1
+        # and sqrt(m) in L2.
         squares = sum(c * c for c in change)
         l2_squared = squares + 2 * (isqrt(squares * n_items) + 1) + n_items
         return Sensitivity(sum(map(abs, change)) + n_items, Fraction(l2_squared))
@@ -160,7 +160,7 @@ class PositionalScores(Query):
     def step(self, source: Query, answer: Any) -> Any:
         scores, unit = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
-            answer = answer.astype(float)  # no 64-bit integer holds the totals
+            answer = answer.astype(float)  # the totals may exceed 64-bit integers
         seen = halves(answer)
         first = [scores[places] @ seen.counts for places in seen.places]
         free = scores[seen.free]
@@ -172,28 +172,28 @@ class PositionalScores(Query):
 
 
 def _joined(high, low):
-    """Return high 2^31 + low, as int64 where that holds it and as Python integers where it does not."""
+    """Return high * 2^31 + low, as int64 if it is small enough, else as Python integers."""
     totals = [a * _HALF + b for a, b in zip(high.tolist(), low.tolist(), strict=True)]
     return np.array(totals, dtype=np.int64 if max(map(abs, totals)) < 2**62 else object)
 
 
 @dataclass(frozen=True)
 class ScoresByHistogram(Query):
-    """Item scores with the noise they would have if every cell of the histogram got Gaussian noise.
+    """Item scores with the noise that Gaussian noise on every cell of the histogram would cause.
 
-    Cell noise of variance v gives scores s, in any order of the items, a covariance that sorts like
-    independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each: the same mechanism without its
-    m! cells. The sensitivity stated here is that much larger than the scores' own. Tied and partial
-    ballots are completed by coins, as for the histogram.
+    Suppose that each cell has noise of variance v, and let s be the scores of the positions. Sorting the item scores
+    then gives the same law as independent noise of variance v (m - 2)! (m sum s^2 - (sum s)^2) on each score. So the m!
+    cells are not needed. The stated sensitivity includes this factor. Tied and partial ballots are completed by coins,
+    as for the histogram.
 
     Parameters
     ----------
     scores : NetWins or PositionalScores
-        What is asked for.
+        Scores to compute.
     """
 
     scores: NetWins | PositionalScores
-    largest: ClassVar[int] = 150  # the noise is still a double
+    largest: ClassVar[int] = 150  # items; the noise is still a double
     hopeless: ClassVar[int] = 12
     needs = "positions"
 
@@ -231,9 +231,9 @@ class ScoresByHistogram(Query):
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)
 
     def _whole(self, n_items):
-        """Return the score of each position as integers without a common factor, and that factor."""
+        """Return the scores of the positions as integers without a common factor, and the factor."""
         scores = self.scores.scores_by_place(n_items)
-        factor = int(np.gcd.reduce(scores)) or 1  # strict rankings share no score: no finer grid is needed
+        factor = int(np.gcd.reduce(scores)) or 1  # strict rankings have no ties, so they need no finer grid
         return scores // factor, factor
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
@@ -245,7 +245,7 @@ class ScoresByHistogram(Query):
         return l2_squared * self._spread(n_items), constant
 
     def _spread(self, n_items):
-        """Return the variance that noise of variance 1 in every cell puts on a score, but for what all share."""
+        """Return the variance of a score under cell noise of variance 1, without the part that all items share."""
         s = self._whole(n_items)[0].tolist()
         return factorial(n_items - 2) * (n_items * sum(x * x for x in s) - sum(s) ** 2)
 
@@ -254,31 +254,31 @@ class ScoresByHistogram(Query):
 
 
 def _by_histogram(scores, released, noise, n_items):
-    """Return the shortcut by a histogram that has too many cells to be listed, where sums of noise are such noise."""
+    """Return `ScoresByHistogram` if `released` is a histogram too large to list and the noise adds up, else None."""
     listed = n_items <= Histogram.largest or released not in (Histogram(), Histogram(unseen_last=True))
     return None if listed or not noise.adds_up else ScoresByHistogram(scores)
 
 
 @dataclass(frozen=True)
 class GroupNetWins(Query):
-    """For each item, its margins summed over the other items of its group; 0 for an item of no group.
+    """Net wins within groups: for each item, the sum of its margins over its group; 0 for an item without a group.
 
-    A group of k items is a set of net wins of its own: one ballot moves it by at most floor(k^2 / 2) in l1 and
-    k (k^2 - 1) / 3 in squared l2, and a strict ballot moves all groups that far at once. Only the sizes of the groups
-    decide what an answer costs: who is in them may follow from earlier answers. It follows from no other answer:
-    rules weigh it by noise of its own.
+    One ballot changes the net wins of a group of k items by at most floor(k^2 / 2) in L1 and k (k^2 - 1) / 3 in squared
+    L2. A strict ballot reaches these limits in all groups at once. The cost of an answer depends only on the sizes of
+    the groups, so their members may depend on earlier answers. The query is never derived from another answer, because
+    rules weight it by its own noise.
 
     Parameters
     ----------
     groups : tuple of tuple of int, or None, default=None
-        The items of each group, no item twice; None is one group of all items.
+        Items of each group, no item twice. None is one group of all items.
     round : int, default=0
-        Tells apart the rounds of a rule that asks again; each is an answer of its own, with its own price.
+        Number that distinguishes the rounds of a rule that asks repeatedly. Each round has a separate answer and price.
 
     Raises
     ------
     ValueError
-        If an item is in two groups, or is no item.
+        If an item is in two groups, or is not an integer of at least 0.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class GroupNetWins(Query):
     def __post_init__(self):
         check_whole(self.round, "round", 0)
         try:
-            hash(self.groups)  # as a part of a query must be
+            hash(self.groups)  # parts of a query must be hashable
             items = [item for group in (() if self.groups is None else self.groups) for item in group]
             for item in items:
                 check_whole(item, "groups", 0)
@@ -325,7 +325,7 @@ class GroupNetWins(Query):
 
     def summed_about(self, n_items: int) -> list[list[int]]:
         groups = (range(n_items),) if self.groups is None else self.groups
-        alone = sorted(set(range(n_items)).difference(*groups))  # an item of no group is a group of its own
+        alone = sorted(set(range(n_items)).difference(*groups))  # an item without a group becomes a group of one
         return [list(map(int, group)) for group in (*groups, *([item] for item in alone)) if group]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Queries whose answer is an order, with the cost of every order: Kemeny, prudent orders, top k."""
+"""Queries that are answered with an order, by the costs of orders: Kemeny, prudent orders, top k."""
 
 import math
 import warnings
@@ -20,30 +20,30 @@ from ..orders.samplers.top_k import TopFlips, TopSampler, largest_batch, n_ways
 from ..orders.samplers.windowed import WindowedSampler
 from .base import Query, Sensitivity, moves, n_pairs
 
-_MOST_IN_TABLE = 25  # items: 2 s and 275 MB, whatever the ballots
+_MOST_IN_TABLE = 25  # items: 2 s and 275 MB, for any ballots
 
 
 def check_window(window, name="window"):
-    """Raise unless `window` is None or says how far apart in an anchor a pair may change places."""
+    """Raise ValueError unless `window` is None or an integer from 2 to 12."""
     check_whole(window, name, 2, 12, optional=True)
 
 
 def are_items(items: Any, n_items: int) -> bool:
-    """Tell whether this is a tuple of different items, 0 to n_items - 1."""
+    """Return whether `items` is a tuple of different integers from 0 to n_items - 1."""
     whole = isinstance(items, tuple) and all(isinstance(item, Integral) for item in items)
     return whole and len(set(items)) == len(items) and set(items) <= set(range(n_items))
 
 
 @dataclass(frozen=True)
 class OrderUtility(Query):
-    """A cost of each order, answered with an order: drawn with probability proportional to exp(-rate cost).
+    """Base class of costs of orders, answered with an order drawn with probability proportional to exp(-rate cost).
 
-    Its `Sensitivity.l1` is the privacy loss per unit of rate, by permute-and-flip too.
+    `Sensitivity.l1` is the privacy loss per unit of rate, also for permute-and-flip.
 
     Attributes
     ----------
     samplers : tuple of str
-        Ways to draw the same law that may be named; "auto" is the first.
+        Names of the available samplers, all of the same law. "auto" is the first.
     """
 
     answered_with = "order"
@@ -52,25 +52,25 @@ class OrderUtility(Query):
 
     @property
     def counted_by_cost(self) -> bool:
-        """Whether the orders of each cost are counted, so that permute-and-flip can draw."""
+        """Whether the number of orders of each cost is known, as permute-and-flip requires."""
         return False
 
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
-        """Return the cost of one order, by definition; all orders may be shifted alike.
+        """Return the cost of one order by its definition, up to a constant shared by all orders.
 
-        It is what samplers are tested against, which never list the orders.
+        Tests compare samplers with it. Samplers do not use it, because they do not list all orders.
 
         Parameters
         ----------
         margins : ndarray of int, shape (n_items, n_items)
-            Of the ballots; positive where the row beats the column.
+            Margins of the ballots, positive where the row's item beats the column's.
         order : sequence of int
-            The items, best first.
+            Items, best first.
 
         Returns
         -------
         int or float
-            `inf` for an order that is never drawn.
+            Cost; `inf` for an order that is never drawn.
         """
         raise NotImplementedError
 
@@ -78,40 +78,40 @@ class OrderUtility(Query):
         return profile.margins.ravel()
 
     def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
-        """Return what draws orders, with ``draw(bits)``.
+        """Return a sampler of orders with a method ``draw(bits)``.
 
         Parameters
         ----------
         margins : ndarray of int, shape (n_items, n_items)
-            Of the ballots; positive where the row beats the column.
+            Margins of the ballots, positive where the row's item beats the column's.
         rate : float
-            Of the law.
+            Rate of the law.
         choice : str
             "auto", or one of `samplers`.
         """
         raise NotImplementedError
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
-        """Return what draws orders by permute-and-flip, as `sampler`; where orders are `counted_by_cost`."""
+        """Return a permute-and-flip sampler of orders, if they are `counted_by_cost`; see `sampler`."""
         raise NotImplementedError
 
     def sampler_refusal(self, choice: str, n_items: int) -> str:
-        """Return what to use instead where this way cannot draw among so many items, or "" where it can."""
+        """Return an error message if the sampler `choice` is unknown or cannot handle `n_items` items, else ""."""
         ways = ("auto", *self.samplers)
         known = isinstance(choice, str) and choice in ways
         return "" if known else f"sampler must be one of {list(ways)}, got {shown(choice)}."
 
     def options(self, n_items: int) -> int:
-        """Return among how many options one choice of the sampler is, at most."""
+        """Return the largest number of options in one random choice of the sampler."""
         return n_items
 
 
 @dataclass(frozen=True)
 class KemenyUtility(OrderUtility):
-    """The number of pairwise disagreements between an order and the ballots (P-SAMPLE).
+    """Number of pairwise disagreements between an order and the ballots (P-SAMPLE).
 
-    Adding a ballot raises the cost of every order by 0 to C(m, 2), so that the loss per unit of rate is
-    C(m, 2); replacing one can move two orders apart by twice that.
+    Adding a ballot increases the cost of every order by 0 to C(m, 2), so the loss per unit of rate is C(m, 2).
+    Replacing a ballot can change the cost difference of two orders by twice that.
     """
 
     @classmethod
@@ -141,17 +141,17 @@ class KemenyUtility(OrderUtility):
 
 @dataclass(frozen=True)
 class MaxViolatedMargin(OrderUtility):
-    """The largest margin that an order overrules, signed (Arrow and Raynaud's prudent orders minimise it).
+    """Largest signed margin that an order violates (Arrow and Raynaud's prudent orders minimise it).
 
-    One ballot moves every margin, and so the cost, by at most 1 (2 if it is replaced), up or down: the loss
-    per unit of rate is twice that.
+    One ballot changes every margin, and so the cost, by at most 1 (2 if it is replaced), up or down. The loss per unit
+    of rate is twice that.
 
     Parameters
     ----------
     anchor : tuple of int or None, default=None
-        A public order: pairs at least `window` apart in it are kept and do not count.
+        Public order. Pairs at least `window` apart in it keep their order and are not counted.
     window : int or None, default=None
-        None is all orders, up to 16 items.
+        Distance in `anchor` below which a pair may change places. None is all orders, up to 16 items.
     """
 
     anchor: tuple[int, ...] | None = None
@@ -182,7 +182,7 @@ class MaxViolatedMargin(OrderUtility):
 
     @property
     def counted_by_cost(self) -> bool:
-        # Near an anchor orders have weights of their own, which permute-and-flip does not know.
+        # Near an anchor, orders also have individual weights, which permute-and-flip does not support.
         return self.window is None
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
@@ -196,7 +196,7 @@ class MaxViolatedMargin(OrderUtility):
         check_window(self.window)
         if self.anchor is not None:
             if self.window is None:
-                raise ValueError("anchor does nothing without a window; set window=7.")
+                raise ValueError("anchor has no effect without a window; set window=7.")
             if not are_items(self.anchor, n_items) or len(self.anchor) < n_items:
                 raise ValueError(f"anchor must be an order of the {n_items} items, 0 to {n_items - 1}.")
 
@@ -224,17 +224,18 @@ class MaxViolatedMargin(OrderUtility):
 
 @dataclass(frozen=True)
 class MaxViolatedPrefixMargin(OrderUtility):
-    """The largest margin that the first k items overrule, signed: of any item over one that stands before it.
+    """Largest signed margin that the first k items violate: of any item over one of them that is placed before it.
 
-    The others are not put in order. One ballot moves every margin, and so the cost, by at most 1 (2 if it is replaced),
-    up or down: the loss per unit of rate is twice that. The answer is k items, best first.
+    The answer is k items, best first. The other items are not ordered. One ballot changes every margin, and so the
+    cost, by at most 1 (2 if it is replaced), up or down. The loss per unit of rate is twice that.
 
     Parameters
     ----------
     k : int, default=1
-        How many; fewer than there are items to choose from, m. Of more than 16 items m^k must be at most a million.
+        Number of items to choose. It must be below m, the number of items to choose from. For more than 16 items, m^k
+        must be at most a million.
     placed : tuple of int or None, default=None
-        Public: items that stand before these already, and do not count.
+        Public items that are already placed before these, and are not counted.
     """
 
     k: int = 1

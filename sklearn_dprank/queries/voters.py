@@ -1,4 +1,4 @@
-"""How many voters there are."""
+"""Query for the number of voters."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +13,10 @@ from .base import Query, Sensitivity
 
 @dataclass(frozen=True)
 class NumberOfVoters(Query):
-    """The number of ballots.
+    """Number of ballots.
 
-    A ballot that comes or goes moves it by 1. Where neighbours replace a ballot the number is public, no ballot moves
-    it, and the exact answer costs nothing.
+    Under "add_remove", one ballot changes it by 1. Under "replace", the number is public, and the exact answer costs no
+    budget.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rules turn answers into a consensus; each knows what it asks, none sees a ballot."""
+"""Rules, which turn the answers of a session into a consensus and never read ballots."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,14 +62,19 @@ def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
     Parameters
     ----------
     rule : None, str or Rule
-        None is `default`; a name is a rule with its defaults.
+        None stands for `default`, a name for a rule with its default parameters.
     default : Rule
-        What None means.
+        Rule that None stands for.
+
+    Returns
+    -------
+    Rule
+        The rule.
 
     Raises
     ------
     ValueError
-        If the name is unknown or `rule` is no rule; for an estimator the message has the name to use.
+        If the name is unknown, or `rule` is not a rule. For an estimator, the message contains the name to use.
     """
     if rule is None:
         return default
@@ -90,5 +95,5 @@ def _check_rule(rule, name):
     resolve_rule(rule, SortByScore())
 
 
-#: What the `rule` of an aggregator must be.
+#: Check of the `rule` parameter of estimators.
 RULE: dict[str, Check] = {"rule": _check_rule}

@@ -1,4 +1,4 @@
-"""What a rule is: it declares what it asks, and decides the consensus from the answers."""
+"""Base class of rules, and validation of their asks and results."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from ..queries import Ask
 
 
 class Consensus(NamedTuple):
-    """What a rule decides.
+    """Result of a rule.
 
     Attributes
     ----------
     order : ndarray of int, shape (n_items,)
-        Item indices, best first; fewer where all others are tied behind them.
+        Item indices, best first. If it is shorter, all other items are tied behind these.
     published : dict
-        What else may be published, by name; ``fit`` stores each under the name and an underscore.
+        Other facts that may be published, by name. ``fit`` stores each as an attribute with a trailing underscore.
     """
 
     order: np.ndarray
@@ -26,38 +26,62 @@ class Consensus(NamedTuple):
 
 
 class Rule(BaseEstimator):
-    """Turns answers into a consensus; sees a session, never ballots."""
+    """Base class of rules, which compute a consensus from the answers of a session and never read ballots.
 
-    #: What each of the constructor's parameters must be; see `sklearn_dprank._utils.checks`.
+    Subclasses define `asks` and `aggregate`.
+    """
+
+    #: Check of each constructor parameter; see `sklearn_dprank._utils.checks`.
     parameter_checks: dict[str, Check] = {}
 
     def asks(self, n_items: int) -> list[Ask]:
-        """Return what this rule will ask, how often and for what share of the budget: a list of `Ask`."""
+        """Return what this rule will ask, how often, and for which share of the budget.
+
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+
+        Returns
+        -------
+        list of Ask
+            One for each kind of query.
+        """
         raise NotImplementedError
 
     def aggregate(self, session: Any) -> Consensus:
-        """Return the `Consensus` that follows from the session's answers."""
+        """Return the consensus that follows from the session's answers.
+
+        Parameters
+        ----------
+        session : Session
+            Answers the queries of `asks`.
+
+        Returns
+        -------
+        Consensus
+            Order of the items, and other facts to publish.
+        """
         raise NotImplementedError
 
     def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the `Consensus` of one session after another; for rules that can decide several at once to share work.
+        """Yield the consensus of one session after another. Rules can override it to share work between sessions.
 
         Parameters
         ----------
         sessions : iterable of Session
-            Each is opened when it is reached.
+            Sessions. Each is opened when the iteration reaches it.
+
+        Yields
+        ------
+        Consensus
+            Result of `aggregate` for each session, in order.
         """
         return map(self.aggregate, sessions)
 
 
 def asks_of(rule: Rule, n_items: int) -> list[Ask]:
-    """Return what a rule will ask.
-
-    Raises
-    ------
-    ValueError
-        If it is no list of `Ask`.
-    """
+    """Return the asks of a rule as a list; raise ValueError if they are not a list of `Ask`."""
     asks = rule.asks(n_items)
     several = isinstance(asks, Iterable) and not isinstance(asks, Ask)
     wrong = [asks] if not several else [ask for ask in asks if not isinstance(ask, Ask)]
@@ -70,12 +94,7 @@ def asks_of(rule: Rule, n_items: int) -> list[Ask]:
 
 
 def checked_order(consensus: Any, n_items: int) -> np.ndarray:
-    """Return the order of a rule's `Consensus`.
-
-    Raises
-    ------
-    ValueError
-        If a rule decided on something else: an item twice, an item that is not there, or no order at all.
+    """Return the order of a rule's `Consensus`; raise ValueError if it does not contain distinct items.
 
     Examples
     --------
@@ -104,7 +123,7 @@ def checked_order(consensus: Any, n_items: int) -> np.ndarray:
 
 
 def descending(scores: Any, session: Any) -> Any:
-    """Return the items by falling score; the session breaks ties, if there are any."""
+    """Return the items by descending score, int, shape (n_items,); the session breaks ties."""
     scores = np.asarray(scores)
     if scores.shape != (session.n_items,):
         raise ValueError(

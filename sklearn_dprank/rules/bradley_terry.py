@@ -1,4 +1,4 @@
-"""Bradley-Terry rules: maximum-likelihood strengths from randomised answers about pairs, in one round or in several."""
+"""Bradley-Terry rules for randomised answers about pairs, in one round or in several."""
 
 from functools import partial
 from typing import Any
@@ -13,28 +13,28 @@ from ..queries import Ask, PairTallies, Tallies, estimated_margins
 from .base import Consensus, Rule, descending
 from .strengths import solved
 
-_STEPS = 500  # of Newton's method; it takes five to fifty
-_SETTLED, _ROUNDING = 1e-8, 1e-6  # a step so short is the last; one so short that no longer shrinks is rounding
-_NOISE = 1e-13  # of a loss, relatively
-_DECIMALS = 9  # of strengths that are told apart: rounding must not decide between equals
+_STEPS = 500  # limit on Newton steps; 5 to 50 are usual
+_SETTLED, _ROUNDING = 1e-8, 1e-6  # step sizes: below the first, or below the second and not shrinking, the search ends
+_NOISE = 1e-13  # relative rounding error of a loss
+_DECIMALS = 9  # decimals of strengths, so that rounding errors do not order equal items
 
 
 class BradleyTerryRule(Rule):
-    """Sort by Bradley-Terry strengths fitted through the noise of the answers.
+    """Rule that sorts items by Bradley-Terry strengths, fitted to answers that devices may have flipped.
 
-    An answer says i before j with probability f + (1 - 2f) / (1 + exp(s_j - s_i)), where f is the
-    probability that the voter's device flips it. Strengths maximise the likelihood minus
-    ``ridge`` / 2 times their sum of squares.
+    Let f be the probability that the voter's device flips an answer. The answer states that i is before j with
+    probability f + (1 - 2f) / (1 + exp(s_j - s_i)). The strengths s maximise the log-likelihood minus ``ridge`` / 2
+    times their sum of squares.
 
     Parameters
     ----------
     ridge : float, default=0.01
-        Keeps strengths finite when some items never win or lose.
+        Weight of the penalty. It keeps strengths finite if some items never win or never lose.
 
     Notes
     -----
-    Post-processing: the same reports decoded better cost no privacy. With few answers a pair (fewer
-    than three) sorting by net wins is as good.
+    The rule is post-processing, so it costs no privacy to decode the same reports better. With fewer than three answers
+    per pair, sorting by net wins is as good.
 
     Examples
     --------
@@ -58,36 +58,12 @@ class BradleyTerryRule(Rule):
 
 
 def bradley_terry_strengths(tallies, ridge):
-    """Return the penalised maximum-likelihood strengths, centred, shape (n_items,).
-
-    Parameters
-    ----------
-    tallies : tuple of Tallies
-        Answer counts, one entry for each flip probability.
-    ridge : float
-        Weight of the penalty.
-
-    Notes
-    -----
-    To nine digits behind the point, so that rounding does not decide between equals. With few answers, much flipped,
-    there may be several optima: this is the one downhill of the estimated net wins.
-    """
+    """Return the penalised maximum-likelihood strengths, centred and rounded to nine decimals, shape (n_items,)."""
     return downhill(loss_of(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
 
 
 def downhill(loss, s):
-    """Return the strengths, centred, of least loss downhill of `s`, by Newton's method, to the last digits.
-
-    Where flips make the likelihood bend the wrong way, the curvature is lifted until it bends upwards; steps are halved
-    until they pay.
-
-    Parameters
-    ----------
-    loss : callable
-        As `sklearn_dprank.rules.bradley_terry.loss_of` returns it.
-    s : ndarray of float, shape (n_items,)
-        Where to start.
-    """
+    """Return the centred strengths, shape (n_items,), of the minimum of the loss that is downhill of `s`."""
     s = s - s.mean()
     (value, derive), lift, before = loss(s), 0.0, np.inf
     for _ in range(_STEPS):
@@ -107,36 +83,27 @@ def downhill(loss, s):
 
 
 def _step(slope, curvature, lift):
-    """Return Newton's step (to subtract), and what was added to the curvature; `lift` is what was added before."""
+    """Return (Newton step to subtract, lift); the lift of the diagonal makes the curvature positive definite."""
     lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
     while (step := curvature.solved(slope, lift)) is None:
         lift = max(4 * lift, 1e-2 * curvature.steepest)
     return step, lift
 
 
-_MANY = 64  # items: of so many and more, the threads of BLAS would share out a solve, and wait where cores are busy
-_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # of the equations of many items; some thirty are usual
-_FULL = 0.45  # of all pairs, each way: where so many or more have answers, matrices are faster than lists
-_LARGEST = 300.0  # strengths whose exponentials doubles hold, and their ratios
-_LEAST = 1e-300  # below any probability whose logarithm matters
+_MANY = 64  # items; from here on, BLAS would divide a solve among threads, which wait for each other on busy cores
+_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
+_FULL = 0.45  # share of ordered pairs with answers from which on matrices are faster than lists
+_LARGEST = 300.0  # largest strength whose exponentials and their ratios are finite doubles
+_LEAST = 1e-300  # keeps logarithms of probabilities finite
 
 
 def loss_of(tallies, ridge):
     """Return minus the log-likelihood of strengths plus ``ridge`` / 2 times their sum of squares, as a function.
 
-    Parameters
-    ----------
-    tallies : tuple of Tallies
-        Answer counts, one entry for each flip probability. Counts with noise on them may be negative.
-    ridge : float
-        Weight of the penalty.
-
-    Returns
-    -------
-    callable
-        Takes strengths, shape (n_items,); returns the loss and a function without arguments. That returns the centred
-        slope, shape (n_items,), and the curvature: its largest entry is ``steepest``, and ``solved(right, lift)``
-        solves (curvature + lift) x = right, or returns None where that is not positive definite.
+    The function takes strengths, shape (n_items,), and returns (loss, derive). ``derive()`` returns the centred
+    gradient, shape (n_items,), and the curvature. The largest entry of the curvature is ``steepest``. ``solved(right,
+    lift)`` solves (curvature + lift) x = right, and returns None if the matrix is not positive definite. Noisy counts
+    may be negative.
 
     Examples
     --------
@@ -147,7 +114,7 @@ def loss_of(tallies, ridge):
     (4.0, [-1.0, 1.0], [-0.4, 0.4])
     """
     m = len(tallies[0].wins)
-    # Elsewhere there may be several optima, and the last digit of a loss may decide which is found.
+    # Only for a loss with one optimum: of several, rounding errors could decide which one is found.
     if all(flip == 0 and wins.min() >= 0 for flip, wins in tallies):
         wins = sum(wins for _, wins in tallies)
         if m < _MANY or np.count_nonzero(wins) >= _FULL * wins.size:
@@ -156,22 +123,19 @@ def loss_of(tallies, ridge):
 
 
 def _said(flip, chance):
-    """Return how probable the answer is that has `chance` before it may be flipped."""
+    """Return the probability of an answer after a possible flip, given its probability `chance` before."""
     return np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
 
 
 def _pulls(flip, times, chance, other, said):
-    """Return the first and minus the second derivative of times * log(said) by the strength of who is preferred.
-
-    Here `other` is 1 - chance.
-    """
+    """Return the first and minus the second derivative of ``times * log(said)`` by the strength of the winner."""
     rise = (1 - 2 * flip) * chance * other / said
     pull = times * rise
     return pull, pull * (rise + chance - other)
 
 
 class _FewItems:
-    """Every pair, in matrices."""
+    """Loss over all pairs, in matrices."""
 
     def __init__(self, tallies, ridge):
         self._tallies = [(flip, np.asarray(wins, dtype=float)) for flip, wins in tallies]
@@ -195,7 +159,7 @@ class _FewItems:
 
 
 class _Matrix:
-    """A curvature as a matrix, solved by Cholesky's method."""
+    """Curvature as a matrix, solved by Cholesky factorisation."""
 
     def __init__(self, matrix):
         self._matrix = matrix
@@ -209,7 +173,7 @@ class _Matrix:
 
 
 class _Unflipped:
-    """Every pair, in matrices, of answers that no device flips: the loss has one optimum, however it is told."""
+    """Loss over all pairs, in matrices, for answers without flips; it has only one optimum."""
 
     def __init__(self, wins, ridge):
         self._wins, self._ridge = wins.astype(float), ridge
@@ -219,7 +183,7 @@ class _Unflipped:
         if np.abs(s).max() > _LARGEST:
             chance, lost = expit(s[:, np.newaxis] - s), np.logaddexp(0.0, s - s[:, np.newaxis])
         else:
-            odds = np.exp(s)  # an exponential an item, not one a pair
+            odds = np.exp(s)  # one exponential per item, not per pair
             against = odds / odds[:, np.newaxis]
             chance, lost = 1 / (1 + against), np.log1p(against)
         value = self._ridge / 2 * (s @ s) + (self._wins * lost).sum()
@@ -237,7 +201,7 @@ class _Unflipped:
 
 
 class _LargeMatrix:
-    """A curvature as a matrix, solved by conjugate gradients."""
+    """Curvature as a matrix, solved by conjugate gradients."""
 
     def __init__(self, matrix):
         self._matrix, self._diagonal = matrix, matrix.diagonal()
@@ -245,14 +209,14 @@ class _LargeMatrix:
 
     def solved(self, right, lift):
         def product(x):
-            return np.einsum("ij,j->i", self._matrix, x) + lift * x  # not by BLAS, whose threads wait for each other
+            return np.einsum("ij,j->i", self._matrix, x) + lift * x  # without BLAS, whose threads wait for each other
 
         diagonal = self._diagonal + lift
         return solved(product, diagonal, right, _SOLVED, _SOLVER_STEPS) if diagonal.min() > 0 else None
 
 
 class _ManyItems:
-    """The pairs that have answers, in lists; of most there may be none."""
+    """Loss over the pairs that have answers, in lists; most pairs may have none."""
 
     def __init__(self, tallies, ridge):
         self._n_items, self._ridge = len(tallies[0].wins), ridge
@@ -278,7 +242,7 @@ class _ManyItems:
 
 
 class _Pairs:
-    """A curvature by what each pair adds to it, solved by conjugate gradients."""
+    """Curvature as a sparse matrix over pairs, solved by conjugate gradients."""
 
     def __init__(self, bends, ridge):
         self._there, self._back = bends, bends.T
@@ -295,18 +259,19 @@ class _Pairs:
         return solved(lambda x: diagonal * x - self._across(x), diagonal, right, _SOLVED, _SOLVER_STEPS)
 
 
-_MOST_ROUNDS = 1000  # each solves for all strengths anew
+_MOST_ROUNDS = 1000  # each round solves for all strengths
 
 
 class AdaptiveBradleyTerryRule(Rule):
-    """Bradley-Terry in rounds: after the first, only pairs close in the current order are asked about.
+    """Bradley-Terry rule in rounds; after the first, it asks only about pairs that are close in the current order.
 
     Parameters
     ----------
     n_rounds : int, default=4
-        Rounds, at most 1,000; each asks its share of the voters about pairs at most max(2, floor(m / 6)) ranks apart.
+        Number of rounds, at most 1,000; each asks its share of the voters. After the first, questions are about pairs
+        at most max(2, floor(m / 6)) ranks apart.
     ridge : float, default=0.01
-        As in `BradleyTerryRule`.
+        Weight of the penalty, as in `BradleyTerryRule`.
 
     Examples
     --------
@@ -347,7 +312,7 @@ def _near(order, reach):
 
 
 def _added(heard, more):
-    """Add up tallies of equal flip probability."""
+    """Return the tallies, with those of equal flip probability added up."""
     wins: dict[float, np.ndarray] = {}
     for tally in (*heard, *more):
         wins[tally.flip] = wins[tally.flip] + tally.wins if tally.flip in wins else tally.wins

@@ -1,4 +1,4 @@
-"""Rules whose consensus is the order that answers a query."""
+"""Rules that return the order with which a query is answered."""
 
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from .base import Consensus, Rule, descending
 
 
 def _check_query(query, name):
-    """Raise unless `query` is None or decides by itself."""
+    """Raise ValueError unless `query` is None or is answered with an order."""
     check_made(query, name, "query")
     if query is not None and not getattr(query, "decides", False):
         deciding = "one that decides, as KemenyUtility or MaxViolatedMargin do"
@@ -23,13 +23,16 @@ def _check_query(query, name):
 
 
 class Choose(Rule):
-    """The consensus is the order that answers a query: one that the mechanism draws, or that is read off its answer.
+    """Rule that returns the order with which a query is answered.
+
+    The mechanism draws the order, or the order follows from its answer.
 
     Parameters
     ----------
     query : Query or None, default=None
-        One that decides (see `Query`), such as the cost of an order, `KemenyUtility` or `MaxViolatedMargin`; None is
-        `KemenyUtility()`. A window needs a public anchor; for a private one, see `ChooseNearAnchor`.
+        Query whose answer is an order (``decides`` is True; see `Query`), such as the costs of orders `KemenyUtility`
+        or `MaxViolatedMargin`. None is `KemenyUtility()`. A window needs a public anchor. For a private one, use
+        `ChooseNearAnchor`.
 
     Examples
     --------
@@ -55,12 +58,12 @@ class Choose(Rule):
 
 
 class ChooseNearAnchor(Rule):
-    """Half of the budget finds an anchor by net wins, the other half draws a prudent order near it.
+    """Rule that finds an anchor by net wins, and draws a prudent order near it, with half of the budget for each.
 
     Parameters
     ----------
     window : int, default=7
-        Pairs at least so far apart in the anchor stay as they are; 2 to 12.
+        Pairs at least this far apart in the anchor keep their order; 2 to 12.
 
     Examples
     --------
@@ -85,17 +88,18 @@ class ChooseNearAnchor(Rule):
 
 
 class ChooseTop(Rule):
-    """The consensus is the best k items in order; all others are tied behind them.
+    """Rule that returns the best k items in order; all others are tied behind them.
 
-    They are chosen together from 16 items at most, or where the number of items to the power of k is at most a million;
-    else batch after batch among the items that are left, where each place has the same share of the budget.
+    Let m be the number of items. All k items are chosen together if m is at most 16, or if m^k is at most a million.
+    Otherwise, batches are chosen one after another among the remaining items. Each place has the same share of the
+    budget.
 
     Parameters
     ----------
     k : int, default=1
-        How many; fewer than there are items.
+        Number of items to choose; less than the number of items.
     batch : int or None, default=None
-        How many at once, at most; None is as many as can be.
+        Maximum number of items that are chosen together. None is the largest possible number.
 
     Examples
     --------
@@ -125,9 +129,9 @@ class ChooseTop(Rule):
         return Consensus(np.array(top))
 
     def _sizes(self, n_items):
-        """Return the sizes of the batches, the larger first; they differ by 1 at most."""
+        """Return the batch sizes in descending order; they differ by at most 1."""
         if self.k >= n_items:
-            return [self.k]  # the query says why not
+            return [self.k]  # the query raises the error
         most = largest_batch(n_items) if self.batch is None else self.batch
         batches = -(-self.k // most)
         return [self.k // batches + (number < self.k % batches) for number in range(batches)]

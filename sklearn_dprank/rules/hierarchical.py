@@ -1,4 +1,4 @@
-"""Hierarchical rank aggregation (HRA): split items into levels by opponents beaten, and each level again."""
+"""Hierarchical rank aggregation (HRA)."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from .base import Consensus, Rule
 
 
 class HierarchicalRule(Rule):
-    """Split items into levels by how many opponents they beat; split each level again by itself.
+    """Rule that splits items into levels by the number of opponents that they beat, and splits each level again.
 
-    A level that does not split yields its net winner (Song et al.'s equation 1, which is the Borda
-    count within the level), and the rest goes on.
+    If a level does not split, its net winner goes first (equation 1 of Song et al., which is the Borda count within the
+    level). The rest of the level is split again.
+
+    Notes
+    -----
+    Song et al. print L(j) += PPR(i, j), which ranks in reverse. This rule sums PPR(j, i). Their PCM is 0/0 for a pair
+    without answers, which is a tie here. Equation 1 is printed as a sum over the index that it defines. Here, the sum
+    is over the opponents in the level.
 
     References
     ----------
     Ding, Han, Dezert and Yang (2018); Song, Lan, Li and Li (2022), Algorithm 2.
-
-    Notes
-    -----
-    Song et al. print L(j) += PPR(i, j), which ranks in reverse; the sum here is PPR(j, i). Their
-    PCM is 0/0 for a pair nobody was asked about: such a pair is a tie here. Equation 1 is printed as
-    a sum over the index it defines; it runs over the opponents in the level.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class HierarchicalRule(Rule):
 
 
 def _levels(items, margins, priority):
-    """Return the items best first."""
+    """Return the items, best first."""
     out: list[int] = []
     parts = [items]
     while parts:
@@ -49,7 +49,7 @@ def _levels(items, margins, priority):
             out += list(part)
             continue
         inside = margins[np.ix_(part, part)]
-        level = np.sign(inside).sum(axis=1)  # 2 L - (len - 1): the same levels
+        level = np.sign(inside).sum(axis=1)  # 2 L - (len - 1), which gives the same levels as L
         if np.all(level == level[0]):
             winner = np.lexsort((priority[part], -inside.sum(axis=1)))[0]
             parts += [np.delete(part, winner), part[[winner]]]

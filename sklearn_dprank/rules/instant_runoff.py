@@ -1,4 +1,4 @@
-"""Instant runoff: the item that is first on the fewest ballots goes last, and its ballots to their next choice."""
+"""Instant runoff, from the histogram of rankings."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from ..orders.permutations import first_places, without_item
 from ..queries import Ask, Histogram
 from .base import Consensus, Rule
 
-_ASKED = Histogram(unseen_last=True)  # an item that nobody has seen is nobody's first choice
+_ASKED = Histogram(unseen_last=True)  # an item that a voter has not seen is not the voter's first choice
 
 
 class InstantRunoffRule(Rule):
-    """Instant runoff of the histogram of rankings, all the way down to one item.
+    """Rule that eliminates items by instant runoff, from the histogram of rankings, until one item is left.
 
-    Round by round, the item that the fewest ballots put before all others that are left is eliminated; it stands
-    behind them. Counts may be negative, as noise leaves them.
+    Each round eliminates the item that the fewest ballots place before all other remaining items. It ranks behind the
+    remaining items. Counts may be negative, because of noise.
 
     Notes
     -----
-    The session breaks ties for the fewest, by one order of all items. They are common: where voters agree, most items
-    are nobody's first choice, and noise orders the lower places. The histogram of the rankings of those that are left
-    is summed up from the last one, so that a round costs a small part of the one before it.
+    The session breaks ties by one order of all items. Ties are common: if voters agree, most items are never a first
+    choice, and noise orders the lower positions. The histogram over the remaining items is summed up from that of the
+    previous round. So each round costs a small part of the previous one.
 
     References
     ----------
@@ -39,10 +39,20 @@ class InstantRunoffRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         """Return one ask, for the histogram.
 
+        Parameters
+        ----------
+        n_items : int
+            Number of items.
+
+        Returns
+        -------
+        list of Ask
+            The ask.
+
         Raises
         ------
         ValueError
-            If the histogram would be too long to be listed.
+            If there are too many items for an explicit histogram.
         """
         if n_items > Histogram.largest:
             raise ValueError(

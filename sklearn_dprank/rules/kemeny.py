@@ -1,4 +1,4 @@
-"""The Kemeny rule: the order with the fewest disagreements, of exact or of noisy margins."""
+"""Kemeny rule: the order with the fewest disagreements, for exact or noisy margins."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,32 +15,34 @@ from ..orders.kemeny.work import WORK_LIMIT
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
-_SIDE_BY_SIDE = 30  # sessions
+_SIDE_BY_SIDE = 30  # sessions that are decided together
 
 
 class KemenyRule(Rule):
-    """The Kemeny order of the margins, exact or with a certificate.
+    """Rule that returns the Kemeny order of the margins, exact or with a certified gap.
 
     Parameters
     ----------
     tolerance : float, default=0.0
-        Stop at an order certified to cost at most (1 + tolerance) times the optimum; 0 is exact.
+        Relative tolerance. The search stops at an order that is certified to cost at most (1 + tolerance) times the
+        optimum. 0 is exact.
     work_limit : int or None, default=10000
-        Most work, in units of about a millisecond: about ten seconds at any number of items. Work is counted and not
-        timed, so that results do not depend on the machine; much is needed only where majorities form cycles of
-        more than 18 items. At the limit the best order found is returned with a `ConvergenceWarning`, and
-        `optimal_gap`, which is published, says what is certified of it. None is no limit.
+        Limit on the work of the search, in units of about a millisecond. The default is about ten seconds for any
+        number of items. Work is counted, not timed, so results do not depend on the machine. Only majority cycles of
+        more than 18 items need much work. At the limit, the best order found is returned with a `ConvergenceWarning`,
+        and `optimal_gap`, which is published, bounds its excess. None means unlimited.
     time_limit : float or None, default=None
-        Most seconds; opt-in, because results then depend on the machine.
+        Limit on the time of the search, in seconds. Results then depend on the machine. None means unlimited.
 
     Notes
     -----
-    Costs are overruled margins: the Kemeny score minus a constant that no order avoids. A bound relative
-    to them holds for the score too. It is finite: each cycle that is met costs every order something.
+    The cost of an order is the sum of the margins that it overrules. It is the Kemeny score minus a constant that is
+    part of the score of every order. So a bound relative to the cost holds for the score too. The bound is finite,
+    because every order overrules a margin of each cycle that the search meets.
 
     References
     ----------
-    Kemeny (1959); for (1 + tolerance) in place of a PTAS: Kenyon-Mathieu and Schudy (2007).
+    Kemeny (1959); Kenyon-Mathieu and Schudy (2007) for a PTAS; this rule has `tolerance` instead.
 
     Examples
     --------
@@ -72,7 +74,18 @@ class KemenyRule(Rule):
         return self._searched(session, margins) if order is None else Consensus(order, {"optimal_gap": 0.0})
 
     def aggregate_each(self, sessions: Iterable[Any]) -> Iterator[Consensus]:
-        """Yield the consensus of each session, the same as one by one; a few items are solved side by side."""
+        """Yield the consensus of each session, as `aggregate` returns it; problems with few items are solved together.
+
+        Parameters
+        ----------
+        sessions : iterable of Session
+            Sessions. A block of them is open at once.
+
+        Yields
+        ------
+        Consensus
+            Result for each session, in order.
+        """
         waiting = iter(sessions)
         while block := list(islice(waiting, _SIDE_BY_SIDE)):
             yield from self._decided(block)
@@ -87,7 +100,7 @@ class KemenyRule(Rule):
                 found.append(Consensus(order, {"optimal_gap": 0.0}))
             elif len(margins) > FEW or _has_ties(margins):
                 found.append(self._searched(session, margins))
-            else:  # without ties the components stand in one order, and so does the first optimum of all items
+            else:  # without ties, components have one order, so the first optimum over all items is that of `_searched`
                 labels = np.argsort(session.tie_break())
                 few.append((len(found), labels, -np.maximum(margins[labels[:, None], labels].T, 0)))
                 found.append(None)
@@ -98,7 +111,7 @@ class KemenyRule(Rule):
         return found
 
     def _searched(self, session, margins):
-        # Among equal optima the solver prefers small indices: shuffled labels make that a coin.
+        # Among equal optima, the solver prefers small indices, so the labels follow the session's order for ties.
         labels = np.argsort(session.tie_break())
         found = minimum_order(
             np.maximum(margins[labels[:, None], labels].T, 0),
@@ -112,5 +125,5 @@ class KemenyRule(Rule):
 
 
 def _has_ties(margins):
-    """Tell whether a pair ties, or may: margins that are no integers are rounded before they are compared."""
+    """Return whether pairs are or may be tied; margins that are not integers are rounded before they are compared."""
     return margins.dtype.kind != "i" or np.count_nonzero(margins) < len(margins) * (len(margins) - 1)

@@ -1,4 +1,4 @@
-"""KwikSort and binary insertion: sort by asking for the margin of one pair at a time, while the budget lasts."""
+"""Rules that sort items by the margins of single pairs: KwikSort and binary insertion."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -15,20 +15,19 @@ from .kemeny import KemenyRule
 
 
 class KwikSortRule(Rule):
-    """KwikSort (Ailon, Charikar and Newman 2008), or binary insertion, on majority margins.
+    """Rule that sorts by majority margins: KwikSort (Ailon, Charikar and Newman 2008) or binary insertion.
 
     Parameters
     ----------
     max_queries : int or None, default=None
-        How many margins are asked for at most. None is every pair for ``on_exhausted=None``, Hay et
-        al.'s floor((m - 1) log2 m) for "coin", and for "kemeny" the number that m^4 runs of KwikSort
-        exceed once (Alabi et al.). Binary insertion never needs more than its own worst case.
+        Maximum number of margins to ask for. None is every pair for ``on_exhausted=None``, and floor((m - 1) log2 m) of
+        Hay et al. for "coin". For "kemeny", it is the number that one in m^4 runs of KwikSort exceeds (Alabi et al.).
+        Binary insertion never asks for more than its own worst case.
     on_exhausted : None, "coin" or "kemeny", default=None
-        What happens when no answer is left: None never runs out; "coin" answers by a fair coin
-        (P-SORT); "kemeny" keeps half of the budget back for all margins at once and answers with
-        their Kemeny order.
+        Fallback when no answers are left. With None, answers never run out. "coin" answers by a fair coin (P-SORT).
+        "kemeny" reserves half of the budget for all margins together, and returns their Kemeny order.
     strategy : {"quicksort", "binary_insertion"}, default="quicksort"
-        Which pairs are compared.
+        Choice of the pairs that are compared.
 
     References
     ----------
@@ -66,7 +65,7 @@ class KwikSortRule(Rule):
     def aggregate(self, session: Any) -> Consensus:
         sort = _binary_insertion if self.strategy == "binary_insertion" else _quicksort
         try:
-            # In random order, so that which pairs the budget leaves unasked has nothing to do with columns.
+            # In random order, so that the choice of the pairs left without an answer does not depend on columns.
             items = session.coins.permutation(session.n_items).tolist()
             order = sort(items, lambda i, j: self._before(i, j, session))
         except BudgetExhausted:
@@ -106,14 +105,11 @@ class KwikSortRule(Rule):
 
 @lru_cache(maxsize=2**12)
 def _margin(i, j):
-    return PairMargin(i, j)  # a query is small, but a sweep asks thousands
+    return PairMargin(i, j)  # cached, because a sweep asks for thousands of them
 
 
 def _quicksort(items, before):
-    """Return the items sorted by comparisons with the first of each part, best part first.
-
-    Items in random order have random pivots: the parts are in random order again.
-    """
+    """Return the items sorted by quicksort, best first; pivots are random if `items` are in random order."""
     out: list[int] = []
     parts = [items]
     while parts:
@@ -131,7 +127,7 @@ def _quicksort(items, before):
 
 
 def _binary_insertion(items, before):
-    """Return the items sorted by inserting each, in the order given, with ceil(log2 k) comparisons."""
+    """Return the items sorted by binary insertion, with at most ceil(log2 k) comparisons for the k-th item."""
     out: list[int] = []
     for item in items:
         low, high = 0, len(out)

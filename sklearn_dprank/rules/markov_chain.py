@@ -1,4 +1,4 @@
-"""MC4: a walk moves to items that majorities prefer, and items are sorted by where it ends up."""
+"""Markov chain rule MC4."""
 
 from typing import Any
 
@@ -9,30 +9,30 @@ from ..orders.kemeny.components import majority_components
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 
-_EQUAL = 1e-9  # logarithms of chances that differ by less are equal: rounding must not decide
+_EQUAL = 1e-9  # log probabilities that differ by less are equal, so that rounding errors do not order items
 
 
 class MarkovChainRule(Rule):
-    """MC4 (Dwork et al. 2001): sort by the chances of a walk that moves to items which majorities prefer.
+    """Rule MC4 of Dwork et al. (2001): sorts items by the probabilities of a random walk to preferred items.
 
-    A step picks one of the m items at random, moves to it if more voters prefer it to the present item than the
-    other way round, and stays otherwise.
-
-    References
-    ----------
-    Dwork, Kumar, Naor and Sivakumar (2001), MC4; Hay, Elagina and Miklau (2017), Section 7, compare
-    with it. Grassmann, Taksar and Heyman (1985) for the elimination.
+    Each step picks one of the m items at random. The walk moves to it if more voters prefer it to the present item than
+    the other way round, and stays otherwise.
 
     Notes
     -----
-    The walk ends in the items that nothing outside beats, and says nothing of the others. As Dwork et al. propose,
-    these items come first, are taken away, and the walk begins anew among the rest. Where ties leave it several places
-    to end in, they are sorted by the chance to end there from a random item; within each, items are sorted by the
-    stationary distribution. Equal chances are a tie.
+    The walk ends in a set of items that are not beaten from outside. It gives no order of the other items. As Dwork et
+    al. propose, these items come first and are removed, and a new walk starts among the rest. Ties can leave several
+    sets in which the walk may end. They are sorted by the probability of ending there from a random item. Within each
+    set, items are sorted by the stationary distribution. Equal probabilities are a tie.
 
-    Thus each item stands above all that it beats directly or through others and that do not beat it so in turn: a
-    Condorcet winner is first, a transitive majority is the consensus. How large majorities are does not matter.
-    Chances are computed by elimination without subtractions, to the last digits; no walk is taken.
+    So each item is above all items that it beats, directly or through others, and that do not beat it in the same way.
+    A Condorcet winner is first, and a transitive majority order is the consensus. The sizes of majorities do not
+    matter. Probabilities are computed by elimination without subtractions, to the last digits. No walk is simulated.
+
+    References
+    ----------
+    Dwork, Kumar, Naor and Sivakumar (2001), MC4; Hay, Elagina and Miklau (2017), Section 7, compare with it. Grassmann,
+    Taksar and Heyman (1985) for the elimination.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class MarkovChainRule(Rule):
 
 
 def _by_chances(margins, priority):
-    """Return the items best first, a list."""
+    """Return the items as a list, best first."""
     beats = margins > 0
     parts = majority_components(margins)
     rounds = _rounds(beats, parts)
@@ -69,9 +69,9 @@ def _by_chances(margins, priority):
 
 
 def _rounds(beats, parts):
-    """Return after how many walks each item is taken away: the longest way up from its component."""
+    """Return the number of earlier walks before each item is removed: the length of the longest path above it."""
     rounds = np.zeros(len(beats), dtype=int)
-    for part in parts:  # what beats a component comes before it
+    for part in parts:  # components that beat this one come before it
         above = beats[:, part].any(axis=1)
         above[part] = False
         rounds[part] = 1 + rounds[above].max(initial=-1)
@@ -79,15 +79,15 @@ def _rounds(beats, parts):
 
 
 def _chances_of_ends(beats, ends, others):
-    """Return the logarithms, up to a constant, of the chances to end in each of some components from a random item.
+    """Return the log probabilities, up to a constant, that a walk from a random item ends in each component of `ends`.
 
-    A walk that begins anew at a random item whenever it has ended is at each end in proportion to them.
+    A walk that starts again at a random item after each end is at the ends in proportion to these probabilities.
     """
     if len(ends) == 1:
         return np.zeros(1)
     others = others[np.argsort(beats[:, others].sum(axis=0), kind="stable")]
     n_ends = len(ends)
-    moves = np.zeros((1 + n_ends + len(others),) * 2)  # from the beginning, the ends, the other items
+    moves = np.zeros((1 + n_ends + len(others),) * 2)  # states: the start, the ends, the other items
     moves[0, 1 : 1 + n_ends], moves[0, 1 + n_ends :] = [len(end) for end in ends], 1
     moves[1 : 1 + n_ends, 0] = 1
     moves[1 + n_ends :, 1 : 1 + n_ends] = np.transpose([beats[end][:, others].sum(axis=0) for end in ends])
@@ -96,7 +96,7 @@ def _chances_of_ends(beats, ends, others):
 
 
 def _chances_within(beats, part):
-    """Return the logarithms, up to a constant, of the chances to be at each item of a component."""
+    """Return the log stationary probabilities, up to a constant, of the items of a component."""
     inside = beats[np.ix_(part, part)]
     falling = np.argsort(inside.sum(axis=0), kind="stable")
     chances = np.empty(len(part))
@@ -105,7 +105,7 @@ def _chances_within(beats, part):
 
 
 def _places(chances):
-    """Return the places of items by falling chance, 0 first; nearly equal ones share a place."""
+    """Return the places of items by descending probability, 0 first; nearly equal items share a place."""
     falling = np.argsort(-chances)
     places = np.empty(len(chances), dtype=int)
     places[falling] = np.append(0, np.cumsum(-np.diff(chances[falling]) > _EQUAL))
@@ -113,23 +113,11 @@ def _places(chances):
 
 
 def log_stationary(moves: Any) -> NDArray[np.float64]:
-    """Return the logarithms, up to a constant, of the stationary distribution of an irreducible chain.
+    """Return the log stationary distribution of an irreducible chain, shape (k,), up to a constant.
 
-    Parameters
-    ----------
-    moves : array-like, shape (k, k)
-        Rates of moving from row to column; the diagonal does not matter. It is fastest if the first states are likely.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        0 for the first state. Each chance is right to the last digits, relatively, also where it is below any double;
-        only a product of rates below 1e-300 is lost.
-
-    Notes
-    -----
-    Grassmann, Taksar and Heyman's elimination: nothing is ever subtracted. States are eliminated in an order in which
-    each moves directly to one that is still there, so that no divisor is small.
+    It is 0 for the first state. ``moves[i, j]`` is the rate of moving from state i to state j. The diagonal is ignored.
+    The elimination is fastest if the first states are likely. Each probability has a small relative error, even below
+    the range of doubles. Only products of rates below 1e-300 are lost.
 
     Examples
     --------
@@ -138,6 +126,8 @@ def log_stationary(moves: Any) -> NDArray[np.float64]:
     >>> np.exp(log_stationary([[0, 1], [4, 0]]))
     array([1.  , 0.25])
     """
+    # Elimination by Grassmann, Taksar and Heyman, without subtractions. Each eliminated state moves directly to a
+    # remaining one, so that no divisor is small.
     flow = np.asarray(moves, dtype=float)
     order = _inwards(flow > 0)
     flow = flow[np.ix_(order, order)]
@@ -156,7 +146,7 @@ def log_stationary(moves: Any) -> NDArray[np.float64]:
 
 
 def _inwards(moves):
-    """Return the states in an order in which each but the first moves to an earlier one."""
+    """Return the states in an order in which each state but the first moves directly to an earlier one."""
     order = [0]
     waiting = np.ones(len(moves), dtype=bool)
     waiting[0] = False

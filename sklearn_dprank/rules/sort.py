@@ -1,4 +1,4 @@
-"""Positional rules: sort the items by one score each, Borda by default."""
+"""Positional rules, Borda by default."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ _NAMED = ("borda", "plurality", "veto")
 
 
 def check_scores(scores, name):
-    """Raise unless `scores` is the name of a rule, or may be a vector."""
+    """Raise ValueError unless `scores` is the name of a rule or may be a vector."""
     if scores not in _NAMED if isinstance(scores, str) else _as_vector(scores).ndim == 0:
         raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {shown(scores)}.")
 
 
 def _as_vector(scores):
-    """Return scores as floats; what is none at all as a single one."""
+    """Return scores as an array of floats, of dimension 0 if they are not numbers."""
     try:
         return np.asarray(scores, dtype=float)
     except (OverflowError, TypeError, ValueError):
@@ -27,13 +27,13 @@ def _as_vector(scores):
 
 
 class SortByScore(Rule):
-    """Positional scoring rules, Borda by default.
+    """Rule that sorts items by positional scores, Borda by default.
 
     Parameters
     ----------
     scores : None, "borda", "plurality", "veto" or array-like of shape (n_items,), default=None
-        None asks for net wins, which sort like Borda scores and cost less privacy. Otherwise the
-        score of each position, best position first; larger is better.
+        Score of each position, best position first; larger is better. None uses net wins, which sort like Borda scores
+        and need less noise.
 
     Examples
     --------
@@ -61,19 +61,7 @@ class SortByScore(Rule):
 
 
 def score_vector(scores, n_items):
-    """Return the score of each position as a list of floats.
-
-    Parameters
-    ----------
-    scores : {"borda", "plurality", "veto"} or array-like of shape (n_items,)
-        A named rule or the vector itself.
-    n_items : int
-        Number of positions.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, the length is wrong, or the scores are not finite.
+    """Return the score of each position as a list of floats; raise ValueError if `scores` is invalid.
 
     Examples
     --------

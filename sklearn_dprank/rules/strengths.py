@@ -1,4 +1,4 @@
-"""Strengths of items by least squares from noisy net wins within groups, solved by conjugate gradients."""
+"""Least-squares strengths of items from noisy net wins within groups."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,25 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_STEPS, _SOLVER_STEPS = 30, 50  # at most; some five, of some five, are usual
-_SOLVED = 1e-3  # of a step, relatively
-_SETTLED = 1e-7  # of the loss, relatively: a step that gains no more is the last
-_DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # of the curvature, added to it
-_FAR = 300.0  # from the mean: of stronger items all voters prefer one to another, in double precision
+_STEPS, _SOLVER_STEPS = 30, 50  # limits on outer steps and on conjugate gradient steps; about 5 of each are usual
+_SOLVED = 1e-3  # relative tolerance of conjugate gradients
+_SETTLED = 1e-7  # relative decrease of the loss below which the search stops
+_DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
+_FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
 
 
 class Round(NamedTuple):
-    """Noisy net wins within groups.
-
-    Attributes
-    ----------
-    groups : tuple of tuple of int, or None
-        The items of each group; None is one group of all.
-    wins : ndarray of int, shape (n_items,)
-        Each item's noisy net wins within its group.
-    deviation : float
-        Standard deviation of the noise.
-    """
+    """Noisy net wins, int, shape (n_items,), within groups of items (None is one group of all), and their deviation."""
 
     groups: tuple[tuple[int, ...], ...] | None
     wins: NDArray[Any]
@@ -32,7 +22,7 @@ class Round(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Net wins of some items against each other, and what one of them weighs."""
+    """Net wins of the items of one group against each other, and the weight of one number."""
 
     items: Any
     wins: NDArray[np.float64]
@@ -40,41 +30,26 @@ class _Group(NamedTuple):
 
 
 class _Bend(NamedTuple):
-    """How the wins of a group follow its strengths: their derivatives are diag(total) - pairs."""
+    """Derivatives of the expected wins of a group by its strengths: diag(total) - pairs."""
 
     group: _Group
     pairs: NDArray[np.float64]
     total: NDArray[np.float64]
 
     def derivative(self, direction):
-        # No matrix product of BLAS, whose last digits depend on how many threads share it.
+        # Without BLAS, whose last digits depend on the number of threads.
         return self.total * direction - np.einsum("ij,j->i", self.pairs, direction)
 
 
 def group_strengths(
     rounds: list[Round], n_voters: float, ridge: float, start: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the strengths s that explain rounds of noisy net wins best, centred, shape (n_items,).
+    """Return the centred strengths s, shape (n_items,), that explain rounds of noisy net wins best.
 
-    They minimise ``ridge`` |s|^2 plus, over all rounds and items, (w_i - n sum_j tanh((s_i - s_j) / 2))^2 over
-    2 deviation^2, j in i's group: that many more of n voters prefer i to j than the other way round in the
-    Bradley-Terry model.
-
-    Parameters
-    ----------
-    rounds : list of Round
-        At least one; where there is no `start`, the first is of all items.
-    n_voters : float
-        Number of voters, at least 1.
-    ridge : float
-        Weight of the squares; positive.
-    start : ndarray of float, shape (n_items,), or None, default=None
-        Where to start; None is the minimum if tanh were linear.
-
-    Notes
-    -----
-    Levenberg and Marquardt's method; each step by conjugate gradients, so that nothing larger than the groups' pairs is
-    made, and every sum has one order. At most 30 steps of 50.
+    They minimise ``ridge`` |s|^2 plus a sum over all rounds and items i. Its terms are (w_i - n sum_j tanh((s_i - s_j)
+    / 2))^2 / (2 deviation^2), with j in the group of i. In the Bradley-Terry model, the number of voters who prefer i
+    to j exceeds the opposite number by n tanh((s_i - s_j) / 2). Without `start`, the first round must have one group of
+    all items.
 
     Examples
     --------
@@ -111,7 +86,7 @@ def _linear(first, n_voters, ridge):
 
 
 def _explained(s, groups, n_voters, ridge):
-    """Return the loss, its gradient, and how each group's wins bend."""
+    """Return the loss, its gradient, and the `_Bend` of each group."""
     odds = np.exp(np.clip(s - s.mean(), -_FAR, _FAR))
     loss, slope, bends = ridge * (s * s).sum(), 2 * ridge * s, []
     for group in groups:
@@ -127,7 +102,7 @@ def _explained(s, groups, n_voters, ridge):
 
 
 def _step(slope, bends, ridge, damped):
-    """Return Levenberg and Marquardt's step (to subtract), by preconditioned conjugate gradients."""
+    """Return the Levenberg-Marquardt step (to subtract), by preconditioned conjugate gradients."""
     diagonal = np.full(len(slope), 2 * ridge)
     for (items, _, weight), pairs, total in bends:
         diagonal[items] += weight * ((pairs * pairs).sum(axis=1) + total * (total - 2 * pairs.diagonal()))
@@ -150,26 +125,11 @@ def solved(
     rest: float,
     steps: int,
 ) -> NDArray[np.float64] | None:
-    """Solve a symmetric, positive definite system by conjugate gradients, preconditioned by its diagonal.
+    """Return the solution of a symmetric, positive definite system by conjugate gradients, shape (n,).
 
-    Parameters
-    ----------
-    product : callable
-        Multiplies a vector by the matrix.
-    diagonal : ndarray of float, shape (n,)
-        The matrix's diagonal, or about that; positive.
-    right : ndarray of float, shape (n,)
-        The right-hand side.
-    rest : float
-        Where to stop: share of the residual's squared length, in the metric of 1 / diagonal.
-    steps : int
-        At most so many products.
-
-    Returns
-    -------
-    ndarray of float, shape (n,), or None
-        The solution as far as it is found, along which any convex quadratic form falls; None if the matrix is seen
-        not to be positive.
+    `product` multiplies a vector by the matrix, and `diagonal` is its diagonal, exact or approximate. The search stops
+    after `steps` products, or when the squared residual, in the metric of 1 / diagonal, is `rest` times that of
+    `right`. The result is None if the matrix turns out not to be positive definite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Swiss rounds: net wins of all items, then of ever smaller groups of items that stand near each other."""
+"""Swiss rule: net wins of all items, then of ever smaller groups of neighbouring items."""
 
 from fractions import Fraction
 from functools import partial
@@ -12,34 +12,34 @@ from ..queries import Ask, GroupNetWins, NumberOfVoters
 from .base import Consensus, Rule, descending
 from .strengths import Round, group_strengths
 
-_COUNTED = Fraction(2, 100)  # of the budget, for the number of voters
-_SHARES = [Fraction(share, 100) for share in (30, 20, 25, 25)]  # of the rest, one a round
-_SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # of each round's groups, as a share of the items
-_LEAST, _MOST = 8, Fraction(6, 10)  # items in a group; above that share of all items there is one group
-_EXACT = 0.5  # the least deviation that answers are weighed by: they are whole numbers
-_DIGITS = 9  # of strengths that are told apart: rounding must not decide between equals
+_COUNTED = Fraction(2, 100)  # share of the budget for the number of voters
+_SHARES = [Fraction(share, 100) for share in (30, 20, 25, 25)]  # shares of the rest, one per round
+_SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # group size in each round, as a share of the items
+_LEAST, _MOST = 8, Fraction(6, 10)  # smallest group, and share of all items above which there is one group
+_EXACT = 0.5  # smallest deviation for weights, because answers are integers
+_DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
 
 
 class SwissRule(Rule):
-    """Rounds as in a Swiss tournament: each item meets those near it, and the last strengths decide.
+    """Rule with rounds as in a Swiss tournament: items are compared with their neighbours in the current order.
 
-    The first round is the net wins of all items. Each later round sorts the items by their strengths so far, cuts the
-    order into groups and asks for the net wins within them. Strengths are those that explain all answers best, each
-    weighed by its noise: of the voters, a share of 1 / (1 + exp(s_j - s_i)) prefers i to j, as in the Bradley-Terry
-    model.
+    The first round asks for the net wins of all items. Each later round sorts the items by their strengths so far, cuts
+    the order into groups, and asks for the net wins within groups. Strengths explain all answers best, each weighted by
+    its noise. As in the Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. The last
+    strengths give the consensus.
 
     Parameters
     ----------
     ridge : float, default=0.15
-        Weight of the sum of squared strengths, beside half the sum of squared residuals over their variance.
+        Weight of the sum of squared strengths. It is added to half the sum of squared residuals over their variance.
 
     Notes
     -----
-    Where margins are far below the number of voters, any groups tell equally much for the same budget. Where most
-    voters agree on items that are far apart, groups of h among m items need noise that is smaller by a factor of
-    about h / m to tell neighbours apart.
+    If margins are far below the number of voters, all group sizes give equally much information for the same budget. If
+    most voters agree on items that are far apart, small groups need less noise to distinguish neighbours. For groups of
+    h among m items, the factor is about h / m.
 
-    A later round that gets no answer (too few voters of secure aggregation took part in it) is left out.
+    A later round without an answer is left out. This happens if too few voters of secure aggregation took part in it.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class SwissRule(Rule):
             query = _round(number, order)
             try:
                 wins = session.answer(query)
-            except BudgetExhausted:  # a round without an answer: the others decide
+            except BudgetExhausted:  # the other rounds decide
                 if not number:
                     raise
                 continue
@@ -84,16 +84,16 @@ class SwissRule(Rule):
 
 
 def _round(number, order):
-    """Return what a round asks of items in this order."""
+    """Return the query of a round for items in this order."""
     m = len(order)
     size = max(_LEAST, int(_SIZES[number] * m))
     if size >= _MOST * m:
         return GroupNetWins(round=number)
-    first = size // 2 if number and number % 2 == 0 else size  # every second round is cut between the last one's cuts
+    first = size // 2 if number and number % 2 == 0 else size  # every second round shifts the cuts by half a group
     return GroupNetWins(tuple(tuple(group.tolist()) for group in np.split(order, range(first, m, size))), number)
 
 
 def _rounded(strengths):
-    """Return strengths with so many digits as are told apart; of the largest, because all may be tiny."""
+    """Return strengths rounded to nine digits of the largest, because all strengths may be tiny."""
     unit = 10.0 ** (np.floor(np.log10(np.abs(strengths).max() or 1.0)) - _DIGITS)
     return np.round(strengths / unit) * unit + 0.0  # no -0.0

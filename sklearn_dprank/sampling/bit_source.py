@@ -1,4 +1,4 @@
-"""What is drawn from a stream of uniform 64-bit words, wherever they come from: integers, coins, orders, doubles."""
+"""Random integers, bits, permutations and doubles from a 64-bit source."""
 
 import math
 from typing import Any
@@ -6,30 +6,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BUFFER = 512  # words kept ready for small draws; one system call is far dearer than one word
-_ENOUGH = 2**20  # so many zeros in a row mean a broken source, not chance
+_BUFFER = 512  # words buffered for small draws, because a system call takes much longer than one word
+_ENOUGH = 2**20  # bits; this many leading zeros indicate a broken source
 _EMPTY = np.empty(0, dtype=np.uint64)
 
 
 class BitSource:
-    """A stream of independent, uniform 64-bit words and what is drawn from them.
+    """Source of independent, uniform 64-bit words, with samplers that use them.
 
-    Subclasses say only where the words come from. Integers, permutations and coins are exactly
-    uniform (by rejection); `uniform` and what is built on it is double precision.
+    Subclasses implement only `_read`. Integers, permutations and coins are exactly uniform (by rejection). `uniform`
+    and the samplers based on it have double precision.
     """
 
     def __init__(self):
         self.forget()
 
     def forget(self):
-        """Deal none of the words that are kept ready."""
-        self._buffer, self._used = _EMPTY, 0  # the words, and how many of them have been dealt
+        """Discard the buffered words."""
+        self._buffer, self._used = _EMPTY, 0  # the words, and the number of words used
 
     def _read(self, size: int) -> NDArray[np.uint64]:
         raise NotImplementedError
 
     def words(self, size: int) -> NDArray[np.uint64]:
-        """Return `size` independent uniform words, as an array of uint64."""
+        """Return `size` independent, uniform words as an array of uint64."""
         if size > _BUFFER // 8:
             return self._read(size)
         if self._used + size > len(self._buffer):
@@ -44,18 +44,18 @@ class BitSource:
         Parameters
         ----------
         bound : int or array of int, shape (size,)
-            Between 1 and 2**63; one for all draws, or one for each.
+            Between 1 and 2**63; one for all draws, or one per draw.
         size : int
-            How many to draw.
+            Number of draws.
 
         Raises
         ------
         ValueError
-            If a bound is out of range (rejection would never end, or the draws would not be uniform).
+            If a bound is out of range. Rejection would not end, or the draws would not be uniform.
         """
         if not size:
             return np.empty(0, dtype=np.int64)
-        one = isinstance(bound, (int, np.integer))  # Python is faster than arrays on one number
+        one = isinstance(bound, (int, np.integer))  # for one number, Python is faster than arrays
         least, most = (bound, bound) if one else (np.min(bound), np.max(bound))
         if not (least >= 1 and most <= 2**63):
             raise ValueError("bound must lie between 1 and 2**63.")
@@ -76,7 +76,10 @@ class BitSource:
         return out.view(np.int64)
 
     def many_integers(self, bound: int, size: int) -> NDArray[Any]:
-        """Return what `integers` returns, of the smallest unsigned dtype that holds the bound: many out of one word."""
+        """Return `size` integers exactly uniform on 0, ..., bound - 1, several per word.
+
+        Their dtype is the smallest unsigned dtype that holds `bound`.
+        """
         together = 1
         while bound > 1 and bound ** (together + 1) <= 2**63:
             together += 1
@@ -88,13 +91,13 @@ class BitSource:
         return out.ravel()[:size]
 
     def integer(self, bound: int) -> int:
-        """Return one integer exactly uniform on 0, ..., bound - 1, for a bound of at most 2**64."""
+        """Return one integer exactly uniform on 0, ..., bound - 1; `bound` is at most 2**64."""
         if not 1 <= bound <= 2**64:
             raise ValueError(f"bound must lie between 1 and 2**64, got {bound}.")
         if bound == 1:
-            return 0  # no choice, no word
+            return 0  # uses no word
         mask = (1 << (bound - 1).bit_length()) - 1
-        while True:  # words of size 1 without their arrays, which take longer than all the rest
+        while True:  # faster than `words(1)`, whose array takes most of the time
             if self._used == len(self._buffer):
                 self._buffer, self._used = self._read(_BUFFER), 0
             draw = self._buffer.item(self._used) & mask
@@ -112,15 +115,15 @@ class BitSource:
         return ((self.words(size) >> np.uint64(12)) + 0.5) * 2.0**-52
 
     def deep_uniform(self, size: int) -> NDArray[np.floating[Any]]:
-        """Return `size` doubles uniform in (0, 1) with the relative precision of a double, however small.
+        """Return `size` doubles uniform in (0, 1), with the relative precision of a double even for tiny values.
 
-        The grid of `uniform` ends at 2**-53, so that what has a smaller chance never comes. Here a small number
-        takes further words, as many as it needs.
+        The smallest value of `uniform` is 2**-53, so events with a smaller probability would never occur. Here, a small
+        number uses as many further words as it needs.
         """
         return self._deep(self.words(size) >> np.uint64(1))
 
     def _deep(self, leads):
-        """Return the uniform numbers whose 63 leading bits are given."""
+        """Return the uniform numbers with the given 63 leading bits."""
         out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
         for row in (leads < 2**53).nonzero()[0]:
             digits, length = self.longer(int(leads[row]))
@@ -128,13 +131,13 @@ class BitSource:
         return out
 
     def longer(self, digits: int, length: int = 63) -> tuple[int, int]:
-        """Return (digits, length) of a uniform number in (0, 1): its bits go on until 54 of them are significant."""
+        """Return (digits, length), extended until the uniform number digits / 2**length has 54 significant bits."""
         while digits < 2**53 and length < _ENOUGH:
             digits, length = digits << 64 | self.integer(2**64), length + 64
         return max(digits, 1), length
 
     def log_uniform(self, size: int) -> NDArray[np.floating[Any]]:
-        """Return the logs of `size` numbers uniform in (0, 1): there is no least one."""
+        """Return the logarithms of `size` numbers uniform in (0, 1), including arbitrarily small numbers."""
         leads = self.words(size) >> np.uint64(1)
         out = np.log(np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53))
         for row in (leads < 2**53).nonzero()[0]:
@@ -142,7 +145,7 @@ class BitSource:
         return out
 
     def one_log_uniform(self) -> float:
-        """Return what ``log_uniform(1)`` holds, as a float."""
+        """Return the value in ``log_uniform(1)`` as a float."""
         lead = self.integer(2**64) >> 1
         return math.log(min((lead + 0.5) * 2.0**-63, 1 - 2.0**-53)) if lead >= 2**53 else self._log(lead)
 
@@ -151,8 +154,8 @@ class BitSource:
         return math.log(digits) - length * math.log(2)
 
     def normal(self, size: int) -> NDArray[np.floating[Any]]:
-        """Return `size` standard normal doubles, by inversion from either tail."""
-        from scipy.special import ndtri  # here, so that a voter's device, which has no need of it, loads no SciPy
+        """Return `size` standard normal doubles, by inversion of one tail and a random sign."""
+        from scipy.special import ndtri  # here, so that clients load no SciPy
 
         words = self.words(size)
         lower = ndtri(self._deep(words >> np.uint64(1)) / 2)
@@ -163,18 +166,18 @@ class BitSource:
         return -np.log(self.deep_uniform(size))
 
     def bernoulli(self, probability: float, size: int) -> NDArray[np.bool_]:
-        """Return `size` booleans, each true with `probability` (a double, exact to 2**-52)."""
+        """Return `size` booleans, each True with `probability` (a double, exact to 2**-52)."""
         return self.uniform(size) < probability
 
     def trials(self, numerator: int, size: int) -> NDArray[np.bool_]:
-        """Return `size` booleans, each true with probability numerator / 2**52 exactly; most take one byte.
+        """Return `size` booleans, each True with probability numerator / 2**52 exactly; most use one random byte.
 
         Parameters
         ----------
         numerator : int
             From 0 to 2**52.
         size : int
-            How many to draw.
+            Number of draws.
         """
         lead, rest = divmod(numerator, 2**44)
         bytes_ = self.words(-(-size // 8)).view(np.uint8)[:size]
@@ -194,17 +197,17 @@ class BitSource:
     def permutations(self, rows: int, n: int) -> NDArray[Any]:
         """Return `rows` independent, exactly uniform permutations, shape (rows, n), in the smallest unsigned dtype.
 
-        How many words that takes is a matter of chance, and of nothing else.
+        The number of words used is random and depends only on `rows` and `n`.
         """
         out = np.empty((n, rows), dtype=np.min_scalar_type(max(n - 1, 0)))
-        for last, pick in enumerate(self._picks(rows, n)):  # each goes to a uniform place among the earlier ones
+        for last, pick in enumerate(self._picks(rows, n)):  # each item goes to a uniform place among the earlier ones
             out[last] = pick
             earlier = out[:last]
             earlier += earlier >= out[last]
         return out.T
 
     def _picks(self, rows, n):
-        """Yield, for bound = 1, ..., n, `rows` integers uniform on 0, ..., bound - 1: many out of one word."""
+        """Yield, for bound = 1, ..., n, `rows` integers uniform on 0, ..., bound - 1, several per word."""
         first = 1
         while first <= n:
             bounds, size = [], 1

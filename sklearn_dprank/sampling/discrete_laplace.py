@@ -1,8 +1,8 @@
-"""Discrete Laplace noise on integers, exactly: one sampler for a few numbers, one for millions.
+"""Exact discrete Laplace noise on integers, with one sampler for a few numbers and one for millions.
 
-`discrete_laplace` is Algorithm 2 of Canonne, Kamath and Steinke (2020). It uses integers only, so its law is the stated
-one exactly, and nothing leaks through the low bits of a double. `many_laplace` has the same law and inverts the
-distribution function with a table, which is a hundred times as fast once the table exists.
+`discrete_laplace` is Algorithm 2 of Canonne, Kamath and Steinke (2020). It uses integers only, so its distribution is
+exact and the low bits of doubles leak no information. `many_laplace` has the same distribution. It inverts the
+distribution function with a table, and is a hundred times as fast once the table exists.
 """
 
 import math
@@ -17,29 +17,29 @@ from numpy.typing import NDArray
 
 from .bit_source import BitSource
 
-_MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 whole turns, q * (turns + 1) stays below 2**63
+_MAX_DENOMINATOR = 2**48  # with at most 2**15 - 1 turns, q * (turns + 1) is below 2**63
 _MAX_TURNS = 2**15 - 1
-_FACTORIAL = factorial(12)  # the factorial that rejection wastes least on: .89 of 2**29
+_FACTORIAL = factorial(12)  # the factorial with the fewest rejections: 0.89 of 2**29
 _LADDER = np.array([_FACTORIAL // factorial(k) for k in range(12, 0, -1)])
 _STEPS = _LADDER.tolist()
-_SCALAR = 8  # below this many draws a plain loop beats the arrays
+_SCALAR = 8  # for fewer draws, a plain loop is faster than arrays
 
 
 def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     """Draw integers x with probability proportional to exp(-rate |x|), exactly.
 
-    Added to an integer statistic that one voter moves by at most `sensitivity` in the L1 norm, it
-    is epsilon-differentially private with rate = epsilon / sensitivity.
+    Add them to an integer statistic that one voter changes by at most `sensitivity` in the L1 norm. With rate = epsilon
+    / sensitivity, the result is epsilon-differentially private.
 
     Parameters
     ----------
     rate : Fraction
-        Positive; its denominator must not exceed 2**48 and its numerator must be below 2**63.
-        `~sklearn_dprank.privacy.rounding.round_down` of epsilon over a sensitivity up to 10**5 qualifies.
+        Positive, with a denominator of at most 2**48 and a numerator below 2**63. Results of
+        `~sklearn_dprank.privacy.rounding.round_down` with a limit of at most 2**48 qualify.
     size : int
-        How many to draw.
+        Number of draws.
     bits : BitSource
-        Where the uniform integers come from.
+        Source of uniform integers.
 
     Returns
     -------
@@ -49,14 +49,14 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     Raises
     ------
     ValueError
-        If `rate` is out of bounds.
+        If `rate` is out of range.
 
     Notes
     -----
-    With rate p/q, the magnitude is floor((U + q V) / p), U on 0..q-1 and V geometric. Products of
-    q and the round number, which overflow 64 bits, never occur: the Bernoulli(U / (q k)) of the
-    paper is the conjunction of independent Bernoulli(U / q) and Bernoulli(1 / k). U + q V would
-    overflow only for V >= 2**15, which has probability exp(-32768); V is clipped there.
+    With rate p/q, the magnitude is floor((U + q V) / p), where U is uniform on 0..q-1 and V is geometric. Products of q
+    and the number of the trial would overflow 64 bits. To avoid them, Bernoulli(U / (q k)) in the paper is drawn as the
+    conjunction of independent Bernoulli(U / q) and Bernoulli(1 / k). U + q V would overflow only for V >= 2**15, which
+    has probability exp(-32768). V is clipped below that.
 
     References
     ----------
@@ -70,7 +70,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     >>> discrete_laplace(Fraction(1, 10), 5, SeededBits(np.random.SeedSequence(0))).dtype
     dtype('int64')
     """
-    rate = rate if isinstance(rate, Fraction) else Fraction(rate)  # a copy would take as long as a tenth of a draw
+    rate = rate if isinstance(rate, Fraction) else Fraction(rate)  # a copy would cost a tenth of a draw
     p, q = rate.numerator, rate.denominator
     if not 0 < p < 2**63 or q > _MAX_DENOMINATOR:
         raise ValueError(f"rate must be a positive fraction p/q with p < 2**63 and q <= 2**48, got {rate}.")
@@ -81,7 +81,7 @@ def discrete_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.i
     out = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        # A try succeeds with probability 1 - 1/e, less the share of rejected negative zeros.
+        # A trial succeeds with probability 1 - 1/e, minus the share of rejected negative zeros.
         tries = int((size - done) * (1.6 + 1.6 * min(p / q, 1.0))) + 8
         start = bits.integers(q, tries)
         start = start[_bernoulli_exp(start, q, bits)]
@@ -97,7 +97,7 @@ def _harmonic_run(size, bits):
     """Draw lengths of runs of successes of Bernoulli(1/1), Bernoulli(1/2), ...: P(run >= k) = 1/k!."""
     draws = bits.integers(_FACTORIAL, size)
     runs = len(_LADDER) - _LADDER.searchsorted(draws, side="right")
-    if np.count_nonzero(draws) < size:  # all twelve succeeded, which happens once in 12! draws
+    if np.count_nonzero(draws) < size:  # all twelve succeeded, with probability 1/12!
         for i in np.flatnonzero(draws == 0):
             while bits.integer(int(runs[i]) + 1) == 0:
                 runs[i] += 1
@@ -105,7 +105,7 @@ def _harmonic_run(size, bits):
 
 
 def _bernoulli_exp(numerators, denominator, bits):
-    """Draw Bernoulli(exp(-numerator / denominator)) for numerators on 0..denominator (Algorithm 1)."""
+    """Draw Bernoulli(exp(-numerator / denominator)) for numerators in 0..denominator (Algorithm 1)."""
     if not len(numerators):
         return np.zeros(0, dtype=bool)
     runs = _harmonic_run(len(numerators), bits)  # at least 1 each
@@ -123,7 +123,7 @@ def _whole_turns(size, bits):
     length = 0
     while len(failures) < size:
         more = int((size - len(failures)) * 1.65) + 16
-        # Algorithm 1 with exponent 1: success when the run is even.
+        # Algorithm 1 with exponent 1: success if the run is even.
         odd = (_harmonic_run(more, bits) & 1).nonzero()[0]
         failures = np.concatenate([failures, odd + length])
         length += more
@@ -133,7 +133,7 @@ def _whole_turns(size, bits):
 
 
 def _one_laplace(p, q, bits):
-    """Draw one discrete Laplace variate of rate p/q with Python integers."""
+    """Draw one discrete Laplace number of rate p/q with Python integers."""
     while True:
         start = bits.integer(q)
         if not _one_bernoulli_exp(start, q, bits):
@@ -156,7 +156,7 @@ def _one_bernoulli_exp(numerator, denominator, bits):
 
 
 def _one_run(bits):
-    """Draw one `_harmonic_run`."""
+    """Draw one length as in `_harmonic_run`."""
     draw = bits.integer(_FACTORIAL)
     run = len(_LADDER) - bisect_right(_STEPS, draw)
     if draw == 0:
@@ -165,8 +165,8 @@ def _one_run(bits):
     return run
 
 
-LEAST_RATE = Fraction(1, 1000)  # below it the table would have more than some 44,000 steps on either side
-_DIGITS = 60  # of the steps at first
+LEAST_RATE = Fraction(1, 1000)  # for smaller rates, the table would have more than 44,000 steps per side
+_DIGITS = 60  # initial number of decimal digits of the steps
 _UNDECIDED = np.iinfo(np.int64).min
 
 
@@ -178,13 +178,14 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
     rate : Fraction
         At least `LEAST_RATE`.
     size : int
-        How many to draw; the table pays from some 100,000 on.
+        Number of draws. From about 100,000 draws, the table saves time.
     bits : BitSource
-        Where u comes from, see below.
+        Source of the uniform numbers u (see Notes).
 
     Returns
     -------
     ndarray of int64, shape (size,)
+        The noise.
 
     Raises
     ------
@@ -193,13 +194,18 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
 
     Notes
     -----
-    With u uniform on (0, 1), x is the largest k with P(x >= k) > u. Two bytes of u settle that where no P(x >= k) lies
-    among the numbers that begin with them, and a table says x; where one does, u gets six bytes more and is placed
-    among the P(x >= k), of which the integer parts of the multiples of 2^64 are known. One u in 2^64 or so equals such
-    an integer part and gets further bytes, as many as it takes. All that is compared are integers. The steps come of
-    decimals with sixty digits, whose error is bounded: a step is taken only where it is the same with the error added
-    and taken away. They are exp(-rate k) / (1 + exp(-rate)) for k > 0 and mirrored at one half: never a fraction of
-    2^64, because exp of a fraction is transcendental.
+    For u uniform on (0, 1), x is the largest k with P(x >= k) > u. The comparison is exact:
+
+    - Two bytes of u determine x, unless a step P(x >= k) lies among the numbers that begin with these bytes. A table
+      contains x for them.
+    - Otherwise, u gets six more bytes, and these 64 bits are compared with the integer parts of 2^64 P(x >= k).
+    - With probability below 2^-47, the 64 bits equal one of these integer parts. Then u gets as many further bits as it
+      needs.
+
+    All comparisons use integers. The steps are computed from decimals of sixty digits with a bounded error. An integer
+    part is used only if it is the same with the error added and subtracted. Otherwise, the number of digits is doubled.
+    The steps are exp(-rate k) / (1 + exp(-rate)) for k > 0, and are mirrored at one half. They are never multiples of
+    2^-64, because exp of a nonzero fraction is transcendental.
 
     Examples
     --------
@@ -225,7 +231,7 @@ def many_laplace(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
 
 @lru_cache(maxsize=4)
 def _table(rate):
-    """Return the steps, ascending, and what two bytes of u amount to, or that they do not settle it."""
+    """Return the steps, ascending, and x for each pair of bytes of u, or `_UNDECIDED`."""
     behind = np.array(_behind(rate), dtype=np.uint64)
     steps = np.concatenate([behind[::-1], ~behind])  # P(x >= 1 - k) = 1 - P(x >= k)
     edges = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
@@ -235,14 +241,14 @@ def _table(rate):
 
 
 def _behind(rate):
-    """Return the integer parts of 2^64 P(x >= k) for k = 1, 2, ..., down to the first that is 0."""
+    """Return the integer parts of 2^64 P(x >= k) for k = 1, 2, ..., up to and including the first 0."""
     digits = _DIGITS
     while True:
         with localcontext(prec=digits):
             ratio, error = _ratio(rate), Decimal(10) ** (30 - digits)
             chance, out = 2**64 * ratio / (1 + ratio), list[int]()
             while not out or out[-1]:
-                # k roundings leave a relative error of some k 10^-digits; 2^64 times 44,000 is below 10^24.
+                # After k roundings, the relative error is about k 10^-digits; 2^64 times 44,000 is below 10^24.
                 least, most = int(chance - error), int(chance + error)
                 if least != most:
                     break
@@ -254,9 +260,9 @@ def _behind(rate):
 
 
 def _settled(rate, digits, bits):
-    """Return what a u amounts to whose first 64 bits are known; draw further ones until they tell."""
+    """Return x for a u with these first 64 bits; draw further bits until they determine x."""
     mirrored, length = digits >= 2**63, 64
-    if mirrored:  # x of u is minus x of 1 - u
+    if mirrored:  # x(1 - u) = -x(u)
         digits = 2**64 - 1 - digits
     while True:
         if digits and (least := _reach(rate, digits + 1, length, -1)) == _reach(rate, digits, length, 1):
@@ -265,9 +271,9 @@ def _settled(rate, digits, bits):
 
 
 def _reach(rate, digits, length, side):
-    """Return the largest k >= 0 with P(x >= k) > u, for a u = digits / 2^length of at most a half.
+    """Return the largest k >= 0 with P(x >= k) > u, for u = digits / 2^length up to one half.
 
-    That is the integer part of -ln(u (1 + exp(-rate))) / rate, worked out with an error on this side of it.
+    This is the integer part of -ln(u (1 + exp(-rate))) / rate, rounded with an error bound in the direction of `side`.
     """
     with localcontext(prec=60 + length * 302 // 1000):
         chance = Decimal(digits) / 2**length * (1 + _ratio(rate))
@@ -276,5 +282,5 @@ def _reach(rate, digits, length, side):
 
 
 def _ratio(rate):
-    """Return exp(-rate), to the precision at hand."""
+    """Return exp(-rate) in the precision of the current decimal context."""
     return (-Decimal(rate.numerator) / rate.denominator).exp()

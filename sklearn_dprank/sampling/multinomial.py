@@ -1,6 +1,6 @@
-"""How many of n balls fall in each of some equal cells, exactly, in less time than it takes to throw them.
+"""Exact sampling of multinomial counts with equal probabilities.
 
-Standard library and numpy only: what many devices say together is simulated with it.
+It uses NumPy and the standard library only, because client code uses it to simulate many clients.
 """
 
 from fractions import Fraction
@@ -12,32 +12,32 @@ from numpy.typing import NDArray
 from .bit_source import BitSource
 from .poisson import many_poisson
 
-_THROWS = 64  # balls that are thrown in the time of one Poisson number, and more
+_THROWS = 64  # average balls per cell above which Poisson numbers are faster than single throws
 
 
 def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw how many of `n` balls fall in each of `cells` cells, each ball in any cell with the same probability.
+    """Draw the counts of `n` balls in `cells` cells of equal probability.
 
     Parameters
     ----------
     n : int
-        How many balls; not negative.
+        Number of balls, at least 0.
     cells : int
-        How many cells; positive.
+        Number of cells, at least 1.
     bits : BitSource
-        Where the uniform integers come from.
+        Source of uniform integers.
 
     Returns
     -------
     ndarray of int64, shape (cells,)
-        The counts, which add up to `n`.
+        The counts. They add up to `n`.
 
     Notes
     -----
-    Independent Poisson numbers of one rate, given their sum s, are the counts of s balls. So a Poisson number is drawn
-    for every cell, at a rate that leaves a few balls over as a rule; these are thrown one by one, and where the sum is
-    above n, all is drawn again: given any s, the counts of s balls and n - s more are those of n balls. Poisson numbers
-    and throws are exact, and so are the counts.
+    Independent Poisson numbers of one rate, given their sum s, are distributed as the counts of s balls. The sampler
+    draws one Poisson number per cell. The rate is chosen so that a few balls usually remain, and these are thrown one
+    by one. If the sum is above n, all numbers are drawn again. For any s, adding the counts of n - s further balls
+    gives the distribution of n balls. Poisson numbers and throws are exact, so the counts are exact.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
     """
     if n < _THROWS * cells:
         return _thrown(n, cells, bits)
-    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum is above n once in some 700 times
+    rate = Fraction(n - 3 * isqrt(n), cells)  # the sum exceeds n about once in 700 times
     while True:
         counts = many_poisson(rate, cells, bits)
         left = n - int(counts.sum())
@@ -57,5 +57,5 @@ def multinomial(n: int, cells: int, bits: BitSource) -> NDArray[np.int64]:
 
 
 def _thrown(n, cells, bits):
-    """Return the same counts, a ball at a time."""
+    """Return the same counts by throwing single balls."""
     return np.bincount(bits.integers(cells, n), minlength=cells)

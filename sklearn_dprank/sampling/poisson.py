@@ -1,8 +1,9 @@
-"""Poisson numbers with their exact law, at any rate: voters add them to what they send.
+"""Exact Poisson sampling at any rate, for noise that voters add to their reports.
 
-A discrete Laplace number around the mode is accepted with the probability that makes its law Poisson's. Doubles find
-that probability to some ten digits; where a uniform number lies too close to tell, both are worked out further, digit
-after digit, so that no probability is ever rounded. Standard library and numpy only: a voter's device draws them.
+The sampler proposes a discrete Laplace number around the mode. It accepts the number with the probability that makes
+the distribution Poisson. Doubles give that probability to about ten digits. If a uniform number is too close to decide,
+both are computed to more digits until the comparison is exact. The module needs NumPy and the standard library only,
+because clients use it.
 """
 
 import math
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from .bit_source import BitSource
 from .discrete_laplace import discrete_laplace
 
-LARGEST_RATE = 2**60  # draws are then 64-bit integers
-_TRUST = 1e-9  # absolute error of logarithms in doubles, with some digits to spare
-_SERIES = [1 / (n * (n - 1)) for n in range(17, 1, -1)]  # of (1 + x) ln(1 + x) - x in -x, after x^2
-_FEW = 2**20  # a first word below it does not have the digits that doubles need
-_GRID = 2**20  # of the logarithm of the bound, which is rounded up
+LARGEST_RATE = 2**60  # up to here, draws are 64-bit integers
+_TRUST = 1e-9  # absolute error limit of logarithms in doubles, with a margin of some digits
+_SERIES = [1 / (n * (n - 1)) for n in range(17, 1, -1)]  # of ((1 + x) ln(1 + x) - x) / x^2, in powers of -x
+_FEW = 2**20  # first words below this have too few digits for doubles
+_GRID = 2**20  # steps per unit, to which the logarithm of the bound is rounded up
 
 
 def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
@@ -30,20 +31,21 @@ def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
     Parameters
     ----------
     rate : Fraction
-        Their mean, positive and at most `LARGEST_RATE`.
+        Mean, positive and at most `LARGEST_RATE`.
     size : int
-        How many to draw.
+        Number of draws.
     bits : BitSource
-        Where the uniform integers come from.
+        Source of uniform integers.
 
     Returns
     -------
     ndarray of int64, shape (size,)
+        The numbers.
 
     Raises
     ------
     ValueError
-        If `rate` is out of bounds.
+        If `rate` is out of range.
 
     References
     ----------
@@ -61,16 +63,19 @@ def poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
 
 
 def many_poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw what `poisson` draws, from other words of the stream and many at once: ten times as fast.
+    """Draw many Poisson numbers, exactly and about ten times as fast as `poisson`.
+
+    It uses other words of the stream, so the same seed gives other numbers than `poisson`.
 
     Parameters
     ----------
     rate, size, bits
-        As for `poisson`.
+        As in `poisson`.
 
     Returns
     -------
     ndarray of int64, shape (size,)
+        The numbers.
     """
     law = _law(_checked(rate))
     out, done = np.empty(size, dtype=np.int64), 0
@@ -84,7 +89,7 @@ def many_poisson(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64
 
 
 def _checked(rate):
-    """Return the rate as a fraction, if it is one that is drawn with."""
+    """Return the rate as a Fraction; raise ValueError if it is out of range."""
     rate = Fraction(rate)
     if not 0 < rate <= LARGEST_RATE:
         raise ValueError(f"rate must be above 0 and at most 2**60, got {float(rate):g}.")
@@ -92,7 +97,7 @@ def _checked(rate):
 
 
 class _Law(NamedTuple):
-    """A Poisson law, and the proposal: P(mode + j) proportional to exp(-|j| / width), accepted below exp(-bound)."""
+    """Poisson distribution, and its proposal with P(mode + j) proportional to exp(-|j| / width)."""
 
     rate: Fraction
     mode: int
@@ -104,10 +109,10 @@ class _Law(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _law(rate):
-    """Return the law with a bound on the logarithm of the likelihood over the proposal, both 1 at the mode."""
+    """Return the distribution, with a bound on the log ratio of likelihood and proposal, both 1 at the mode."""
     mode, width = math.floor(rate), max(2, math.isqrt(math.floor(rate)))
     law = _Law(rate, mode, width, Fraction(0), Fraction(1, width), _log_density(rate, mode))
-    # Concave on either side of the mode: the largest is where one more step no longer adds.
+    # The log ratio is concave on each side of the mode, so its maximum is where the next step no longer increases it.
     up = max(0, math.floor(float(rate) * math.exp(1 / width)) - mode)
     down = min(0, math.ceil(float(rate) * math.exp(-1 / width)) - mode)
     near = {0, *(j + step for j in (up, down) for step in range(-2, 3))}
@@ -123,7 +128,7 @@ def _one(law, bits):
 
 
 def _accepted(law, j, bits):
-    """Tell whether a uniform number is below likelihood over proposal over bound, one word of it at first."""
+    """Return whether a uniform number is below likelihood / (proposal * exp(bound)); start with one word."""
     digits = bits.integer(2**64)
     chance = _log_ratio(law, j) + abs(j) / law.width - float(law.bound)
     drawn = math.log((digits + 0.5) / 2**64)
@@ -133,7 +138,7 @@ def _accepted(law, j, bits):
 
 
 def _all_accepted(law, j, bits):
-    """Return the same for many, as booleans."""
+    """Return `_accepted` for many values, as booleans."""
     digits = bits.words(len(j))
     chance = _log_ratios(law, j) + np.abs(j) / law.width - float(law.bound)
     drawn = np.log((digits.astype(np.float64) + 0.5) / 2**64)
@@ -145,7 +150,7 @@ def _all_accepted(law, j, bits):
 
 
 def _decided(law, j, digits, bits):
-    """Tell the same exactly, given the first word; further ones where it does not tell."""
+    """Return `_accepted` exactly, given the first word; draw further words until they decide."""
     length = 64
     while True:
         exact = _chance(law, j, length)
@@ -157,7 +162,7 @@ def _decided(law, j, digits, bits):
 
 
 def _chance(law, j, precision):
-    """Return the probability to accept, with an absolute error below 2**-(precision + 40)."""
+    """Return the acceptance probability, with an absolute error below 2**-(precision + 40)."""
     with localcontext() as context:
         context.prec = precision * 302 // 1000 + 40 + len(str(abs(j)))
         rate = Decimal(law.rate.numerator) / Decimal(law.rate.denominator)
@@ -175,10 +180,10 @@ def _log_ratio(law, j):
 
 
 def _log_density(rate, k):
-    """Return ln P(k), less a constant, without cancellation (Loader 2000, "Fast and accurate binomial probabilities").
+    """Return ln P(k), up to a constant, without cancellation (Loader 2000, "Fast and accurate binomial probabilities").
 
-    ln k! = k ln k - k + ln(k) / 2 + the rest of Stirling's series; k ln(k / rate) + rate - k is rate times a function
-    of the relative distance from the mean.
+    ln k! is k ln k - k + ln(k) / 2 plus the rest of Stirling's series. k ln(k / rate) + rate - k is rate times a
+    function of the relative distance from the mean.
     """
     if k == 0:
         return -float(rate) + math.log(2 * math.pi) / 2
@@ -191,7 +196,7 @@ def _log_density(rate, k):
 
 
 def _log_ratios(law, j):
-    """Return `_log_ratio` of many, by the same formulas."""
+    """Return `_log_ratio` for many values, by the same formulas."""
     rate, k = float(law.rate), law.mode + j
     x = (j + float(law.mode - law.rate)) / rate
     near, positive = np.abs(x) < 0.1, np.maximum(k, 1).astype(np.float64)

@@ -1,8 +1,9 @@
-"""Rounded Gaussian noise with its exact law: doubles where they decide, as many digits as it takes where they do not.
+"""Exact sampling of rounded Gaussian noise, with decimal arithmetic where doubles are ambiguous.
 
-A Gaussian is its sign and the magnitude x at which the tail erfc(x / sqrt 2) is a uniform number U. Doubles find x to
-some 48 bits. Rounding needs to know only on which side of a half-integer the noisy value lies, and where the double
-is too close to tell, U is compared with the tail there in decimal arithmetic, digit after digit.
+A Gaussian number has a random sign and magnitude x, where the tail erfc(x / sqrt 2) equals a uniform number U. Doubles
+give x to about 48 bits. To round, it is enough to know on which side of a half-integer the noisy value lies. If the
+double is too close to decide, U is compared with the tail at that half-integer in decimal arithmetic. Digits are added
+until the comparison is exact.
 """
 
 import math
@@ -16,44 +17,44 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import positive
 from .bit_source import BitSource
 
-_INTEGERS = 2.0**58  # below it noise of 32 standard deviations is a 64-bit integer
-_FINE = 30  # bits of a standard deviation in units of the grid, at most
-_TRUST = 2.0**-44  # relative error of `ndtri` and of the products here, with some bits to spare
+_INTEGERS = 2.0**58  # below this sigma, noise of 32 standard deviations is a 64-bit integer
+_FINE = 30  # largest number of bits of a standard deviation in units of the grid
+_TRUST = 2.0**-44  # relative error limit of `ndtri` and of the products here, with a margin of some bits
 
 
 def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArray[np.int64]:
     """Return round(N(values, sigma**2)), independently for each value, exactly.
 
-    Rounding post-processes the Gaussian mechanism, so the analytic calibration holds as it is
-    (it does not for the discrete Gaussian, whose delta can be three times larger).
+    Rounding is post-processing of the Gaussian mechanism, so the analytic calibration is valid. It is not valid for the
+    discrete Gaussian, whose delta can be three times as large.
 
     Parameters
     ----------
     values : array of int
-        Integer statistics, of any shape; Python integers (dtype object) where 64 bits do not hold them.
+        Integer statistics of any shape. Use Python integers (dtype object) for values beyond 64 bits.
     sigma : float
         Standard deviation, positive and finite.
     bits : BitSource
-        Where the uniform words come from.
+        Source of uniform words.
 
     Returns
     -------
     ndarray of the shape of `values`
-        The noisy statistics: int64 or object, or float64 for a sigma of 2**58 and more. For a sigma above 2**30
-        they are multiples of the power of two `grid_of(sigma)`, some 2**-29 sigma: rounding to any public
-        grid is post-processing.
+        Noisy statistics: int64 or object, or float64 for a sigma of at least 2**58. For a sigma above 2**30, they are
+        multiples of the power of two `grid_of(sigma)`, about 2**-29 sigma. Rounding to any public grid is
+        post-processing.
 
     Raises
     ------
     ValueError
-        If `values` are not integers or `sigma` is out of bounds.
+        If `values` are not integers or `sigma` is out of range.
 
     Notes
     -----
-    The probability of each value is that of its cell, however far out: no grid of uniform numbers is involved, so the
-    delta of `gaussian_sigma` holds at any sigma, dimension and delta. The only assumption is that SciPy's
-    inverse of the normal distribution is right to 2**-45, which it is to 2**-50; the one value in a thousand at most
-    that is nearer than that to a half-integer is decided exactly.
+    Each integer has exactly the probability of its rounding interval, even far in the tails. No grid of uniform numbers
+    is used. The delta of `gaussian_sigma` therefore holds for any sigma, dimension and delta. The only assumption is
+    that SciPy's inverse of the normal distribution is accurate to 2**-45; its accuracy is 2**-50. At most one value in
+    a thousand is too close to a half-integer for doubles. It is decided exactly.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
 
 
 def grid_of(sigma):
-    """Return the power of two of which the results of `rounded_gaussian` are multiples."""
+    """Return the power of two that divides all results of `rounded_gaussian`."""
     return 2.0 ** _shift(float(sigma))
 
 
@@ -85,7 +86,7 @@ def _shift(sigma):
 
 
 def _split(values, shift):
-    """Return (whole, rest) with values = whole 2**shift + rest, integers."""
+    """Return integers (whole, rest) with values = whole 2**shift + rest."""
     if shift > 62 and values.dtype.kind != "O":
         return np.zeros_like(values), values
     whole = values >> shift
@@ -121,11 +122,11 @@ def _rounded(rest, shift, sigma, bits):
 
 
 def _exceeds(place, digits, length, bits):
-    """Tell whether the magnitude of the Gaussian, whose U has these first bits, exceeds `place`."""
+    """Return whether the magnitude of a Gaussian number exceeds `place`, given the first bits of its U."""
     if place <= 0:
         return True
     while True:
-        tail = two_sided_tail(place, length + 64)  # off by less than 2**-64 of the last bit
+        tail = two_sided_tail(place, length + 64)  # the error is below 2**-64 times the last bit
         if tail >= Fraction(digits + 1, 1 << length) + Fraction(1, 1 << (length + 32)):
             return True
         if tail <= Fraction(digits, 1 << length) - Fraction(1, 1 << (length + 32)):
@@ -139,18 +140,19 @@ def two_sided_tail(x, precision):
     Parameters
     ----------
     x : Fraction
-        Not negative.
+        At least 0.
     precision : int
-        In bits.
+        Number of bits.
 
     Returns
     -------
     Fraction
+        The probability.
 
     Notes
     -----
-    1 - 2 phi(x) (x + x^3 / 3 + x^5 / (3 5) + ...): all terms are positive, and nothing cancels but for the last
-    difference, which is paid for by digits.
+    The result is 1 - 2 phi(x) (x + x^3 / 3 + x^5 / (3 5) + ...). All terms are positive. Only the last difference
+    cancels, and additional digits compensate for that.
 
     Examples
     --------
@@ -173,7 +175,7 @@ def two_sided_tail(x, precision):
 
 @lru_cache(maxsize=64)
 def _pi(precision):
-    """Return pi as a Decimal: 16 arctan(1/5) - 4 arctan(1/239) (Machin)."""
+    """Return pi as a Decimal, by Machin's formula 16 arctan(1/5) - 4 arctan(1/239)."""
     one = 10 ** (precision + 10)
 
     def arctan(n):

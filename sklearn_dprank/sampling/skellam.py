@@ -1,6 +1,6 @@
-"""Skellam noise, exactly: the difference of two Poisson numbers.
+"""Exact Skellam noise: the difference of two Poisson numbers.
 
-Sums of Skellam noise are Skellam noise, so voters can share the work.
+A sum of Skellam noise is Skellam noise, so voters can each add a part of it.
 """
 
 from fractions import Fraction
@@ -13,25 +13,29 @@ from .poisson import many_poisson, poisson
 
 
 def skellam_noise(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw integers with Skellam's law, exactly: differences of two Poisson numbers.
+    """Draw integers from the Skellam distribution, exactly, as differences of two Poisson numbers.
 
     Parameters
     ----------
     rate : Fraction
-        Mean of each of the two: half the variance.
+        Mean of each of the two numbers, which is half the variance.
     size : int
-        How many to draw.
+        Number of draws.
     bits : BitSource
-        Where the uniform integers come from.
+        Source of uniform integers.
 
     Returns
     -------
     ndarray of int64, shape (size,)
+        The noise.
     """
     drawn = poisson(rate, 2 * size, bits)
     return drawn[::2] - drawn[1::2]
 
 
 def many_skellam(rate: Fraction, size: int, bits: BitSource) -> NDArray[np.int64]:
-    """Draw what `skellam_noise` draws, faster where there are many: from other words of the stream."""
+    """Draw Skellam noise as `skellam_noise` does, but faster for large sizes.
+
+    It uses other words of the stream, so the same seed gives other numbers than `skellam_noise`.
+    """
     return many_poisson(rate, size, bits) - many_poisson(rate, size, bits)

@@ -1,4 +1,4 @@
-"""Where randomness enters the package, and nowhere else: the system's generator, or a seed for simulations."""
+"""Random streams of a fit: the secure source of the operating system, or a seed for simulations."""
 
 import os
 import weakref
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+if TYPE_CHECKING:  # it would load numpy.random, which a client must not
     from .._utils.types import RandomState
 
 
@@ -17,9 +17,9 @@ from .bit_source import BitSource
 
 
 class SecureBits(BitSource):
-    """Bits from the operating system's cryptographic generator: what a release must use.
+    """Bits from the cryptographic generator of the operating system, for releases.
 
-    Threads may share them: no word is dealt twice.
+    Threads may share the object: no word is used twice.
     """
 
     _open: "weakref.WeakSet[SecureBits]" = weakref.WeakSet()
@@ -30,13 +30,13 @@ class SecureBits(BitSource):
 
     @classmethod
     def _forget_after_fork(cls):
-        """Let no child deal the words that its parent will deal too."""
+        """Discard the buffered words of a child process, because its parent uses them too."""
         for bits in cls._open:
             bits.forget()
 
     def forget(self) -> None:
         super().forget()
-        self._dealing = RLock()  # anew after a fork: a thread of the parent may have held it
+        self._dealing = RLock()  # a new lock after a fork: a thread of the parent may have held the old one
 
     def words(self, size: int) -> NDArray[np.uint64]:
         with self._dealing:
@@ -47,7 +47,7 @@ class SecureBits(BitSource):
             return super().integer(bound)
 
     def __reduce__(self):
-        return SecureBits, ()  # a copy reads afresh: two copies must never repeat the same words
+        return SecureBits, ()  # a copy starts with an empty buffer: two copies must never repeat words
 
     def _read(self, size: int) -> NDArray[np.uint64]:
         return np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
@@ -58,14 +58,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class SeededBits(BitSource):
-    """Reproducible bits, for simulation only: whoever knows the seed can subtract the noise.
+    """Reproducible bits, for simulations only: a party that knows the seed can subtract the noise.
 
     Parameters
     ----------
     seed : numpy.random.SeedSequence or int
-        Children of one sequence give independent streams; an int stands for its sequence.
+        Seed sequence, or its entropy as an int. Children of one sequence give independent streams.
     child : int or None, default=None
-        Which child of `seed` to read, as its ``spawn`` numbers them; None is `seed` itself.
+        Index of the child of `seed`, as in its ``spawn``; None uses `seed` itself.
     """
 
     def __init__(self, seed: "int | np.random.SeedSequence", child: int | None = None) -> None:
@@ -75,7 +75,7 @@ class SeededBits(BitSource):
         self._bits: np.random.Philox | None = None
 
     def _read(self, size: int) -> NDArray[np.uint64]:
-        if self._bits is None:  # opened when first read: most fits leave a stream unused, and opening is dear
+        if self._bits is None:  # opened on first use: opening is slow, and most fits leave a stream unused
             seed = self._seed
             if self._child is not None:
                 entropy, key = (seed, ()) if isinstance(seed, int) else (seed.entropy, seed.spawn_key)
@@ -85,16 +85,16 @@ class SeededBits(BitSource):
 
 
 class Bits(NamedTuple):
-    """The independent streams of one fit.
+    """Independent random streams of one fit.
 
     Attributes
     ----------
     noise : BitSource
-        What protects the voters.
+        Noise that protects the voters.
     coins : BitSource
-        What breaks ties and picks pivots; where voters answer for themselves, it completes their ballots.
+        Tie breaks and pivots. In client implementations, also the completion of a voter's ballot.
     assignment : BitSource
-        What happens voter by voter on the curator's side: who is asked what, and how ballots are completed.
+        Assignment of pairs to voters, and completion of ballots by a trusted curator.
     certified : bool
         Whether the streams come from the operating system; False for any seed.
     """
@@ -106,17 +106,17 @@ class Bits(NamedTuple):
 
     @classmethod
     def from_random_state(cls, random_state: "RandomState") -> Self:
-        """Open the streams of one fit.
+        """Return the streams of one fit.
 
         Parameters
         ----------
         random_state : None, int, numpy.random.Generator or numpy.random.RandomState
-            None is the operating system's secure source. A generator gives 128 bits, once.
+            None is the secure source of the operating system. A generator provides 128 bits once.
 
         Returns
         -------
         Bits
-            Streams that never share a word.
+            Streams that share no words.
         """
         if random_state is None:
             return cls(SecureBits(), SecureBits(), SecureBits(), certified=True)
@@ -125,7 +125,7 @@ class Bits(NamedTuple):
 
 
 def seed_sequence(random_state: "RandomState") -> "np.random.SeedSequence":
-    """Return the SeedSequence that `random_state` stands for; None takes fresh system entropy."""
+    """Return the SeedSequence for `random_state`; None uses fresh system entropy."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(0, 2**32, size=4, dtype=np.uint32).tolist())

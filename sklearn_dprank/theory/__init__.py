@@ -1,7 +1,7 @@
-"""What the papers prove, one module a paper: the printed form and, where it fails, the corrected one.
+"""Theorems of the papers, one module per paper: as printed and, where the printed form fails, corrected.
 
-Nothing here touches ballots, and no other room calls it: a formula that an estimator uses stands where it is used, and
-theorems call it there. Functions take public numbers (items, voters, epsilon, ...) and return bounds.
-`variant="published"` is the formula as printed, `variant="corrected"` the one that holds; the Notes of each
-function say what differs and why.
+This package reads no ballots, and no other package imports it. A formula that an estimator uses is defined where it is
+used, and the theorems call it there. Functions take public numbers (items, voters, epsilon, ...) and return bounds.
+``variant="published"`` is the formula as printed. ``variant="corrected"`` is a formula that holds. The Notes of each
+function give the differences and the reasons.
 """

@@ -1,17 +1,25 @@
 """Alabi, Ghazi, Kumar and Manurangsi (2022): guarantees, upper bounds and lower bounds with their constants.
 
-Notation: w_ij is the share of voters who prefer i to j; an (alpha, beta) guarantee means that the expected average
-Kendall tau distance is at most alpha OPT + beta. n voters, m items.
+Notation: there are n voters and m items. w_ij is the share of voters who prefer i to j. An (alpha, beta) guarantee
+means that the expected average Kendall tau distance is at most alpha OPT + beta.
 
-Upper bounds (Theorems 5, 8 and 11, Lemma 10): The paper clips noisy shares to [0, 1] (footnote 2), so that
-they are shares again: an approximation ratio above 1 is proved for shares only. The estimators do not clip, and the
-bounds hold all the same. Clipping moves no answer away from the true one, so the error e of an answer bounds that of
-the clipped one. KwikSort reads of an answer whether it is above 1/2, which clipping does not change: what is proved of
-the clipped answers holds for its rankings. The exact Kemeny order has ratio 1 for any numbers.
+Guarantees: ``GUARANTEES`` contains Tables 1 and 2, without constants. `reduction_error` is Theorem 1. `central_budget`
+and `local_budget` split epsilon as Algorithms 1 to 3 do, and `printed_response_epsilon` gives the epsilon that their
+printed randomised response spends.
 
-Lower bounds (Theorems 13 and 14, Observations 15 and 16): The theorems state how many voters are necessary, up to
-constants that they do not give. Both floors here are additive errors: for every private algorithm there are votes with
-E K(sigma, votes) >= ratio OPT + floor. Local algorithms are private algorithms, so the floors hold for them too.
+Upper bounds (Theorems 5, 8 and 11, Lemma 10): `stopped_reduction`, `hypercube_answer_error`, `group_answers`, and
+`corollary_bound` for a row of the tables. The paper clips noisy shares to [0, 1] (footnote 2), so that they are shares
+again: an approximation ratio above 1 is proved for shares only. The estimators do not clip, but the bounds still hold.
+Clipping moves no answer away from the true one, so the error e of an answer bounds that of the clipped one. KwikSort
+only uses whether an answer is above 1/2, which clipping does not change. Results for clipped answers therefore hold for
+its rankings. The exact Kemeny order has ratio 1 for any numbers.
+
+Lower bounds (Theorems 13 and 14, Observations 15 and 16): the theorems state how many voters are necessary, up to
+constants that they do not give. `packing_floor` and `fingerprint_floor` are additive errors with constants: for every
+private algorithm, there are votes with E K(sigma, votes) >= ratio OPT + floor. Local algorithms are private algorithms,
+so the floors hold for them too. `packing_voters` gives the number of voters for an additive error. `marginal_ranking`,
+`marginal_signs`, `marginal_leanings`, `marginal_lower_bound` and `marginal_upper_bound` connect rankings with the
+one-way marginals of sign vectors, on which the proofs are based.
 """
 
 import math
@@ -57,22 +65,22 @@ __all__ = [
 
 
 class Guarantee(NamedTuple):
-    """One row of the paper's Tables 1 and 2.
+    """Row of the paper's Tables 1 and 2.
 
     Attributes
     ----------
     trust : str
         "central" or "local".
     source : str
-        Where it is proved.
+        Corollary or paper that proves it.
     pure : bool
         Whether delta is 0.
     ratio : float
-        The approximation ratio alpha, to which any constant xi > 0 is added unless `efficient` is False.
+        Approximation ratio alpha. Any constant xi > 0 is added to it, unless `efficient` is False.
     additive : callable
-        The additive error beta, as additive(n_voters, n_items, epsilon, delta), its constant dropped.
+        Additive error beta without its constant, as additive(n_voters, n_items, epsilon, delta).
     efficient : bool
-        Whether the time is polynomial.
+        Whether the running time is polynomial.
     """
 
     trust: str
@@ -87,10 +95,10 @@ def _tail(delta):
     return math.sqrt(math.log(1 / delta))
 
 
-#: Tables 1 and 2. Compare rows by their growth, not their values: each hides its own constant; with them, see
-#: `alabi_bounds.corollary_bound`, and `alabi_lower` for what no mechanism can do. Theorems 13 and 14 show that n must
-#: grow at least like m/epsilon (pure) and sqrt(m)/epsilon (approximate) for an additive error below a constant share
-#: of m^2, whatever the ratio, so that Corollaries 6 and 7 are optimal up to logarithms.
+#: Tables 1 and 2. Compare the growth of rows, not their values: each row omits its own constant. See `corollary_bound`
+#: for constants, and `packing_floor` and `fingerprint_floor` for lower bounds. Theorems 13 and 14 show that n must grow
+#: at least like m/epsilon (pure) and sqrt(m)/epsilon (approximate) for an additive error below a constant share of m^2,
+#: for any ratio. Corollaries 6 and 7 are therefore optimal up to logarithms.
 GUARANTEES = (
     Guarantee("central", "Corollary 6", True, 5.0, lambda n, m, eps, delta: m**3 * math.log(m) / (eps * n)),
     Guarantee(
@@ -125,9 +133,9 @@ def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: 
     n_items : int
         Number m of items.
     query_error : float
-        Expected absolute error e of one answer w_ij: the scale of Laplace noise, sqrt(2/pi) sigma of Gaussian noise.
+        Expected absolute error e of one answer w_ij: the scale of Laplace noise, or sqrt(2/pi) sigma of Gaussian noise.
     variant : {"corrected", "published"}, default="corrected"
-        Which constant.
+        Corrected or printed constant.
 
     Returns
     -------
@@ -136,9 +144,9 @@ def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: 
 
     Notes
     -----
-    The paper prints (alpha + 1) m^2 e, from a sum over all ordered pairs (Fact 2). A ranking pays one of w_ij
-    and w_ji = 1 - w_ij, so the sum over unordered pairs is enough: (alpha + 1) C(m, 2) e, less than half. (In the
-    paper's expression of K, sigma(i) <= sigma(j) should be sigma(i) < sigma(j).)
+    The paper prints (alpha + 1) m^2 e, from a sum over all ordered pairs (Fact 2). A ranking pays one of w_ij and
+    w_ji = 1 - w_ij, so the sum over unordered pairs is enough: (alpha + 1) C(m, 2) e, less than half. (In the paper's
+    expression of K, sigma(i) <= sigma(j) should be sigma(i) < sigma(j).)
 
     References
     ----------
@@ -154,16 +162,16 @@ def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: 
 
 
 class BudgetSplit(NamedTuple):
-    """How one voter's (local) or the whole release's (central) epsilon is shared.
+    """Split of epsilon: of one voter in the local model, of the whole release in the central model.
 
     Attributes
     ----------
     n_answers : int
-        Answers that can be paid for.
+        Number of answers that can be paid for.
     per_answer : float
-        Epsilon of each.
+        Epsilon of each answer.
     fallback : float
-        Epsilon kept for the fallback; 0 when it can never be needed.
+        Epsilon reserved for the fallback; 0 if it is never needed.
     """
 
     n_answers: int
@@ -177,7 +185,7 @@ class BudgetSplit(NamedTuple):
 
 
 def central_budget(n_items: int, epsilon: float, xi: float = 1.0) -> BudgetSplit:
-    """Return the budget of DPKwikSort (Algorithm 1): q answers, half of epsilon kept for the fallback.
+    """Return the budget of DPKwikSort (Algorithm 1): q answers, and half of epsilon reserved for the fallback.
 
     Parameters
     ----------
@@ -186,19 +194,19 @@ def central_budget(n_items: int, epsilon: float, xi: float = 1.0) -> BudgetSplit
     epsilon : float
         Privacy parameter of the release.
     xi : float, default=1.0
-        What the fallback may add to the approximation ratio.
+        The fallback is needed with probability at most xi/m^4, which it adds to the approximation ratio.
 
     Returns
     -------
     BudgetSplit
-        epsilon/(2 q) an answer; all of it, epsilon/q, when q = C(m, 2) pays for every pair.
+        epsilon/(2 q) for each answer. If q = C(m, 2) covers every pair, epsilon/q and no fallback.
 
     Notes
     -----
-    An answer is then a margin (i over j minus j over i) with Laplace noise of scale 1/per_answer when ballots are added
-    or removed, twice that when they are replaced (in shares w_ij: 1/(n per_answer)). For Gaussian noise the q answers
-    are one vector of L2 sensitivity sqrt(q), with the same part of the squared mu. The fallback answers all pairs at
-    once.
+    An answer is a margin (i over j minus j over i). Its Laplace noise has scale 1/per_answer if ballots are added or
+    removed, and twice that if they are replaced (in shares w_ij: 1/(n per_answer)). With Gaussian noise, the q answers
+    are one vector of L2 sensitivity sqrt(q), with the same fraction of the squared mu. The fallback answers all pairs
+    at once.
 
     References
     ----------
@@ -228,23 +236,23 @@ def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Vari
     epsilon : float
         Privacy parameter of a voter.
     xi : float, default=1.0
-        What the fallback may add to the approximation ratio.
+        The fallback is needed with probability at most 2 xi/m^4, which it adds to the approximation ratio.
     variant : {"corrected", "published"}, default="corrected"
-        The split that totals epsilon, or the printed one.
+        The split that sums to epsilon, or the printed one.
 
     Returns
     -------
     BudgetSplit
-        epsilon0 = epsilon/(2 tau) for each of tau answers and epsilon/2 for the fallback; epsilon/q for each of q
-        answers, without fallback, when tau = q.
+        epsilon0 = epsilon/(2 tau) for each of tau answers, and epsilon/2 for the fallback. If tau = q, epsilon/q for
+        each of q answers and no fallback.
 
     Notes
     -----
-    Algorithm 2 prints epsilon0 = .5 epsilon m/q for up to 2 q/m answers: all of epsilon, so that with the fallback
-    of Algorithm 3, which never defines epsilon0, a voter spends up to 1.5 epsilon. Nor is epsilon/tau allowed when
-    q = C(m, 2): one group can still overflow (m = 5: tau = 7 of q = 10). The counter has to rise once a question,
-    before anyone answers; the algorithms print it inside the loop over voters. And d_epsilon is
-    (e^epsilon0 + 1)/(e^epsilon0 - 1), where the print has epsilon^epsilon0.
+    Algorithm 2 prints epsilon0 = .5 epsilon m/q for up to 2 q/m answers, which is all of epsilon. With the fallback of
+    Algorithm 3, which never defines epsilon0, a voter spends up to 1.5 epsilon. If q = C(m, 2), epsilon/tau is also too
+    much, because one group can still overflow (m = 5: tau = 7 of q = 10). The counter must increase once per question,
+    before any voter answers; the algorithms print it inside the loop over voters. d_epsilon is
+    (e^epsilon0 + 1)/(e^epsilon0 - 1), where the paper prints epsilon^epsilon0.
 
     References
     ----------
@@ -270,7 +278,7 @@ def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Vari
 
 
 def printed_response_epsilon(per_answer: float) -> float:
-    """Return what the printed randomised response of Algorithms 2 and 3 really spends of `per_answer`.
+    """Return the epsilon that the printed randomised response of Algorithms 2 and 3 spends of `per_answer`.
 
     Parameters
     ----------
@@ -284,8 +292,8 @@ def printed_response_epsilon(per_answer: float) -> float:
 
     Notes
     -----
-    The algorithms answer d or -d with probabilities (1 +- w/d)/2, w in {0, 1}: unbiased, but w = 0 is a fair coin,
-    so half the range is wasted. With 2 w - 1 in place of w (and the threshold 0 in place of 1/2) the response
+    The algorithms answer d or -d with probabilities (1 +- w/d)/2, w in {0, 1}. This is unbiased, but w = 0 is a fair
+    coin, so half the range is wasted. With 2 w - 1 in place of w (and the threshold 0 in place of 1/2), the response
     spends all of epsilon0 and has half the standard deviation.
 
     References
@@ -303,14 +311,14 @@ def printed_response_epsilon(per_answer: float) -> float:
 def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> NDArray[np.int64]:
     """Return the ranking pi^x of 2 d + t items that encodes x in {-1, +1}^d.
 
-    The identity, with items j and j + d + t exchanged where x_j = -1.
+    It is the identity, with items j and j + d + t exchanged where x_j = -1.
 
     Parameters
     ----------
     signs : array-like of shape (d,)
         x, entries -1 and +1.
     n_middle : int
-        Number t of items that never move, between the two blocks of d.
+        Number t of items between the two blocks of d; they never move.
 
     Returns
     -------
@@ -319,7 +327,7 @@ def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> ND
 
     Notes
     -----
-    The paper's text says that the exchange happens where x_j = +1; its formula says -1.
+    In the paper's text, the exchange happens where x_j = +1. In its formula, it happens where x_j = -1.
 
     References
     ----------
@@ -338,7 +346,7 @@ def marginal_ranking(signs: Sequence[float] | NDArray[Any], n_middle: int) -> ND
 
 
 def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "corrected") -> NDArray[np.int64]:
-    """Return rho(sigma) in {-1, +1}^d, what a ranking says about the marginals.
+    """Return rho(sigma) in {-1, +1}^d, the signs of the marginals that a ranking encodes.
 
     Parameters
     ----------
@@ -347,12 +355,12 @@ def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "co
     n_signs : int
         Number d of signs.
     variant : {"corrected", "published"}, default="corrected"
-        Which sign.
+        Corrected or printed sign.
 
     Returns
     -------
     numpy.ndarray of shape (d,)
-        +1 where item j comes before item j + d + t.
+        +1 where item j comes before item j + d + t, else -1; the reverse as printed.
 
     Notes
     -----
@@ -373,7 +381,7 @@ def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "co
 
 
 def _expected_errors(guess, signs):
-    """Return d/2 - <guess, mean of signs>/2: how many signs the guess gets wrong, on average over the rows."""
+    """Return d/2 - <guess, mean of signs>/2: the number of wrong signs of the guess, averaged over the rows."""
     guess = np.asarray(guess)
     return (len(guess) - float(guess @ np.mean(signs, axis=0))) / 2
 
@@ -383,18 +391,18 @@ def marginal_lower_bound(
 ) -> float:
     """Return the bound of Observation 15: K(sigma, {pi^x}) >= t (d/2 - <rho(sigma), mean x>/2).
 
-    A good consensus has to get the signs of the marginals right: each wrong sign crosses all t middle items.
+    A good consensus must have the signs of the marginals right, because each wrong sign crosses all t middle items.
 
     Parameters
     ----------
     positions : array-like of shape (2 * d + t,)
         Any ranking sigma (the paper prints a permutation of 2 d items).
     signs : array-like of shape (n, d)
-        The vectors x, one a voter.
+        Vectors x, one per voter.
     n_middle : int
         Number t of middle items.
     variant : {"corrected", "published"}, default="corrected"
-        The sign of `marginal_signs`; with the printed one the bound is false.
+        Sign of `marginal_signs`. With the printed sign, the bound is false.
 
     Returns
     -------
@@ -427,13 +435,13 @@ def marginal_leanings(positions: ArrayLike, n_signs: int) -> NDArray[np.float64]
     Returns
     -------
     numpy.ndarray of shape (d,)
-        1 less the share of the middle items that come before item j, less the share that come after item j + d + t.
+        1 minus the share of the middle items that come before item j, minus the share that come after item j + d + t.
 
     Notes
     -----
-    Item j belongs before each middle item and j + d + t after it if x_j = 1, and the other way round if x_j = -1: of
-    these pairs sigma gets t (1 - x_j y_j) wrong. So K(sigma, {pi^x}) >= t (d - <y, mean x>), where Observation 15 has
-    half of that for the signs; y = x for pi^x itself, so that Observation 16 meets it but for pairs of outer items.
+    If x_j = 1, item j belongs before each middle item and item j + d + t after it. If x_j = -1, the reverse holds.
+    Sigma orders t (1 - x_j y_j) of these pairs wrongly. So K(sigma, {pi^x}) >= t (d - <y, mean x>). Observation 15 has
+    half of that, for the signs. For pi^x itself, y = x, so Observation 16 attains the bound up to pairs of outer items.
 
     References
     ----------
@@ -462,11 +470,11 @@ def marginal_upper_bound(
     guess : array-like of shape (d,)
         y, entries -1 and +1.
     signs : array-like of shape (n, d)
-        The vectors x, one a voter.
+        Vectors x, one per voter.
     n_middle : int
         Number t of middle items.
     variant : {"corrected", "published"}, default="corrected"
-        The factor 2 t, or the printed t.
+        Factor 2 t, or the printed t.
 
     Returns
     -------
@@ -491,14 +499,14 @@ def marginal_upper_bound(
     return crossings * _expected_errors(guess, signs) + 2 * len(np.asarray(guess)) ** 2
 
 
-_LARGEST = 400  # items: beyond, the integers of `_nearby` take more than a few seconds
+_LARGEST = 400  # items; for more, the integers of `_nearby` take more than a few seconds
 
 
 @lru_cache(maxsize=32)
 def _nearby(n_items):
-    """Return the logarithms of the shares of all rankings within 0, 1, ..., C(m, 2) inversions of one.
+    """Return the logs of the shares of all rankings within 0, 1, ..., C(m, 2) inversions of one ranking.
 
-    By integers: they stay exact where shares would underflow. The k-th item passes 0 to k - 1 others.
+    Integers stay exact where shares would underflow. The k-th item passes 0 to k - 1 others.
     """
     counts = np.ones(1, dtype=object)
     for k in range(2, n_items + 1):
@@ -509,30 +517,32 @@ def _nearby(n_items):
 
 
 def packing_floor(n_voters: int, n_items: int, epsilon: float) -> float:
-    """Return the additive error that no epsilon-private algorithm avoids, whatever its approximation ratio.
+    """Return an additive error that no epsilon-private algorithm can avoid, for any approximation ratio.
 
     Parameters
     ----------
     n_voters, n_items : int
         Numbers n and m; m at most 400.
     epsilon : float
-        Privacy parameter, of one ballot replaced; twice that of one added or removed.
+        Privacy parameter under "replace". For an "add_remove" guarantee, pass twice its epsilon.
 
     Returns
     -------
     float
-        Sum over r = 0, 1, ..., C(m, 2) - 1 of (1 - V) / (1 - V + e^(epsilon n) V), V being the share of all rankings
-        within r inversions of one: half of all pairs where nothing is told, next to nothing from epsilon n = ln m! on.
+        Sum over r = 0, 1, ..., C(m, 2) - 1 of (1 - V) / (1 - V + e^(epsilon n) V), where V is the share of all rankings
+        within r inversions of one. It tends to half of all pairs as epsilon n tends to 0, and is below one pair from
+        epsilon n = ln m! on.
 
     Notes
     -----
-    Let all n voters hold one ranking pi, so that OPT = 0. Exchanging them all changes no probability by more than a
-    factor e^(epsilon n). Of what is output, a share V of all pi is within r inversions; if these make it e^(epsilon n)
-    times likelier than the others do, it is right within r with probability e^(epsilon n) V/(1 - V + e^(epsilon n) V),
-    averaged over pi, and nothing does better. The sum over r of what is left is a mean distance.
+    Let all n voters have the same ranking pi, so that OPT = 0. Exchanging all voters changes no probability by more
+    than a factor e^(epsilon n). For any output, a share V of all pi is within r inversions. Suppose that these pi make
+    the output e^(epsilon n) times as likely as the others do. The output is then within r inversions of pi with
+    probability e^(epsilon n) V/(1 - V + e^(epsilon n) V), averaged over pi. No algorithm exceeds this probability. The
+    sum over r of the complements is a mean distance.
 
-    The paper packs codewords pi^x into the space of rankings, which shows the same growth; here all rankings are the
-    packing, and every term is as large as it can be.
+    The paper packs codewords pi^x into the space of rankings, which shows the same growth. Here all rankings form the
+    packing, and every term is as large as possible.
 
     References
     ----------
@@ -549,26 +559,26 @@ def packing_floor(n_voters: int, n_items: int, epsilon: float) -> float:
     check_whole(n_items, "n_items", 2, _LARGEST)
     positive(epsilon=epsilon)
     near = _nearby(n_items)[:-1]
-    far = near[::-1]  # reversed, a ranking of more than r inversions has less than C(m, 2) - r
+    far = near[::-1]  # the reverse of a ranking with more than r inversions has less than C(m, 2) - r
     return float(expit(far - near - epsilon * n_voters).sum())
 
 
 def packing_voters(n_items: int, epsilon: float, additive: float | None = None) -> int:
-    """Return how many voters an additive error takes at least, at any approximation ratio (Theorem 13).
+    """Return a necessary number of voters for an additive error, at any approximation ratio (Theorem 13).
 
     Parameters
     ----------
     n_items : int
         Number m of items, at most 400.
     epsilon : float
-        Privacy parameter.
+        Privacy parameter under "replace".
     additive : float or None, default=None
-        The error, in pairs a voter; None is the paper's .01 m^2.
+        Additive error, in pairs per voter; None is the paper's .01 m^2.
 
     Returns
     -------
     int
-        The least n with `packing_floor` at most `additive`: the paper's Omega(m/epsilon), by its constant.
+        Least n with `packing_floor` at most `additive`: the paper's Omega(m/epsilon) with its constant.
 
     References
     ----------
@@ -583,7 +593,7 @@ def packing_voters(n_items: int, epsilon: float, additive: float | None = None) 
     positive(epsilon=epsilon)
     error = 0.01 * n_items**2 if additive is None else additive
     positive(additive=error)
-    # there even the largest term, 1/V = m! at r = 0, is small enough
+    # at this n, even the largest term, with 1/V = m! at r = 0, is small enough
     enough = math.ceil(max(math.lgamma(n_items + 1) + math.log(math.comb(n_items, 2) / error), 0) / epsilon) + 1
     low, high = 0, enough
     while high - low > 1:
@@ -592,42 +602,46 @@ def packing_voters(n_items: int, epsilon: float, additive: float | None = None) 
     return high
 
 
-_SHAPES = np.geomspace(0.01, 30, 80)[:, None]  # gamma; every value gives a true bound
+_SHAPES = np.geomspace(0.01, 30, 80)[:, None]  # gamma; every value gives a valid bound
 
 
 def fingerprint_floor(n_voters: int, n_items: int, epsilon: float, delta: float, ratio: float = 1.0) -> float:
-    """Return an additive error that no (epsilon, delta)-private algorithm of this ratio avoids (Theorem 14).
+    """Return an additive error that no (epsilon, delta)-private algorithm of this ratio can avoid (Theorem 14).
 
     Parameters
     ----------
     n_voters, n_items : int
         Numbers n and m.
     epsilon, delta : float
-        Privacy parameters, of one ballot replaced.
+        Privacy parameters under "replace".
     ratio : float, default=1.0
-        The approximation ratio alpha.
+        Approximation ratio alpha.
 
     Returns
     -------
     float
-        The largest, over d, t = m - 2 d and gamma > 0, of
+        The largest value, over d, t = m - 2 d and gamma > 0, of
 
             t d (1 - alpha (1 - h) (1 + (2 d - 3/2)/t) - (n + 2 gamma)/(2 gamma) D), not below 0,
 
         h = Gamma(gamma + 1/2) / (sqrt(pi) Gamma(gamma + 1)), v = 2 gamma/(2 gamma + 1) and
-        D = sinh(epsilon) sqrt(v/d) + (1 + e^-epsilon) delta v. It is a constant share of m^2 as long as n is below a
-        constant times sqrt(m)/epsilon and delta below one over n.
+        D = sinh(epsilon) sqrt(v/d) + (1 + e^-epsilon) delta v. The maximum over gamma is taken on a grid; every gamma
+        gives a valid bound. The bound is a constant share of m^2 as long as n is below a constant times sqrt(m)/epsilon
+        and delta is below a constant over n.
 
     Notes
     -----
     The theorem is printed for (1, o(1/n))-privacy and n = o(sqrt(m)/epsilon); epsilon is meant in both places.
 
-    The constants are derived here. Draw p_j in [-1, 1] with density in proportion to (1 - p^2)^(gamma - 1), votes pi^x
-    with E x_j = p_j, and let y be `marginal_leanings` of the output. By parts, the sum over voters of E <y, x - p>
-    is 2 gamma E <y, p>, and E <y, mean x> exceeds E <y, p> by a share 1/n of that sum. Privacy holds each voter's term
-    to d D: with a fresh vote in its place it would have mean 0, and at most sqrt(d v) on average. And
-    t (d - E <y, mean x>) <= E K <= alpha OPT + beta with OPT <= d (1 - h) (t + 2 d - 3/2), the cost of the signs of p,
-    where a wrong sign crosses every middle item twice and others of the 2 d at most 4 d - 3 times.
+    The constants are derived here. Draw p_j in [-1, 1] with density proportional to (1 - p^2)^(gamma - 1), and votes
+    pi^x with E x_j = p_j. Let y be `marginal_leanings` of the output. Integration by parts shows that the sum over
+    voters of E <y, x - p> is 2 gamma E <y, p>. E <y, mean x> exceeds E <y, p> by 1/n of that sum. Privacy limits each
+    voter's term to d D. With a fresh vote instead, the term would have mean 0, and its absolute value at most sqrt(d v)
+    on average.
+
+    The floor follows from t (d - E <y, mean x>) <= E K <= alpha OPT + beta. Here OPT <= d (1 - h) (t + 2 d - 3/2), the
+    cost of the signs of p. A wrong sign crosses every middle item twice, and others of the 2 d items at most 4 d - 3
+    times.
 
     References
     ----------
@@ -658,14 +672,14 @@ def fingerprint_floor(n_voters: int, n_items: int, epsilon: float, delta: float,
 
 
 class Approximation(NamedTuple):
-    """What is proved of a mechanism: expected average Kendall tau distance <= ratio OPT + additive.
+    """Proved guarantee of a mechanism: expected average Kendall tau distance <= ratio OPT + additive.
 
     Attributes
     ----------
     ratio : float
         alpha.
     additive : float
-        beta, in pairs a voter.
+        beta, in pairs per voter.
     """
 
     ratio: float
@@ -681,7 +695,7 @@ def stopped_reduction(
     *,
     variant: Variant = "corrected",
 ) -> Approximation:
-    """Return the guarantee of an algorithm that asks until its answers are used up, then starts anew (Theorems 5, 11).
+    """Return the guarantee of an algorithm that restarts with a fallback once its answers are used up (Theorems 5, 11).
 
     Parameters
     ----------
@@ -692,23 +706,26 @@ def stopped_reduction(
     query_error : float
         Expected absolute error e of an answer w_ij.
     fallback_error : float
-        That of an answer of the fallback, which asks for all pairs.
+        Expected absolute error of an answer in the fallback, which asks for all pairs.
     stops : float
-        Probability that the answers do not last: xi/m^4 in Theorem 5; a few of them in Theorem 11, where a group
-        can be asked too often as well.
+        Probability that the answers do not suffice: xi/m^4 in Theorem 5. It is a small multiple of xi/m^4 in Theorem
+        11, where a group can also receive too many questions.
     variant : {"corrected", "published"}, default="corrected"
-        The fallback is the exact Kemeny order of its answers, or a 2-approximation, and `reduction_error`'s constant.
+        The fallback is the exact Kemeny order of its answers (corrected), or a 2-approximation (printed). The constant
+        is that of `reduction_error`.
 
     Returns
     -------
     Approximation
-        ratio alpha + stops, additive error that of `reduction_error` plus `stops` times the fallback's.
+        Ratio alpha + stops (alpha + 2 stops as printed). The additive error is that of `reduction_error` plus `stops`
+        times that of the fallback.
 
     Notes
     -----
-    The proof bounds K(sigma*, w~), the fallback's cost by the first answers, by what Corollary 3 says of K(sigma*, w),
-    its cost by the votes. Counting every ranking by the votes from the start mends that and gives what is
-    returned: the fallback's noise is fresh, so that it knows nothing of why it was called.
+    Let K(sigma*, w~) be the cost of the fallback's ranking under the first answers, and K(sigma*, w) its cost under the
+    votes. The proof bounds the former by Corollary 3, which holds for the latter. Measuring every ranking under the
+    votes from the start corrects this and gives the bound returned here. The fallback's noise is fresh and independent
+    of the reason for calling it.
 
     References
     ----------
@@ -741,13 +758,13 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
     Returns
     -------
     float
-        B_d / (2 sqrt(n)), with d = C(m, 2) and B_d = 2^(d-1) / (tanh(epsilon/2) C(d-1, floor(d/2))), the scale of
-        Duchi, Jordan and Wainwright's corners when ties are broken evenly; it grows like m / (epsilon sqrt(n)).
+        B_d / (2 sqrt(n)), with d = C(m, 2) and B_d = 2^(d-1) / (tanh(epsilon/2) C(d-1, floor(d/2))). B_d is the scale
+        of Duchi, Jordan and Wainwright's corners if ties are broken evenly. The bound grows like m / (epsilon sqrt(n)).
 
     Notes
     -----
-    `~sklearn_dprank.collection.curator.HypercubeSampling` does better by default: at epsilon = 4 and m = 10 by half.
-    Theorem 8's additive error is `reduction_error` of this.
+    `~sklearn_dprank.collection.curator.HypercubeSampling` has a smaller error by default: half at epsilon = 4 and
+    m = 10. Theorem 8's additive error is `reduction_error` of this bound.
 
     References
     ----------
@@ -767,14 +784,14 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
 
 
 class GroupAnswers(NamedTuple):
-    """What Lemma 10 promises of the answers of m groups of voters.
+    """Guarantee of Lemma 10 for the answers of m groups of voters.
 
     Attributes
     ----------
     query_error : float
         Bound on the expected error of a share w_ij.
     overflow : float
-        Bound on the probability that a group is asked more often than it can pay for.
+        Bound on the probability that a group receives more questions than it can pay for.
     """
 
     query_error: float
@@ -784,7 +801,7 @@ class GroupAnswers(NamedTuple):
 def group_answers(
     n_voters: int, n_items: int, epsilon: float, n_queries: int, *, variant: Variant = "corrected"
 ) -> GroupAnswers:
-    """Return what is known of n_queries adaptive answers, each by one of m groups, 2 q/m a group (Lemma 10).
+    """Return the guarantee of q adaptive answers, each by one of m groups, with 2 q/m answers per group (Lemma 10).
 
     Parameters
     ----------
@@ -800,15 +817,15 @@ def group_answers(
     Returns
     -------
     GroupAnswers
-        query_error sqrt(m/n) d/2, or d with the printed response; d = (e^epsilon0 + 1)/(e^epsilon0 - 1) and
-        epsilon0 = .5 epsilon m/q.
+        query_error is sqrt(m/n) d/2, or sqrt(m/n) d with the printed response. Here
+        d = (e^epsilon0 + 1)/(e^epsilon0 - 1) and epsilon0 = .5 epsilon m/q.
 
     Notes
     -----
-    The printed tail is proved for q > 10 m log m. The q that KwikSort needs is 3 to 8 times smaller for m = 5 to 100;
-    the printed value is then .26 to .82 and true, but far off: .04 to .18. The response to w in {0, 1} is a fair coin
-    at w = 0 and spends only part of epsilon0 (`alabi.printed_response_epsilon`). The paper takes n to be a multiple of
-    m; here the smallest group counts.
+    The printed tail is proved for q > 10 m log m. The q that KwikSort needs is 3 to 8 times smaller for m = 5 to 100.
+    The printed value is then .26 to .82, which is true but far above the actual .04 to .18. The response to w in {0, 1}
+    is a fair coin at w = 0 and spends only part of epsilon0 (`printed_response_epsilon`). The paper takes n to be a
+    multiple of m; here the smallest group counts.
 
     References
     ----------
@@ -839,7 +856,7 @@ def _response_error(n_voters, n_items, epsilon):
 
 
 def _curator_error(answers, n_voters, epsilon, delta, changed, part=1.0):
-    """Return the expected error of a share when a part of epsilon, or of the squared mu, pays for that many answers."""
+    """Return the expected error of a share if a part of epsilon, or of the squared mu, pays for all answers."""
     if delta:
         return math.sqrt(2 / math.pi * answers / part) * changed * gaussian_sigma(epsilon, delta) / (2 * n_voters)
     return answers * changed / (part * epsilon) / (2 * n_voters)
@@ -889,34 +906,35 @@ def corollary_bound(
     xi: float = 1.0,
     neighboring: Neighboring = "replace",
 ) -> Approximation:
-    """Return the guarantee behind a row of Tables 1 and 2, constants included.
+    """Return the guarantee behind a row of Tables 1 and 2, including constants.
 
     Parameters
     ----------
     source : {"Corollary 3", "Corollary 4", "Corollary 6", "Corollary 7", "Corollary 9", "Corollary 12"}
-        A source of `alabi.GUARANTEES`. In turn: `DPPairwise` with Laplace and Gaussian noise, `DPKwikSort` with
+        A source of ``GUARANTEES``. In this order: `DPPairwise` with Laplace and Gaussian noise, `DPKwikSort` with
         Laplace and Gaussian noise, ``LDPPairwise(randomizer="djw", rule="kemeny")`` and `LDPGroupKwikSort`.
     n_voters, n_items : int
         Numbers n and m.
     epsilon : float
         Privacy parameter.
     delta : float, default=0.0
-        Positive for Corollaries 4 and 7, and only for them.
+        Must be positive for Corollaries 4 and 7, else 0.
     xi : float, default=1.0
-        What KwikSort's fallback may add to the ratio is at most 2 xi/m^4.
+        KwikSort's fallback adds at most xi/m^4 to the ratio in the central model, and 2 xi/m^4 in the local model.
     neighboring : {"replace", "add_remove"}, default="replace"
-        Which profiles count as neighbours, for a curator; "replace", the paper's, needs twice the noise.
+        Neighbouring relation, for a curator. The paper's "replace" needs twice the noise.
 
     Returns
     -------
     Approximation
-        With the exact Kemeny order for the paper's approximation scheme: ratio 1 where the table has 1 + xi.
+        Uses the exact Kemeny order for the paper's approximation scheme: ratio 1 where the table has 1 + xi.
 
     Notes
     -----
-    KwikSort's bound is the larger one for long: the ratio 5 costs a factor 3, and the fallback half the budget. Its
-    additive error is the smaller one from m = 192 on in Corollary 6 against 3, for no m up to 250 in Corollaries 7
-    and 12 against 4 and 9. (`LDPGroupKwikSort` falls back on one random pair a voter, at 4/5 of the error counted.)
+    For most sizes, KwikSort has the larger bound: the ratio 5 costs a factor 3, and the fallback half the budget. Its
+    additive error is smaller in Corollary 6 than in Corollary 3 from m = 192 on. In Corollaries 7 and 12, compared with
+    4 and 9, it is larger for all m up to 250. (The fallback of `LDPGroupKwikSort` asks one random pair per voter, with
+    4/5 of the error counted here.)
 
     References
     ----------

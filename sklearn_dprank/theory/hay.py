@@ -22,10 +22,10 @@ __all__ = [
 def epsilon_lower_bound(
     n_items: int, failure: float, *, neighboring: Neighboring = "add_remove", variant: Variant = "corrected"
 ) -> float:
-    """Return the least epsilon at which the optimal ranking can be found on every profile (Theorem 5.1).
+    """Return the least epsilon at which an algorithm can find the optimal ranking on every profile (Theorem 5.1).
 
-    If an epsilon-private algorithm misses the (unique) Kemeny optimum with probability at most `failure` on
-    every large enough profile, its epsilon is at least this.
+    If an epsilon-private algorithm misses the (unique) Kemeny optimum with probability at most `failure` on every large
+    enough profile, its epsilon is at least this.
 
     Parameters
     ----------
@@ -34,25 +34,26 @@ def epsilon_lower_bound(
     failure : float
         Tolerated probability delta of missing the optimum, in (0, 1).
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Neighbouring relation; the printed bound is about the first and ignores this.
+        Neighbouring relation. The printed bound is for the first and ignores this.
     variant : {"corrected", "published"}, default="corrected"
         The stronger bound, or the printed one.
 
     Returns
     -------
     float
-        Lower bound on epsilon (0 when there is none).
+        Lower bound on epsilon (0 if there is none).
 
     Notes
     -----
-    The paper prints epsilon >= ln((m! - 1)(1 - delta)/delta)/2, which is true, and calls it O(m log m) where
-    it means Omega. Its proof compares two profiles at distance two; going through their common neighbour, a
-    profile in which all rankings tie, gives two inequalities: exp(epsilon) >= m! (1 - delta), and
-    exp(epsilon) >= (1 - 1/m!)/delta. The printed bound is the mean of the two logarithms, so the larger one is
-    never weaker; it is attained on these profiles, hence cannot be improved by comparing them.
-    Under replace-one neighbours the two profiles are neighbours and the printed bound doubles.
-    If the algorithm must also return one fixed ranking on the tied profile, as the paper's convention of breaking
-    ties consistently can be read, the two logarithms add up: again twice the printed bound.
+    The paper prints epsilon >= ln((m! - 1)(1 - delta)/delta)/2. This is true, but the paper calls it O(m log m) where
+    it means Omega. The proof compares two profiles at distance two. Their common neighbour, a profile in which all
+    rankings tie, gives two inequalities: exp(epsilon) >= m! (1 - delta), and exp(epsilon) >= (1 - 1/m!)/delta. The
+    printed bound is the mean of the two logarithms, so the larger logarithm is never weaker. It is attained on these
+    profiles, and comparing them cannot improve it.
+
+    Under "replace", the two profiles are neighbours, and the printed bound doubles. The paper's convention of breaking
+    ties consistently may also mean that the algorithm must return one fixed ranking on the tied profile. The two
+    logarithms then add up, which again gives twice the printed bound.
 
     References
     ----------
@@ -86,9 +87,9 @@ def p_sample_voters(
     neighboring: Neighboring = "add_remove",
     variant: Variant = "corrected",
 ) -> float:
-    """Return how many voters make P-SAMPLE accurate (Theorem 5.2).
+    """Return a number of voters for which P-SAMPLE is accurate (Theorem 5.2).
 
-    With this many, the normalised error (excess average Kendall tau over C(m, 2)) is at most `error` with
+    With this many voters, the normalised error (excess average Kendall tau over C(m, 2)) is at most `error` with
     probability at least 1 - `failure`, on any profile.
 
     Parameters
@@ -102,9 +103,9 @@ def p_sample_voters(
     failure : float
         Probability delta, in (0, 1).
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Neighbouring relation; replace-one halves the exponent and doubles the voters. Ignored by the printed form.
+        Neighbouring relation. "replace" halves the exponent and doubles the voters. Ignored by the printed form.
     variant : {"corrected", "published"}, default="corrected"
-        Which formula.
+        Corrected or printed formula.
 
     Returns
     -------
@@ -113,9 +114,9 @@ def p_sample_voters(
 
     Notes
     -----
-    The paper prints n >= 2/(alpha epsilon) ln(m! + ln(1/delta)): the parenthesis is misplaced, so that the bound
-    hardly depends on delta and fails for small delta; and the 2 belongs to the exponential mechanism with
-    the factor 1/2 that P-SAMPLE omits. Corrected: n >= (ln m! + ln(1/delta))/(alpha epsilon).
+    The paper prints n >= 2/(alpha epsilon) ln(m! + ln(1/delta)). The parenthesis is misplaced, so the bound hardly
+    depends on delta and fails for small delta. The factor 2 belongs to the exponential mechanism with the factor 1/2,
+    which P-SAMPLE omits. Corrected: n >= (ln m! + ln(1/delta))/(alpha epsilon).
 
     References
     ----------
@@ -142,12 +143,12 @@ def p_sample_expected_error(
     """Return a bound on the expected normalised error of P-SAMPLE: ln(m!)/(n epsilon), on any profile.
 
     The entropy of the output is the expected loss in the exponent plus the log partition function, which is not
-    negative; and it is at most ln(m!). Under replace-one neighbours the bound doubles.
+    negative. The entropy is at most ln(m!). Under "replace", the bound doubles.
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and items m.
+        Number n of voters, and number m of items.
     epsilon : float
         Privacy parameter.
     neighboring : {"add_remove", "replace"}, default="add_remove"
@@ -169,15 +170,16 @@ def p_sample_expected_error(
 
 
 def p_sort_failure_floor(n_items: int, max_queries: int) -> float:
-    """Return the probability of missing the majority order that P-SORT keeps for any number of voters.
+    """Return the probability that P-SORT misses the majority order even with infinitely many voters.
 
-    With perfect answers, the output is right exactly when every unpaid comparison falls right by its coin:
-    1 - E[2^-(Q - M)+], Q the number of comparisons. Noise only adds to it.
+    If all answers are correct, the output is correct exactly if every unpaid comparison is decided correctly by its
+    coin. The probability of an error is thus 1 - E[2^-(Q - M)+], with Q the number of comparisons. Noise only increases
+    it.
 
     Parameters
     ----------
     n_items, max_queries : int
-        Items m and paid comparisons M.
+        Number m of items, and number M of paid comparisons.
 
     Returns
     -------
@@ -186,7 +188,7 @@ def p_sort_failure_floor(n_items: int, max_queries: int) -> float:
 
     Notes
     -----
-    The paper reads its Theorem 5.3 as consistency; with M = (m - 1) log m comparisons this floor is positive.
+    The paper reads its Theorem 5.3 as consistency. With M = (m - 1) log m comparisons, this probability is positive.
 
     Examples
     --------
@@ -199,24 +201,24 @@ def p_sort_failure_floor(n_items: int, max_queries: int) -> float:
 
 
 def p_sort_error_floor(n_items: int, max_queries: int) -> float:
-    """Return the expected share of pairs P-SORT leaves out of order however many voters there are.
+    """Return the expected share of pairs that P-SORT orders wrongly even with infinitely many voters.
 
     Parameters
     ----------
     n_items, max_queries : int
-        Items m and paid comparisons M.
+        Number m of items, and number M of paid comparisons.
 
     Returns
     -------
     float
-        Limit, as n epsilon grows, of the expected Kendall distance to a transitive majority order, over C(m, 2).
-        For unanimous voters this is the normalised error itself.
+        Limit, as n epsilon grows, of the expected Kendall distance to a transitive majority order, over C(m, 2). For
+        unanimous voters, this is the normalised error itself.
 
     Notes
     -----
-    Quicksort is taken depth first, lower side first, with the items met in uniformly random order. When b of the
-    c = k - 1 comparisons with a pivot are paid, the pivot is wrong with (c - b)/2 items, and the other pairs cost
-    c (c - 1)/4 - b (c - 1)/12 on average: half of C(c, 2), less what a correct split saves.
+    Quicksort is assumed to run depth first, lower side first, with the items in uniformly random order. If b of the
+    c = k - 1 comparisons with a pivot are paid, the pivot is wrong with (c - b)/2 items on average. The other pairs
+    contribute c (c - 1)/4 - b (c - 1)/12 on average: half of C(c, 2), minus what a correct split saves.
 
     Examples
     --------
@@ -226,7 +228,7 @@ def p_sort_error_floor(n_items: int, max_queries: int) -> float:
     at_least_two(n_items=n_items)
     budgets = max_queries + 1
     wrong = np.zeros((n_items + 1, budgets))
-    laws = quicksort_comparisons_up_to(min(n_items, budgets) - 1)  # a larger side is never sorted to its end
+    laws = quicksort_comparisons_up_to(min(n_items, budgets) - 1)  # the budget cannot sort a larger side completely
     for k in range(2, n_items + 1):
         c = k - 1
         paid = np.arange(min(c, budgets))
@@ -237,7 +239,7 @@ def p_sort_error_floor(n_items: int, max_queries: int) -> float:
             spent = laws[first, :left_over]
             law[: len(spent)] = spent
             second = np.convolve(law, wrong[c - first, :left_over])[:left_over]
-            second += (1 - np.cumsum(law)) * wrong[c - first, 0]  # the first side spent it all
+            second += (1 - np.cumsum(law)) * wrong[c - first, 0]  # the first side used the whole budget
             wrong[k, c:] += (wrong[first, :left_over] + second) / k
     return float(wrong[n_items, max_queries] / math.comb(n_items, 2))
 
@@ -252,7 +254,7 @@ def p_sort_voters(
     neighboring: Neighboring = "add_remove",
     variant: Variant = "corrected",
 ) -> float:
-    """Return how many Mallows voters let P-SORT recover the reference order (Theorem 5.3).
+    """Return a number of Mallows voters for which P-SORT recovers the reference order (Theorem 5.3).
 
     Parameters
     ----------
@@ -265,27 +267,32 @@ def p_sort_voters(
     failure : float
         Probability delta of any mistake, in (0, 1).
     max_queries : int, optional
-        Paid comparisons M, by default `p_sort_max_queries(n_items)`. C(m, 2) always suffices. Ignored by the
+        Number M of paid comparisons, by default `p_sort_max_queries(n_items)`. C(m, 2) is always enough. Ignored by the
         printed form.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation; ignored by the printed form.
     variant : {"corrected", "published"}, default="corrected"
-        Which formula.
+        Corrected or printed formula.
 
     Returns
     -------
     float
-        Sufficient number of voters; infinite when `failure` is not above `p_sort_failure_floor`, for then no
-        number is enough.
+        Sufficient number of voters. It is infinite if `failure` is not above `p_sort_failure_floor`, because no number
+        is then enough.
 
     Notes
     -----
-    The paper prints n >= O((m log m)/(epsilon phi*) (log m + log(1/delta))), phi* = (1 - phi)/(1 + phi); the
-    printed variant takes the constant 1. Two things are missing. The voters are a sample, so the majority itself
-    is wrong with some probability: a term ln(m/delta)/phi*^2 that no epsilon removes. And more than M comparisons
-    happen with probability .11 (m = 10) or .20 (m = 40) for log2, nearly always for ln. Corrected, with d what is
-    left of delta beyond the floor: margins have mean at least n phi*, half of it is left to sampling (Hoeffding)
-    and half to the noise Lap(M/epsilon), a union over pairs and paid comparisons:
+    The paper prints n >= O((m log m)/(epsilon phi*) (log m + log(1/delta))), phi* = (1 - phi)/(1 + phi). The printed
+    variant takes the constant 1. Two terms are missing:
+
+    - The voters are a sample, so the majority itself may be wrong. This adds a term ln(m/delta)/phi*^2 that no epsilon
+      removes.
+    - Quicksort makes more than M comparisons with probability .11 (m = 10) or .20 (m = 40) for log2, and nearly always
+    for
+      ln.
+
+    For the corrected form, let d be delta minus the floor. Margins have a mean of at least n phi*. Half of it allows
+    for sampling (Hoeffding), and half for the noise Lap(M/epsilon). A union over pairs and paid comparisons gives
     n = max(8/phi*^2 ln(2 C(m, 2)/d), 2 M/(epsilon phi*) ln(M/d)).
 
     References
@@ -303,7 +310,7 @@ def p_sort_voters(
     positive(epsilon=epsilon)
     probability(failure=failure)
     if not 0 <= phi < 1:
-        raise ValueError(f"phi must lie in [0, 1), got {phi!r}; at 1 there is no order to recover.")
+        raise ValueError(f"phi must lie in [0, 1), got {phi!r}; at 1 all orders are equally likely.")
     gap = (1 - phi) / (1 + phi)
     if is_published(variant):
         return n_items * math.log(n_items) / (epsilon * gap) * (math.log(n_items) - math.log(failure))

@@ -1,9 +1,9 @@
-"""Shang, Wang, Cuff and Kulkarni (2014): how often noise on the histogram changes a positional ranking.
+"""Shang, Wang, Cuff and Kulkarni (2014): probability that noise on the histogram changes a positional ranking.
 
-Setting: the normalised profile p is uniform on the simplex of the m! rankings, every count gets independent
-N(0, sigma^2), and candidates are sorted by total positional score. For a pair of candidates let b be the unit
-vector along the difference of their scores and D = <b, p>; noise flips the pair with probability Q(n |D| / sigma),
-and the error rate is at most C(m, 2) times the expectation of that.
+The normalised profile p is uniform on the simplex of the m! rankings. Every count gets independent N(0, sigma^2) noise,
+and candidates are sorted by total positional score. For a pair of candidates, let b be the unit vector along the
+difference of their scores, and D = <b, p>. Noise reverses the pair with probability Q(n |D| / sigma). The error rate is
+at most C(m, 2) times the expectation of this probability.
 
 The simplex has N = m! vertices. D is the signed distance of a profile to the tie of the pair, with density f_D.
 """
@@ -39,16 +39,16 @@ __all__ = [
 def lemma_2(n_voters: float, n_items: int, sigma: float, width: float, slab: float) -> float:
     """Return the bound of Lemma 2: C(m, 2) (P(|D| <= width) + Q(n width / sigma)).
 
-    Near a tie any error is allowed for; further away the noise has to cross the whole width.
+    Near a tie, every profile counts as an error. Further away, the noise has to exceed the whole width.
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and candidates m.
+        Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
     width : float
-        Where to split, t > 0; any value gives a valid bound.
+        Distance t > 0 at which to split; any value gives a valid bound.
     slab : float
         P(|D| <= width), or a bound on it: `slab_probability`, or 2 width times a density bound.
 
@@ -59,7 +59,7 @@ def lemma_2(n_voters: float, n_items: int, sigma: float, width: float, slab: flo
 
     Notes
     -----
-    The first term may be halved, since Q <= 1/2.
+    The first term may be halved, because Q <= 1/2.
 
     References
     ----------
@@ -88,17 +88,17 @@ def theorem_2(
 ) -> float:
     """Return the bound of Theorem 2: C(m, 2) (a x* + Q(x*)).
 
-    a = sqrt(2) (m! - 1) sigma/n is Lemma 2's slab bound a unit of x = t n/sigma, and x* = sqrt(2 ln(1/(a sqrt(2
-    pi)))) is the best split.
+    a = sqrt(2) (m! - 1) sigma/n is Lemma 2's slab bound per unit of x = t n/sigma. The best split is
+    x* = sqrt(2 ln(1/(a sqrt(2 pi)))).
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and candidates m.
+        Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
     density : float, optional
-        Bound on f_D(0); by default `webb_density_bound`, good for every positional rule.
+        Bound on f_D(0); by default `webb_density_bound`, which holds for every positional rule.
     half : bool, default=False
         Whether to halve the slab term, as Q <= 1/2 allows.
 
@@ -109,8 +109,8 @@ def theorem_2(
 
     Notes
     -----
-    The theorem needs n > 2 sqrt(pi) (m! - 1) sigma; below that the best split is 0, and the bound is C(m, 2)/2.
-    It loses a factor sqrt(ln n) to `simple_bound`, which is always smaller.
+    The theorem needs n > 2 sqrt(pi) (m! - 1) sigma. Below that, the best split is 0, and the bound is C(m, 2)/2. The
+    bound exceeds `simple_bound`, which is always smaller, by a factor of order sqrt(ln n).
 
     References
     ----------
@@ -132,7 +132,7 @@ def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float |
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and candidates m.
+        Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
     density : float, optional
@@ -166,12 +166,12 @@ def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float |
 def lemma_3(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
     """Return the bound of Lemma 3: 2 C(m, 2) f (sigma/n) Int_0^{n/(2 f sigma)} Q(u) du.
 
-    No density under f puts more mass near 0 than the uniform one of height f.
+    Among the densities of at most f, the uniform density of height f has the most mass near 0.
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and candidates m.
+        Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
     density : float, optional
@@ -200,15 +200,15 @@ def lemma_3(n_voters: float, n_items: int, sigma: float, *, density: float | Non
 
 
 def simple_bound(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
-    """Return C(m, 2) f sqrt(2/pi) sigma/n, simpler and smaller than Theorem 2.
+    """Return C(m, 2) f sqrt(2/pi) sigma/n, which is simpler and smaller than Theorem 2.
 
-    Lemma 3 with the integral carried to infinity. It needs no condition on n, has no logarithm, and Theorem 3
-    (the error rate tends to 0, also for delta proportional to 1/n) follows at once.
+    This is Lemma 3 with the integral up to infinity. It needs no condition on n and has no logarithm. Theorem 3 (the
+    error rate tends to 0, also for delta proportional to 1/n) follows directly.
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and candidates m.
+        Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
     density : float, optional
@@ -236,12 +236,12 @@ def simple_bound(n_voters: float, n_items: int, sigma: float, *, density: float 
 def borda_bound(n_voters: float, sigma: float) -> float:
     """Return the bound for Borda with three candidates: (25 sqrt(3)/6) sqrt(2/pi) sigma/n, about 5.758 sigma/n.
 
-    `simple_bound` with the exact f_D(0) = 25 sqrt(3)/18; asymptotically tight.
+    This is `simple_bound` with the exact f_D(0) = 25 sqrt(3)/18. It is asymptotically tight.
 
     Parameters
     ----------
     n_voters : int
-        Voters n.
+        Number n of voters.
     sigma : float
         Standard deviation of the noise on each count.
 
@@ -263,9 +263,9 @@ def borda_bound(n_voters: float, sigma: float) -> float:
 
 
 def webb_density_bound(n_items: int) -> float:
-    """Return (m! - 1)/sqrt(2), above the density of D at 0 for every positional rule.
+    """Return (m! - 1)/sqrt(2), an upper bound on the density of D at 0 for every positional rule.
 
-    The largest central slice of a regular simplex has volume sqrt(N)/((N - 2)! sqrt(2)); the simplex itself has
+    The largest central slice of a regular simplex has volume sqrt(N)/((N - 2)! sqrt(2)). The simplex itself has volume
     sqrt(N)/(N - 1)!, with N = m!.
 
     Parameters
@@ -276,7 +276,7 @@ def webb_density_bound(n_items: int) -> float:
     Returns
     -------
     float
-        Bound on f_D(0), hence on f_D everywhere.
+        Bound on f_D(0), and therefore on f_D everywhere.
 
     References
     ----------
@@ -292,12 +292,12 @@ def webb_density_bound(n_items: int) -> float:
 
 
 def _directions(scores):
-    """Return the distinct entries of b, one an ordered pair of positions, and how often each occurs: (m - 2)!."""
+    """Return the distinct entries of b, one per ordered pair of positions, and how often each occurs: (m - 2)!."""
     scores = np.asarray(scores, dtype=float)
     at_least_two(n_items=len(scores))
     differences = (scores[:, None] - scores)[~np.eye(len(scores), dtype=bool)]
     if not differences.any():
-        raise ValueError("scores must not all be equal: such a rule ranks nothing.")
+        raise ValueError("scores must not all be equal: such a rule ties all items.")
     repeats = math.factorial(len(scores) - 2)
     return differences / math.sqrt(repeats * np.sum(differences**2)), repeats
 
@@ -305,13 +305,13 @@ def _directions(scores):
 def central_density(scores: Sequence[float] | NDArray[Any]) -> float:
     """Return f_D(0) exactly for a positional rule, as a product integral.
 
-    f_D(0) = (N - 1)/pi Int_0^inf Prod_{b_k > 0} 1/(1 + b_k^2 t^2) dt, N = m!: a uniform point of the simplex is a
+    f_D(0) = (N - 1)/pi Int_0^inf Prod_{b_k > 0} 1/(1 + b_k^2 t^2) dt, N = m!. A uniform point of the simplex is a
     normalised vector of independent exponentials, and b pairs each ranking with its mirror.
 
     Parameters
     ----------
     scores : array-like of shape (n_items,)
-        Points of each position; shifts and scale do not matter.
+        Points of each position; shift and scale have no effect.
 
     Returns
     -------
@@ -320,8 +320,8 @@ def central_density(scores: Sequence[float] | NDArray[Any]) -> float:
 
     Notes
     -----
-    That 0 is the maximum (Lemma 1) is true, but equation (13) of its proof is not: off centre, the slice is not
-    proportional to the density of a sum of exponentials. The reason is that f_D is even and, by Brunn and
+    Lemma 1 is true: 0 is the maximum. Equation (13) of its proof is false, because off centre, the slice is not
+    proportional to the density of a sum of exponentials. A correct proof is that f_D is even and, by Brunn and
     Minkowski, f_D^(1/(N - 2)) is concave.
 
     References
@@ -342,7 +342,8 @@ def central_density(scores: Sequence[float] | NDArray[Any]) -> float:
 def slab_probability(width: float, scores: Sequence[float] | NDArray[Any]) -> float:
     """Return P(|D| <= width) exactly, twice the integral of f_D over [0, width] in Lemma 2.
 
-    D <= w if and only if sum_k (b_k - w) xi_k <= 0 for independent exponentials xi; inverted by Gil-Pelaez.
+    D <= w if and only if sum_k (b_k - w) xi_k <= 0 for independent exponentials xi. The distribution is inverted by
+    Gil-Pelaez.
 
     Parameters
     ----------
@@ -354,7 +355,7 @@ def slab_probability(width: float, scores: Sequence[float] | NDArray[Any]) -> fl
     Returns
     -------
     float
-        Probability that a uniform profile is that close to a tie between two given candidates.
+        Probability that a uniform profile is within `width` of a tie between two given candidates.
 
     References
     ----------
@@ -381,7 +382,7 @@ _CONSTANTS: dict[str, GaussianConstant] = {"2/delta": "two", "4/(5 delta)": "dwo
 
 
 def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4/(5 delta)"] = "2/delta") -> float:
-    """Return the Gaussian noise of the paper's Theorem 1, for counts with L2 sensitivity 1.
+    """Return the standard deviation of the Gaussian noise in the paper's Theorem 1, for counts with L2 sensitivity 1.
 
     Parameters
     ----------
@@ -390,7 +391,7 @@ def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4
     delta : float
         Privacy parameter, in (0, 1).
     form : {"2/delta", "4/(5 delta)"}, default="2/delta"
-        Which of the two constants in use for that theorem stands inside the logarithm.
+        Argument of the logarithm. Both constants are in use for this theorem.
 
     Returns
     -------
@@ -399,9 +400,9 @@ def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4
 
     Notes
     -----
-    Copies of the paper lost the formula; the two candidates differ by 4% and both are valid for epsilon <= 1.
-    Sensitivity 1 is for adding or removing a ballot; replacing one needs sqrt(2) times the noise. The analytic
-    Gaussian mechanism needs far less (26.5 instead of 46.0 at epsilon = .1, delta = 5e-5).
+    Copies of the paper lack the formula. The two candidates differ by 4% and both are valid for epsilon <= 1.
+    Sensitivity 1 is for adding or removing a ballot; replacing one needs sqrt(2) times the noise. The analytic Gaussian
+    mechanism needs far less noise (26.5 instead of 46.0 at epsilon = .1, delta = 5e-5).
 
     References
     ----------
@@ -418,10 +419,11 @@ def published_sigma(epsilon: float, delta: float, *, form: Literal["2/delta", "4
 
 
 def score_noise_std(scores: ArrayLike, sigma: float) -> float:
-    """Return the noise each candidate's score effectively gets from noise on all m! counts.
+    """Return the effective standard deviation of each candidate's score under noise on all m! counts.
 
-    The score noise has covariance (alpha - beta) I + beta 1 1^T; the common part moves no ranking, so for sorting
-    it equals independent noise of variance alpha - beta = sigma^2 (m - 2)! (m sum s^2 - (sum s)^2).
+    The score noise has covariance (alpha - beta) I + beta 1 1^T. The common part does not change a ranking. For
+    sorting, the noise is thus equivalent to independent noise of variance alpha - beta = sigma^2 (m - 2)! (m sum
+    s^2 - (sum s)^2).
 
     Parameters
     ----------
@@ -437,7 +439,7 @@ def score_noise_std(scores: ArrayLike, sigma: float) -> float:
 
     Notes
     -----
-    It grows like sqrt((m - 2)!): beyond about 12 candidates the noise drowns any profile.
+    It grows like sqrt((m - 2)!). Beyond about 12 candidates, the noise exceeds the signal of any profile.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Yan, Li and Liu (2020): the error of LDP-KwikSort under the Mallows model, and how many questions to ask a voter.
+"""Yan, Li and Liu (2020): error of LDP-KwikSort under the Mallows model, and the optimal number of questions per voter.
 
-Each of n voters answers K pairs drawn from the C(m, 2), each answer at epsilon/K. A report names the true order of a
-pair with probability p and the other one with q = 1 - p; p - q is the product of two gaps, that of the randomizer and
-that of the Mallows model.
+Each of n voters answers K of the C(m, 2) pairs, drawn at random, each answer at epsilon/K. A report gives the true
+order of a pair with probability p and the reverse order with q = 1 - p. The gap p - q is the product of two gaps: that
+of the randomizer and that of the Mallows model.
 """
 
 import math
@@ -32,17 +32,17 @@ def mallows_pair_probability(phi: float, gap: int = 1) -> float:
     phi : float
         Dispersion in [0, 1]; 1 is uniform. The paper's theta is 1 - phi (not -ln phi, the usual theta).
     gap : int, default=1
-        How many places apart the two are in the reference.
+        Number of places between the two items in the reference; 1 for adjacent items.
 
     Returns
     -------
     float
-        p_M; for neighbours 1/(1 + phi) = 1/(2 - theta).
+        p_M; for adjacent items 1/(1 + phi) = 1/(2 - theta).
 
     Notes
     -----
-    The paper uses the value for neighbours, the smallest, for all pairs. In general it is
-    (k + 1)/(1 - phi^(k+1)) - k/(1 - phi^k) at gap k, computed here without cancellation as
+    The paper uses the value for adjacent items, the smallest, for all pairs. In general it is
+    (k + 1)/(1 - phi^(k+1)) - k/(1 - phi^k) at gap k. It is computed here without cancellation as
     sum_{s<k} (s + 1) phi^s / ([k] [k + 1]), [k] = 1 + phi + ... + phi^(k-1).
 
     References
@@ -62,7 +62,7 @@ def mallows_pair_probability(phi: float, gap: int = 1) -> float:
 
 
 def spent_epsilon(epsilon: float, n_queries: int, *, randomizer: PairNoise = "rr") -> float:
-    """Return the epsilon that K answers really spend.
+    """Return the epsilon that K answers spend.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def spent_epsilon(epsilon: float, n_queries: int, *, randomizer: PairNoise = "rr
     n_queries : int
         Number K of answers.
     randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
+        Randomised response, or Laplace noise and a threshold at 1/2.
 
     Returns
     -------
@@ -80,9 +80,9 @@ def spent_epsilon(epsilon: float, n_queries: int, *, randomizer: PairNoise = "rr
 
     Notes
     -----
-    Thresholded Laplace is randomised response with flip probability e^(-epsilon/2K)/2: plain epsilon-LDP, not only
-    the weaker individual notion of Theorem 1, and less private budget used than allowed, so that randomised
-    response is better at the same guarantee. (In the proof of Theorem 1 the ratio is p/(1 - p), not 2 p/(1 - p).)
+    Thresholded Laplace is randomised response with flip probability e^(-epsilon/2K)/2. It is plain epsilon-LDP, not
+    only the weaker individual notion of Theorem 1. It spends less than epsilon, so randomised response is better at the
+    same guarantee. (In the proof of Theorem 1, the ratio is p/(1 - p), not 2 p/(1 - p).)
 
     References
     ----------
@@ -112,22 +112,22 @@ def expected_errors(
 ) -> float:
     """Return mu, a bound on the expected number of pairs whose estimated order is wrong (Theorems 2 and 3).
 
-    By the union bound it also bounds the probability that any pair is wrong. Ties count as wrong.
+    By the union bound, mu also bounds the probability that any pair is wrong. Ties count as wrong.
 
     Parameters
     ----------
     n_voters, n_items : int
-        Voters n and items m.
+        Number n of voters, and number m of items.
     epsilon : float
         Privacy parameter of a voter.
     phi : float
         Mallows dispersion, in [0, 1].
     n_queries : int, default=1
-        Number K of distinct pairs asked of a voter, drawn uniformly.
+        Number K of distinct pairs per voter, drawn uniformly.
     randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
+        Randomised response, or Laplace noise and a threshold at 1/2.
     variant : {"corrected", "published"}, default="corrected"
-        Which bound.
+        Corrected or printed bound.
 
     Returns
     -------
@@ -137,11 +137,13 @@ def expected_errors(
     Notes
     -----
     The paper prints mu = 2 C(m, 2) exp(-K g^2 theta*^2 n/(m (m - 1))), with g the published `truth_gap` and
-    theta* = (1 - phi)/(1 + phi). It takes every pair to be asked exactly n K/C(m, 2) times and to be as hard as
-    neighbours, and Hoeffding twice over. Corrected: a pair is asked of each voter with probability
-    x = K/C(m, 2); a margin of +-1 reports with gap d = p - q is not positive with probability at most
-    (1 - d^2)^(r/2) after r of them (Chernoff), hence (1 - x (1 - sqrt(1 - d^2)))^n; summed over the pairs, m - k of
-    them at gap k. Since 1 - sqrt(1 - d^2) >= d^2/2, it is never above half of the printed mu.
+    theta* = (1 - phi)/(1 + phi). It assumes that every pair is asked exactly n K/C(m, 2) times and is as hard as
+    adjacent items. It applies Hoeffding's two-sided bound where one side is enough.
+
+    For the corrected bound, each voter answers a pair with probability x = K/C(m, 2). Let r reports of +-1 have the gap
+    d = p - q. Their sum is not positive with probability at most (1 - d^2)^(r/2) (Chernoff). With a random r, this
+    becomes (1 - x (1 - sqrt(1 - d^2)))^n. The bound is the sum over the pairs, m - k of them at gap k. Since
+    1 - sqrt(1 - d^2) >= d^2/2, it is never above half of the printed mu.
 
     References
     ----------
@@ -171,14 +173,14 @@ def expected_errors(
 
 
 def many_errors_probability(mu: float, *, variant: Variant = "corrected") -> float:
-    """Return a bound on the probability of 6 mu wrong pairs or more.
+    """Return a bound on the probability of 6 mu or more wrong pairs.
 
     Parameters
     ----------
     mu : float
         Expected number of wrong pairs, or a bound on it: `expected_errors`.
     variant : {"corrected", "published"}, default="corrected"
-        Which bound.
+        Corrected or printed bound.
 
     Returns
     -------
@@ -188,9 +190,9 @@ def many_errors_probability(mu: float, *, variant: Variant = "corrected") -> flo
     Notes
     -----
     Theorems 2 and 3 claim fewer than 6 mu errors with probability at least 1 - 2^(-6 mu), by a Chernoff bound for
-    independent errors. For K > 1 a voter's answers come from one ballot, and errors of different pairs depend on
-    each other: the step is not proved. And where mu is small, the case that matters, the claim says nothing
-    (mu = .01: "with probability at least .04"), while 1 - mu bounds the probability of no error at all.
+    independent errors. For K > 1, a voter's answers come from one ballot, and errors of different pairs are dependent,
+    so this step is not proved. If mu is small, which is the relevant case, the claim is weak (mu = .01: "with
+    probability at least .04"). In contrast, no pair is wrong with probability at least 1 - mu.
 
     References
     ----------

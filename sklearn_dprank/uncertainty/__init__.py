@@ -1,4 +1,4 @@
-"""What a release says about its own certainty: the law of its noise, and what follows from it for free."""
+"""Distributions of published noise, and the intervals and confidences that follow at no privacy cost."""
 
 from .laws import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
 from .published_noise import PublishedNoise

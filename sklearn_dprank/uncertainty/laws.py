@@ -1,4 +1,4 @@
-"""Laws of published noise, their simultaneous quantiles and p-values."""
+"""Distributions of published noise, and the confidence statements that they allow."""
 
 import math
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from scipy.special import bdtrc, ive, ndtr
 
 from .posterior import LOG_PRIOR, SPREADS, chance_above, chance_before, likely
 
-_LEAST = 1e-20  # less noise than this is none
-_NEARLY_NORMAL = 10**7  # rates of Skellam noise above which no sum of probabilities is needed
+_LEAST = 1e-20  # smaller standard deviations are raised to this, to avoid division by 0
+_NEARLY_NORMAL = 10**7  # rate of Skellam noise above which the normal distribution replaces sums of probabilities
 
 
 class _Additive:
-    """Base of the laws of independent noise on every number, symmetric around 0."""
+    """Base class for distributions of independent noise on every number, symmetric around 0."""
 
     std: float
     grid: float
-    #: Power of the likelihood of the spreads of margins: a normal likelihood takes heavy tails for signal.
+    #: Power of the likelihood of the spreads of margins. With 1, heavy tails of the noise look like signal.
     power = 1.0
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -29,12 +29,12 @@ class _Additive:
         raise NotImplementedError
 
     def range_quantile(self, n_items: int, level: float) -> float:
-        """Return what the largest difference of the noise on `n_items` numbers exceeds at most once in 1 / (1 - level).
+        """Return a bound on the range of the noise on `n_items` numbers that holds with probability `level`.
 
         Parameters
         ----------
         n_items : int
-            How many numbers.
+            Number of draws of the noise.
         level : float
             Between 0 and 1.
         """
@@ -46,22 +46,22 @@ class _Additive:
         Parameters
         ----------
         margins : ndarray of shape (n_items, n_items)
-            As published.
+            Published margins.
         """
         return self.tail(margins)
 
     def chance_above(self, margins: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that the item of each row is above that of each column.
+        """Return the posterior probability that the item of each row is above the item of each column.
 
         Parameters
         ----------
         margins : ndarray of shape (n_items, n_items)
-            As published.
+            Published margins.
 
         Returns
         -------
         ndarray of float, shape (n_items, n_items)
-            A half on the diagonal.
+            The diagonal is 0.5.
         """
         return chance_above(margins, np.full(margins.shape, 1 / max(self.std, _LEAST) ** 2), self.power)
 
@@ -73,7 +73,7 @@ class LaplaceLaw(_Additive):
     Attributes
     ----------
     rate : Fraction
-        Of the exponential.
+        Rate of the exponential.
     std : float
         Standard deviation of the noise.
 
@@ -85,11 +85,11 @@ class LaplaceLaw(_Additive):
 
     rate: Fraction
     grid = 1.0
-    power = 0.5  # with .6, false claims of five items exceed 1 % of the pairs
+    power = 0.5  # with 0.6 and five items, false claims exceed 1 % of the pairs
 
     @property
     def std(self) -> float:  # type: ignore[override]
-        """Standard deviation."""
+        """Standard deviation of the noise."""
         return 1 / (math.sqrt(2) * math.sinh(min(float(self.rate), 1e3) / 2))
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -99,23 +99,23 @@ class LaplaceLaw(_Additive):
         return np.where(k > 0, far, 1 - far)
 
     def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that each true score exceeds each other, averaged over their spread."""
+        """Return the posterior probability that each true score exceeds each other one, averaged over their spread."""
         return chance_before(scores, 1 / float(self.rate))
 
 
 @dataclass(frozen=True)
 class NormalLaw(_Additive):
-    """Independent normal noise on every number, rounded to a grid, or of a law that is close to it.
+    """Independent normal or nearly normal noise on every number, possibly rounded to a grid.
 
     Attributes
     ----------
     std : float
-        Standard deviation of the noise, before it was rounded.
+        Standard deviation of the noise before rounding.
     grid : float
-        The results are multiples of it; 0 where they are not rounded.
+        Distance of the grid to which results are rounded; 0 without rounding.
     most : float or None
-        The largest standard deviation that a difference of two numbers, over sqrt(2), can have, where that depends on
-        ballots; None is `std`. Intervals take this one.
+        Upper limit on the standard deviation of a difference of two numbers, divided by sqrt(2). Intervals use it if
+        that deviation depends on ballots. None is `std`.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class NormalLaw(_Additive):
         return ndtr(-least / self.std)
 
     def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that each true score exceeds each other, averaged over their spread."""
+        """Return the posterior probability that each true score exceeds each other one, averaged over their spread."""
         y = np.asarray(scores, dtype=float) / max(self.std, _LEAST)
         evidence = -(len(y) * np.log1p(SPREADS**2) + np.square(y).sum() / (1 + SPREADS**2)) / 2
         d = (y[:, None] - y) / math.sqrt(2)
@@ -150,8 +150,8 @@ class NormalLaw(_Additive):
 class SkellamLaw(_Additive):
     """Independent Skellam noise on every number: the difference of two Poisson numbers.
 
-    Where voters add it, each a part, it is that of all whose reports are in the sum, if all of them follow the
-    protocol. Of fewer it has less: intervals are then wider than need be.
+    In secure aggregation, each voter adds a part of the noise. The distribution is that of all voters whose reports are
+    in the sum, if all follow the protocol. If fewer do, there is less noise, and intervals are wider than necessary.
 
     Attributes
     ----------
@@ -171,51 +171,51 @@ class SkellamLaw(_Additive):
 
     @property
     def std(self) -> float:  # type: ignore[override]
-        """Standard deviation."""
+        """Standard deviation of the noise."""
         return math.sqrt(2 * self.rate)
 
     def tail(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return P(noise >= x)."""
-        if self.rate > _NEARLY_NORMAL:  # off by 1e-5 of itself at 8 standard deviations: a bit wider covers that
+        if self.rate > _NEARLY_NORMAL:  # relative error 1e-5 at 8 standard deviations; the wider normal covers it
             return NormalLaw(self.std * (1 + 1e-6)).tail(x)
         from_zero = _skellam_tails(self.rate)
         k = np.clip(np.ceil(np.asarray(x, dtype=float)), 1 - len(from_zero), len(from_zero) - 1).astype(np.int64)
         return np.where(k > 0, from_zero[np.abs(k)], 1 - from_zero[np.minimum(np.abs(1 - k), len(from_zero) - 1)])
 
     def chance_before(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that each true score exceeds each other, as for normal noise."""
+        """Return the posterior probability that each true score exceeds each other one, as for normal noise."""
         return NormalLaw(self.std).chance_before(scores)
 
 
 @lru_cache(maxsize=16)
 def _skellam_tails(rate):
-    """Return P(noise >= k) for k = 0, 1, ... up to where nothing is left: sums of scaled Bessel functions."""
+    """Return P(noise >= k) for k = 0, 1, ... until it vanishes, as sums of scaled Bessel functions."""
     far = math.ceil(40 * math.sqrt(2 * rate)) + 60
     return np.append(np.cumsum(ive(np.arange(far), 2 * float(rate))[::-1])[::-1], 0.0)
 
 
 @dataclass(frozen=True)
 class AnswersLaw:
-    """Estimated margins of voters of whom a random part answered, each answer randomised.
+    """Distribution of margins estimated from randomised answers of a random part of the voters.
 
-    Of the `asked` answers about a pair each is +1 or -1, with mean `gain` times what the voter thinks, and voters are
-    a random sample, or all there are. Published is the mean answer over the gain.
+    Each of the `asked` answers about a pair is +1 or -1. Its mean is `gain` times the voter's opinion. The voters asked
+    are a random sample, or all voters. The published margin is the mean answer divided by the gain.
 
     Attributes
     ----------
     gain : float
-        Of an answer flipped with probability f, 1 - 2 f.
+        1 - 2 f for answers flipped with probability f.
     asked : int, or ndarray of int, shape (n_items, n_items)
-        Answers about each pair; who answered about what was drawn before anyone looked at a ballot.
+        Number of answers about each pair. The assignment of voters to pairs was drawn independently of the ballots.
     std : float or ndarray
-        The largest standard deviation that each margin can have, infinite where nobody was asked.
+        Upper limit on the standard deviation of each margin; inf for pairs without answers.
 
     Notes
     -----
-    Whoever is sampled, and whatever they think, the number of answers +1 is a sum of independent, not identical,
-    Bernoulli variables: its generating function is an elementary symmetric polynomial, which is stable, of linear
-    factors, and so has real zeros only. By Hoeffding's theorem, it is at least k with no more than the binomial
-    probability if k is at least its mean plus 1.
+    For any sample and any opinions, the number of +1 answers is distributed as a sum of independent Bernoulli
+    variables. Their probabilities differ. Its generating function is an elementary symmetric polynomial of linear
+    factors. Elementary symmetric polynomials are stable, so the function has only real zeros. Let k be at least the
+    mean plus 1. By Hoeffding's theorem, the probability of k or more such answers is at most the binomial probability.
 
     References
     ----------
@@ -233,7 +233,7 @@ class AnswersLaw:
 
     @property
     def std(self) -> Any:
-        """The largest standard deviation of each margin."""
+        """Upper limit on the standard deviation of each margin."""
         with np.errstate(divide="ignore"):
             return 1 / (self.gain * np.sqrt(self.asked))
 
@@ -243,56 +243,57 @@ class AnswersLaw:
         Parameters
         ----------
         margins : ndarray of shape (n_items, n_items)
-            As published.
+            Published margins.
         """
         plus = np.rint((1 + self.gain * margins) * self.asked / 2)
         enough = 2 * plus >= np.add(self.asked, 2)
         return np.where(enough, bdtrc(np.where(enough, plus - 1, 0), np.maximum(self.asked, 1), 0.5), 1.0)
 
     def chance_above(self, margins: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the posterior probability that the item of each row is above that of each column.
+        """Return the posterior probability that the item of each row is above the item of each column.
 
         Parameters
         ----------
         margins : ndarray of shape (n_items, n_items)
-            As published.
+            Published margins.
 
         Returns
         -------
         ndarray of float, shape (n_items, n_items)
-            A half on the diagonal.
+            The diagonal is 0.5.
         """
         precision = np.broadcast_to(self.gain**2 * self.asked, margins.shape)
         return chance_above(margins, precision, most=1.0)  # a true margin lies between -1 and 1
 
 
-_CELLS = 500  # of a standard deviation, where the noise has a finer grid than that
-_REACH = 30  # standard deviations, beyond which there is no noise to speak of
+_CELLS = 500  # cells per standard deviation, for noise on a finer grid
+_REACH = 30  # standard deviations; the probability beyond them is negligible
 
 
 @lru_cache(maxsize=64)
 def range_quantile(law: Any, n_items: int, level: float) -> float:
-    """Return a bound that the range of independent noise keeps with probability `level`, and hardly more.
+    """Return a bound on the range of independent noise that holds with probability `level`; it is nearly tight.
 
     Parameters
     ----------
     law : LaplaceLaw or NormalLaw
-        With ``tail``, ``std`` and ``grid``.
+        Distribution with ``tail``, ``std`` and ``grid``.
     n_items : int
-        How many draws.
+        Number of draws.
     level : float
         Between 0 and 1.
 
     Returns
     -------
     float
-        Exact for noise on a grid that is coarse; otherwise too large by some four thousandths of a standard deviation.
+        Exact for noise on a coarse grid, of at least 1/500 of a standard deviation. Otherwise too large by about four
+        thousandths of a standard deviation.
 
     Notes
     -----
-    With p_a(k) the probability that a value is one of a, a + 1, ..., a + k, P(range <= k) is the sum over a of
-    p_a(k)^m - p_(a+1)(k - 1)^m: all of them in a, ..., a + k, but not all above a. Noise on a fine grid is rounded to
-    a public one, which changes a range by less than two of its steps.
+    Let p_a(k) be the probability that a value is one of a, a + 1, ..., a + k. P(range <= k) is the sum over a of
+    p_a(k)^m - p_(a+1)(k - 1)^m. This is the probability that all values are in a, ..., a + k, but not all above a.
+    Noise on a finer grid is rounded to cells, which changes a range by less than two cells.
 
     Examples
     --------
@@ -302,7 +303,7 @@ def range_quantile(law: Any, n_items: int, level: float) -> float:
     """
     cell = max(law.grid, law.std / _CELLS)
     reach = int(_REACH * law.std / cell) + 1
-    # How likely a value is below the lower edge of each cell.
+    # Probability that a value is below the lower edge of each cell.
     below = 1 - law.tail((np.arange(-reach, reach + 2) - 0.5) * cell)
     low, high = -1, 2 * reach
     while high - low > 1:

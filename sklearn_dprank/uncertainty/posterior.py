@@ -1,4 +1,4 @@
-"""Posterior of true margins and scores under published noise, with an unknown spread."""
+"""Posterior of true margins and scores, given published noisy values, with an unknown spread."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,15 +6,15 @@ from scipy.linalg import eigh
 from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
 _LOG_SPREADS = np.arange(-4.2, 9.2, 0.25)
-#: Spreads in units of the noise's standard deviation; nothing is seen of smaller ones, and larger ones shrink nothing.
+#: Spreads in units of the noise's standard deviation. Smaller ones are invisible; larger ones do not matter.
 SPREADS = np.exp(_LOG_SPREADS)
 #: Logarithm of the prior density of log t: t / (1/16 + t^2), up to a constant.
 LOG_PRIOR = _LOG_SPREADS - np.log(1 / 16 + SPREADS**2)
-_NEGLIGIBLE = 1e-3  # of the posterior mass, in total
+_NEGLIGIBLE = 1e-3  # share of the posterior mass that is ignored
 
 
 def likely(log_posterior: NDArray[np.float64]) -> list[tuple[tuple[int, ...], float]]:
-    """Return (index, probability) of the grid points that hold all of the posterior but a thousandth.
+    """Return (index, probability) of the most likely grid points, which have 99.9 % of the posterior mass.
 
     Parameters
     ----------
@@ -34,27 +34,27 @@ def likely(log_posterior: NDArray[np.float64]) -> list[tuple[tuple[int, ...], fl
     return list(zip(map(tuple, places), (mass[kept] / mass[kept].sum()).tolist(), strict=True))
 
 
-_SPREADS, _LOG_PRIOR = SPREADS[::2], LOG_PRIOR[::2]  # a coarser grid will do in two dimensions
+_SPREADS, _LOG_PRIOR = SPREADS[::2], LOG_PRIOR[::2]  # in two dimensions, a coarser grid is enough
 
 
 def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most: float = np.inf) -> NDArray[np.float64]:
-    """Return the posterior probability that the item of each row is above that of each column.
+    """Return the posterior probability that the item of each row is above the item of each column.
 
     Parameters
     ----------
     margins : ndarray of shape (n_items, n_items)
         Published margins.
     precision : ndarray of shape (n_items, n_items)
-        One over the variance of the noise; 0 where nothing is known.
+        Inverse variance of the noise; 0 for pairs without information.
     power : float, default=1.0
-        Power of the likelihood of the spreads; below 1 for noise with heavier tails than normal noise.
+        Power of the likelihood of the spreads. Use values below 1 for noise with heavier tails than normal noise.
     most : float, default=inf
         Largest possible variance of a true margin.
 
     Returns
     -------
     ndarray of float, shape (n_items, n_items)
-        A half on the diagonal.
+        The diagonal is 0.5.
 
     Examples
     --------
@@ -65,11 +65,11 @@ def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most:
     seen = np.where(np.eye(len(margins), dtype=bool), 0.0, precision)
     if not seen.any():
         return np.full(margins.shape, 0.5)
-    # In units of the noise: a strength is measured with the sum of its item's precisions, a remainder with one of them.
+    # In units of the noise: a strength has the total precision of its item, a remainder that of one pair.
     of_items, of_pairs = (_SPREADS**2 * (numbers / seen.sum()) for numbers in (len(seen), (seen > 0).sum()))
     evidence = power * np.array([_Model(margins, seen, variance).log_evidence(of_items) for variance in of_pairs])
     possible = of_pairs[:, None] + 2 * of_items <= most
-    possible[0, 0] = True  # next to no spread, whatever the noise
+    possible[0, 0] = True  # the smallest spreads are always possible
     points = likely(np.where(possible, evidence + _LOG_PRIOR[:, None] + _LOG_PRIOR, -np.inf))
     out = np.zeros(margins.shape)
     for k in {k for (k, _), _ in points}:  # one model at a time: each holds several matrices
@@ -79,21 +79,21 @@ def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most:
 
 
 class _Model:
-    """The linear model of margins, given the variance of remainders.
+    """Linear model of margins, given the variance of remainders.
 
     With w_ij = 1 / (noise + remainder variance), strengths have information L + 1 / variance, L = diag(w 1) - w, and
-    h_i = sum_j w_ij margin_ij; an eigendecomposition of L serves every variance of strengths.
+    h_i = sum_j w_ij margin_ij. One eigendecomposition of L serves all variances of strengths.
     """
 
     def __init__(self, margins, precision, of_pairs):
         self._margins, self._precision, self._of_pairs = margins, precision, of_pairs
-        self._left = 1 / (1 + of_pairs * precision)  # of a remainder, when the margin is seen
+        self._left = 1 / (1 + of_pairs * precision)  # posterior over prior variance of a remainder
         weight = self._left * precision
         values, self._vectors = eigh(np.diag(weight.sum(axis=1)) - weight)
         self._values = np.maximum(values, 0)
         self._h = self._vectors.T @ (weight * margins).sum(axis=1)
         seen = weight > 0
-        # Each pair stands twice in the matrices.
+        # The matrices contain each pair twice.
         self._constant = (np.log(weight[seen]).sum() - (weight * margins**2).sum()) / 4
 
     def log_evidence(self, of_items):
@@ -115,8 +115,8 @@ class _Model:
         return ndtr(mean / np.sqrt(variance))
 
 
-_NODES = 64  # quantiles of one value that are compared with the posterior of the others
-_FLAT = 1e6  # scales of noise: values so far out have so wide a prior that it shrinks nothing, and cancel digits
+_NODES = 64  # number of quantiles of one value that are compared with the posterior of the others
+_FLAT = 1e6  # in scales of noise; for larger values, the prior has no effect and digits would cancel
 
 
 def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
@@ -125,14 +125,14 @@ def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
     Parameters
     ----------
     values : ndarray of shape (n,)
-        With noise.
+        Values with Laplace noise.
     scale : float
-        b, of the noise.
+        Scale b of the noise.
 
     Returns
     -------
     ndarray of float, shape (n, n)
-        A half on the diagonal.
+        The diagonal is 0.5.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def chance_before(values: NDArray, scale: float) -> NDArray[np.float64]:
 
 
 def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
-    """Return the same for true values with a known standard deviation, `width`.
+    """Return the same as `chance_before` for true values with a known standard deviation, `width`.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
 
 
 class _Posterior:
-    """The laws of some numbers, given their noisy values, in units of the noise."""
+    """Posterior distributions of numbers given their noisy values, in units of the noise."""
 
     def __init__(self, values, scale, width):
         self._scale, self._t = scale, width / scale
@@ -182,7 +182,7 @@ class _Posterior:
         return self._total.sum() + len(self._y) * self._t**2 / 2
 
     def below(self, x):
-        """Return the probabilities that numbers are below x, which goes with the values."""
+        """Return the probabilities that the numbers are below x, which broadcasts with the values."""
         x = np.asarray(x, dtype=float) / self._scale
         left = np.exp(np.minimum(-self._y + log_ndtr((x - self._t**2) / self._t) - self._total, 0))
         right = np.exp(np.minimum(self._y + log_ndtr(-(x + self._t**2) / self._t) - self._total, 0))

@@ -1,4 +1,4 @@
-"""Which published numbers carry what noise, and what can be said of the order beneath it."""
+"""Noise of a published answer, and the confidence statements that it allows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,16 @@ from .laws import AnswersLaw, LaplaceLaw, NormalLaw, SkellamLaw
 
 @dataclass(frozen=True)
 class PublishedNoise:
-    """The noise on what is published: public numbers, fixed before a ballot is looked at, or drawn apart from it.
+    """Distribution of the noise in a published answer.
+
+    It is public: its numbers are fixed in advance or drawn independently of the ballots.
 
     Attributes
     ----------
     on : str
-        What carries it: "scores" for ``scores_``, "margins", or "histogram".
+        Name of the noisy answer: "scores" for ``scores_``, "margins", or "histogram".
     law : LaplaceLaw, NormalLaw, SkellamLaw or AnswersLaw
-        By what law, with its scale.
+        Distribution of the noise, with its scale.
 
     Examples
     --------
@@ -35,28 +37,28 @@ class PublishedNoise:
 
     @property
     def orders(self) -> bool:
-        """Whether it is on numbers that put items in order."""
+        """Whether the noisy answer determines an order of the items."""
         return self.on in ("scores", "margins")
 
     def surely_before(self, published: NDArray[Any], level: float) -> NDArray[np.bool_]:
-        """Return which items are above which, all at once with probability `level`: shape (n_items, n_items).
+        """Return which items are above which, all jointly with probability `level`: shape (n_items, n_items).
 
         Parameters
         ----------
         published : ndarray
-            What carries the noise.
+            The noisy answer.
         level : float
             Between 0 and 1.
 
         Notes
         -----
-        Scores: with that probability no two numbers differ by more than the quantile of the noise's range because of
-        noise, so that every larger difference is one of true scores.
+        Scores: with probability `level`, the noise changes all differences of two numbers by at most the quantile of
+        its range. Every larger difference then has the sign of the difference of true scores.
 
-        Margins: Holm's procedure on the statements "i is not above j", two a pair. Before the first wrong step only
-        wrong statements were rejected, so that at most as many true ones as statements were left, and one of these had
-        a p-value of at most (1 - level) over their number: by Boole's inequality that has a probability of at most
-        1 - level, however pairs depend on each other.
+        Margins: Holm's procedure tests the hypotheses "i is not above j", two per pair. Consider the first error. Only
+        false hypotheses were rejected before it, so the hypotheses left include all true ones. The first error
+        therefore needs a true hypothesis with a p-value of at most (1 - level) over the number of true ones. By Boole's
+        inequality, this has a probability of at most 1 - level, for any dependence between pairs.
 
         References
         ----------
@@ -68,19 +70,19 @@ class PublishedNoise:
         return _holm(self.law.p_values(published), 1 - level)
 
     def chance_before(self, published: NDArray[Any]) -> NDArray[np.float64]:
-        """Return how likely each item is above each other: shape (n_items, n_items), a half on the diagonal.
+        """Return the probability that each item is above each other: shape (n_items, n_items), 0.5 on the diagonal.
 
         Parameters
         ----------
         published : ndarray
-            What carries the noise.
+            The noisy answer.
         """
         law: Any = self.law
         return law.chance_before(published) if self.on == "scores" else law.chance_above(published)
 
 
 def _holm(p_values, risk):
-    """Return which of the statements about ordered pairs are rejected, at this risk for all of them together."""
+    """Return which hypotheses about ordered pairs are rejected, with family-wise error rate `risk`."""
     m = len(p_values)
     pairs = np.flatnonzero(~np.eye(m, dtype=bool))
     order = pairs[p_values.ravel()[pairs].argsort(kind="stable")]

@@ -216,7 +216,7 @@ def test_parameters_of_a_channel(channel, expected):
         (DPKemenySampler(), 45, "Use another estimator, such as DPBorda(noise='knorm') or DPPrudentOrder(window=7)."),
         (DPKemenySampler(sampler="table"), 26, "goes up to 25 items, got 26"),
         (ShufflePairwise(delta=0.0), 3, "delta must be positive in the shuffle model, got 0"),
-        (ShufflePairwise(min_reports=10), 3, "min_reports=10 is above the 2 voters; nothing is released."),
+        (ShufflePairwise(min_reports=10), 3, "min_reports=10 is above the 2 voters; no result is released."),
         (DPPairwise(rule="bradley_terry"), 3, "Central cannot answer PairTallies, which the rule asks for"),
         (LDPPairwise(randomizer="djw", rule="bradley_terry"), 3, "HypercubeSampling"),
     ],

@@ -35,7 +35,7 @@ def test_an_order_only_has_no_intervals():
     fitted = DPBorda(noise="knorm").fit([[0, 1, 2]] * 9)
     with pytest.raises(AttributeError) as error:
         fitted.rank_intervals()
-    assert str(error.value.__cause__).startswith("this fit published an order only")
+    assert str(error.value.__cause__).startswith("this fit published only an order")
 
 
 @pytest.mark.parametrize(

@@ -117,13 +117,13 @@ def test_target_and_local_epsilon_are_inverse(estimator, target):
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, PUBLISHED], ids=str)
 def test_nothing_is_released_below_min_reports(estimator):
     estimator = clone(estimator).set_params(min_reports=12, local_epsilon=1.0, random_state=0)
-    with pytest.raises(ValueError, match="min_reports=12 is above the 11 voters; nothing is released"):
+    with pytest.raises(ValueError, match="min_reports=12 is above the 11 voters; no result is released"):
         estimator.fit([[0, 1, 2]] * 11)
     lines = Shuffler(estimator, 3, 12)([[0, 1, 2]] * 12, 0)
-    with pytest.raises(ValueError, match="nothing is released") as error:
+    with pytest.raises(ValueError, match="no result is released") as error:
         estimator.fit_reports(lines[1:], items=3)
     assert "[" not in str(error.value)  # no message is quoted
-    with pytest.raises(ValueError, match="nothing is released"):
+    with pytest.raises(ValueError, match="no result is released"):
         estimator.fit_reports([*lines[1:], "junk", {**MESSAGE, "pair": [0, 3]}], items=3)
     assert not hasattr(estimator, "consensus_")
     assert sorted(estimator.fit_reports(lines, items=3).consensus_.tolist()) == [0, 1, 2]

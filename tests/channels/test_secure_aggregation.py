@@ -136,7 +136,7 @@ def test_more_voters_only_add_noise():
     [
         ({"delta": 0.0}, 10, "delta must be positive for Skellam noise, got 0"),
         ({}, None, "min_reports must be given"),
-        ({"min_reports": 11}, 10, "min_reports=11 is above the 10 voters; nothing is released"),
+        ({"min_reports": 11}, 10, "min_reports=11 is above the 10 voters; no result is released"),
         ({"max_reports": 9}, 10, "max_reports=9 is below the number of voters, 10"),
         ({"min_reports": 12, "max_reports": 11}, None, "max_reports=11 is below the number of voters, 12"),
         ({"n_servers": 1}, 10, "n_servers must be an integer"),

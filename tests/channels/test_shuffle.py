@@ -127,7 +127,7 @@ def test_the_price_is_of_min_reports_not_of_the_crowd_that_came(pairs):
         ({"n_queries": 1.0}, "n_queries must be a positive integer"),
         ({"min_reports": 0}, "min_reports must be None or an integer from 1"),
         ({"min_reports": 2.0}, "min_reports must be None or an integer from 1"),
-        ({"min_reports": 101}, "min_reports=101 is above the 100 voters; nothing is released"),
+        ({"min_reports": 101}, "min_reports=101 is above the 100 voters; no result is released"),
     ],
 )
 def test_wrong_parameters(parameters, message):
@@ -398,7 +398,7 @@ def test_the_protocol_states_what_devices_vouch_for_and_what_the_curator_claims(
 
 def test_nothing_is_released_below_min_reports():
     found = plan(3, None, min_reports=3)
-    with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 were promised.*nothing is released"):
+    with pytest.raises(ValueError, match=r"only 2 messages in a shuffle, where 3 are needed.*no result is released"):
         found.open(iter([GOOD, GOOD]))(Bits.from_random_state(0))
     with pytest.raises(ValueError, match="only 2 messages"):  # refused messages hide nobody
         found.open(iter([GOOD, GOOD, *(bad for bad, _ in BAD)]))(Bits.from_random_state(0))

@@ -153,7 +153,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         (VOTES, NAMES, ["--positions", "--noise", "gaussian"], "delta"),
         (VOTES, NAMES, ["--positions", "--top", "2", "--noise", "knorm"], "--top is a mechanism of its own"),
         (VOTES, NAMES, ["--positions", "--estimator", "DPPrudentOrder", "--noise", "knorm"], "has no --noise"),
-        (VOTES, NAMES, ["--positions", "--budget", "no.sqlite"], "there is no account no.sqlite"),
+        (VOTES, NAMES, ["--positions", "--budget", "no.sqlite"], "the budget file no.sqlite does not exist"),
         (VOTES, NAMES, ["--positions", "--budget-epsilon", "1"], "say which file with --budget"),
     ],
 )
@@ -282,7 +282,7 @@ def test_comparison_of_some(tmp_path, run, printed):
     assert set(made["excess_points"]) == {"DPBorda, K-norm noise", "DPBorda, Laplace noise", "LDPPairwise"}
     assert made["random_order_points"] == pytest.approx(100 / 6, abs=1e-4)
     assert "a random order          16.67" in run(*common, "--picture", tmp_path / "c.png")
-    assert "there is no folder" in run(*common, "--picture", tmp_path / "none" / "c.png")
+    assert "does not exist" in run(*common, "--picture", tmp_path / "none" / "c.png")
     assert "must end in one of" in run(*common, "--picture", tmp_path / "c.abc")
 
 

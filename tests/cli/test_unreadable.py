@@ -187,7 +187,7 @@ def test_a_file_without_ballots_is_released(options, name, content, rank, tmp_pa
     status, made, said = rank(content, *options, name=name)
     assert status == 0 and said == "" and len(made["consensus"]) == 3
     assert main(["compare", str(tmp_path / name), *options, "--picture", str(tmp_path / "c.png")]) == 2
-    assert f"{name} holds no ballots, so there is nothing to compare" in capsys.readouterr().err
+    assert f"{name} holds no ballots; add ballots to compare" in capsys.readouterr().err
 
 
 def test_parquet(tmp_path, rank):

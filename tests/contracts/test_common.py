@@ -409,7 +409,7 @@ def test_private_estimators_have_a_privacy_section(cls):
     if cls.__name__ != "Aggregator":  # its channel says it
         for word in ("Unit:", "Trust:"):
             assert word in text, word
-    assert text.endswith("What may be published, and what not: :ref:`the list <may-be-published>`.")
+    assert text.endswith("See :ref:`what may be published <may-be-published>`.")
 
 
 @pytest.mark.parametrize(

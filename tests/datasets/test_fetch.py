@@ -154,9 +154,9 @@ def test_a_kept_file_with_another_checksum_is_replaced(fetch, server, tmp_path):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"<html>Log in to this network</html>", "no PrefLib file"),
-        (GOOD[:-6], r"no PrefLib file that can be read \(what came"),  # complete by HTTP, cut by its own totals
-        (b"", "no PrefLib file"),
+        (b"<html>Log in to this network</html>", "not a readable PrefLib file"),
+        (GOOD[:-6], r"not a readable PrefLib file \(what came"),  # complete by HTTP, cut by its own totals
+        (b"", "not a readable PrefLib file"),
     ],
 )
 def test_what_is_no_data_file_is_not_kept(fetch, server, tmp_path, body, words):

@@ -345,8 +345,8 @@ def test_one_item_no_ballots_and_bytes(tmp_path):
     assert message_of(write(tmp_path, one)) == " has one item (NUMBER ALTERNATIVES: 1); a ranking needs at least two."
     none = "# NUMBER ALTERNATIVES: 2\n0: 1,2\n"
     assert message_of(write(tmp_path, none)) == (
-        " holds no ballots; the file is cut, or every count is 0. If nobody voted, write the line '# NUMBER VOTERS: 0' "
-        "into its header."
+        " holds no ballots; the file is cut, or every count is 0. If there were no voters, write the line "
+        "'# NUMBER VOTERS: 0' into its header."
     )
     nobody = read_preflib(write(tmp_path, "# NUMBER VOTERS: 0\n" + none))
     assert nobody.data.shape == (0, 2) and nobody.counts.tolist() == [0] and nobody.profile.n_voters == 0

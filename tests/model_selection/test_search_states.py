@@ -202,7 +202,7 @@ class Searches(RuleBasedStateMachine):
             private = isinstance(self.search.scoring, PrivateKendallTau)
             with pytest.raises(ValueError, match="records those of its trials" if private else "public_ballots"):
                 self.budget.fit(self.search, X)
-        with pytest.raises(ValueError, match="promises nothing"):
+        with pytest.raises(ValueError, match="has no privacy guarantee"):
             self.budget.fit(self.theirs, X)
 
     @invariant()

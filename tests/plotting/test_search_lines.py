@@ -122,7 +122,7 @@ def test_interrupted_search(plt, searched):
     assert line.get_label() == "noise=laplace"
     assert line.get_xdata().tolist() == [0.1, 1.0]
     np.testing.assert_allclose(line.get_ydata(), [0.3, 0.1])
-    with pytest.raises(ValueError, match="search finished no trial; nothing can be drawn"):
+    with pytest.raises(ValueError, match="search has no finished trial to draw"):
         PrivacyUtilityDisplay.from_search(searched(params, score=[[[NAN]]] * 6))
 
 

@@ -236,7 +236,7 @@ def test_epsilon_of_a_part(plt):
         ([0.1], {"a": [0.2]}, r"errors\['a'\] must have shape \(1, n_trials\)"),
         ({"a": [0.1]}, {"b": [[0.2]]}, "must have the same names"),
         ([0.0], {"a": [[0.2]]}, "epsilon must be a list of positive numbers"),
-        ([float("nan")], {"a": [[0.2]]}, "no mechanism depends on epsilon; nothing can be drawn"),
+        ([float("nan")], {"a": [[0.2]]}, "no mechanism depends on epsilon, so there is no line"),
         ([0.1, float("nan")], {"a": [[0.2], [0.1]]}, "epsilon must be a list of positive numbers"),
         ([0.1], {}, "errors is empty; give at least one mechanism"),
         ([0.1], {"a": [[float("nan")]]}, "errors has no finished trial"),

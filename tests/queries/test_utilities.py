@@ -161,7 +161,7 @@ def test_margins_say_it_all():
         (MaxViolatedMargin(window=1), 5, "window must be None or an integer from 2 to 12, got 1"),
         (MaxViolatedMargin(window=13), 50, "window must be None or an integer from 2 to 12, got 13"),
         (MaxViolatedMargin(window=2.5), 5, "window must be None or an integer from 2 to 12, got 2.5"),
-        (MaxViolatedMargin((0, 1, 2)), 3, "anchor does nothing without a window"),
+        (MaxViolatedMargin((0, 1, 2)), 3, "anchor has no effect without a window"),
         (MaxViolatedMargin((0, 1, 1), 2), 3, "anchor must be an order of the 3 items"),
         (MaxViolatedMargin((0, 1), 2), 3, "anchor must be an order of the 3 items"),
     ],

@@ -12,6 +12,7 @@ from sklearn_dprank.aggregators import (
     central_borda,
     central_orders,
     classic,
+    composed,
     local,
     local_interactive,
     prudent,
@@ -21,12 +22,13 @@ from sklearn_dprank.aggregators import (
 )
 from sklearn_dprank.aggregators import central_borda as swiss
 from sklearn_dprank.aggregators import local as local_borda
+from sklearn_dprank.aggregators.base import RankAggregator
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
 OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
-# Facts of a trust model: whose epsilon it is.
-BY_TRUST = {"epsilon", "delta"}
+# Facts of a trust model, for example whose epsilon it is.
+BY_TRUST = {"epsilon", "delta", "local_epsilon_", "margins_", "reports_accepted_"}
 TRUST = {
     central.__name__: "central",
     central_borda.__name__: "central",
@@ -39,12 +41,14 @@ TRUST = {
     shuffle.__name__: "shuffle",
     secure_aggregation.__name__: "secure_aggregation",
     streaming.__name__: "stream",
+    composed.__name__: "any",
 }
 # Another fact of the same name, and why.
 APART = {
     **{(cls, "privacy_"): "it promises nothing" for cls in ESTIMATORS if cls.__module__ == classic.__name__},
     (sklearn_dprank.DPTopK, "consensus_"): "it has the best few only",
     (sklearn_dprank.DPTopK, "ranks_"): "all others are tied",
+    (sklearn_dprank.DPHistogram, "noise_"): "rank_intervals does not use it",
     (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
     (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",
@@ -101,5 +105,12 @@ def test_privacy_of_a_part_refers_to_the_whole():
         if "    privacy_ : PrivacyGuarantee" in text:
             stated = " ".join(text.split("privacy_ : PrivacyGuarantee")[1].split()[:40])
             seen += 1
-            assert stated.startswith("Not private.") or "privacy.guarantee_of` does" in stated, name
+            assert stated.startswith("Not private.") or "privacy.guarantee_of`" in stated, name
     assert seen > 20
+
+
+def test_the_base_class_describes_what_all_estimators_share():
+    full = entries(RankAggregator.__doc__, "Attributes")
+    assert full.keys() == {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
+    assert "earlier steps of a pipeline" in full["privacy_"]
+    assert "privacy.guarantee_of` does" in full["privacy_"]

@@ -1,4 +1,4 @@
-"""The voter's half: all that runs where a ballot is, on numpy and the standard library alone."""
+"""Devices and client implementations of randomizers. They need NumPy and the standard library only."""
 
 from .allowance import Allowance
 from .ballot import net_wins, opinions

@@ -1,4 +1,4 @@
-"""One owner's privacy budget over all protocols that the owner's devices follow."""
+"""Privacy budget of one person over all protocols."""
 
 import json
 import os
@@ -12,19 +12,11 @@ from ..._utils.checks import check_number
 from ...privacy.ledger import BudgetExhausted
 from .protocol import decimal_of, float_above, is_amount, is_digits, total
 
-_UP = Context(prec=40, rounding=ROUND_CEILING)  # as many digits as `is_amount` accepts
+_UP = Context(prec=40, rounding=ROUND_CEILING)  # `is_amount` accepts 40 digits
 
 
 class Charge(NamedTuple):
-    """The privacy loss of one device.
-
-    Attributes
-    ----------
-    protocol : str
-        Digest of its protocol.
-    epsilon, delta : str
-        Decimal numbers, rounded up.
-    """
+    """Cost of one device: the digest of its protocol, and epsilon and delta as decimal text, rounded up."""
 
     protocol: str
     epsilon: str
@@ -32,25 +24,25 @@ class Charge(NamedTuple):
 
 
 class Allowance:
-    """The privacy budget of one owner, from which every new device draws.
+    """Privacy budget of one person over several protocols.
 
-    A `Device` limits what one protocol spends. Several protocols spend the sum of their epsilons, and the sum of
-    their deltas. An allowance keeps these sums and refuses a device that does not fit.
+    Use it if a person may answer more than one poll. A `Device` limits the cost of one protocol, but the epsilons and
+    the deltas of several protocols add up. An allowance keeps both sums and refuses a device that does not fit.
 
     Parameters
     ----------
     epsilon : float
-        Largest total epsilon of all devices, in nats and without trust in anybody.
+        Limit on the total epsilon of all devices, in nats, without trust in a shuffler or in servers.
     delta : float, default=0.0
-        Largest total delta. 0 refuses every protocol of secure aggregation, because its guarantee without trust
-        in the servers has a positive delta.
+        Limit on the total delta. 0 refuses every protocol of secure aggregation, because its guarantee without trust in
+        the servers has a positive delta.
 
     Attributes
     ----------
     epsilon, delta : float
-        As given.
+        The limits.
     spent : tuple of (float, float)
-        Total epsilon and delta that were charged, rounded up.
+        Total epsilon and delta of all charges, rounded up.
 
     Raises
     ------
@@ -61,18 +53,18 @@ class Allowance:
     -----
     .. rubric:: Privacy
 
-    ``Device(protocol, allowance=allowance)`` charges the whole cost of the protocol when the device is made. It
-    raises `BudgetExhausted` if the cost does not fit, or if the allowance has already paid for a device of this
-    protocol. A second device would send a second, different report. Open the first one with `Device.from_json`.
+    ``Device(protocol, allowance=allowance)`` charges the whole cost of the protocol when the device is made. It raises
+    `BudgetExhausted` if the cost does not fit, or if the allowance has already paid for a device of this protocol. A
+    second device would send a second, different report. Restore the first one with `Device.from_json`.
 
-    Store ``device.to_json()``, then ``allowance.to_json()``, then send the report. After a restart, open the allowance
-    first and then every device: ``Device.from_json(text, allowance=allowance)`` charges a device only if the
-    allowance does not have it. A device that has reported is charged even if it does not fit, because its budget is
+    Store ``device.to_json()``, then ``allowance.to_json()``, then send the report. After a restart, restore the
+    allowance first and then every device: ``Device.from_json(text, allowance=allowance)`` charges a device only if the
+    allowance does not contain it. A device that has reported is charged even if it does not fit, because its budget is
     spent.
 
-    All methods are thread-safe. `copy` returns the allowance itself. A copy in a forked process, or made by pickling,
-    shows what was spent and cannot be charged. Of two allowances that are made from one text, only one may go on.
-    The text tells in which polls the owner took part.
+    All methods are thread-safe. `copy` returns the allowance itself. A copy made by a fork or by pickling shows what
+    was spent and cannot be charged. Of two allowances restored from one text, use only one. The text reveals in which
+    polls the owner took part.
 
     Examples
     --------
@@ -92,7 +84,7 @@ class Allowance:
         check_number(epsilon, "epsilon", above=0)
         check_number(delta, "delta", least=0, below=1)
         self.epsilon, self.delta = float(epsilon), float(delta)
-        # By the number of each device; replaced as a whole, so that a fork never sees half of it.
+        # Charges by the number of each device. Replaced as a whole, so that a fork never sees half of it.
         self._charges: Mapping[str, Charge] = MappingProxyType({})
         self._home: int | None = os.getpid()
         self._lock = threading.Lock()
@@ -103,23 +95,24 @@ class Allowance:
         return float_above(epsilon), float_above(delta, decimal_of)
 
     def charge(self, device: str, protocol: str, epsilon: Decimal, delta: Decimal, *, reported: bool) -> None:
-        """Charge a device, unless it is charged already; `Device` calls this.
+        """Charge a device, unless it was charged before. `Device` calls this method.
 
         Parameters
         ----------
         device : str
             Random number of the device.
         protocol : str
-            Digest of its protocol.
+            Digest of the device's protocol.
         epsilon, delta : Decimal
-            What the device will reveal in total.
+            Total cost of the device.
         reported : bool
-            Whether it has sent a report. Then the budget is spent, and the device is charged in any case.
+            Whether the device has reported. If so, its budget is spent, and it is charged even if it does not fit.
 
         Raises
         ------
         BudgetExhausted
-            If the cost does not fit, another device of this protocol was charged, or this is a copy.
+            If this is a copy. Also if a device that has not reported does not fit, or another device of its protocol
+            was charged.
         """
         if self._home != os.getpid():
             raise BudgetExhausted(
@@ -135,7 +128,7 @@ class Allowance:
             self._charges = MappingProxyType({**self._charges, device: cost})
 
     def _refuse(self, cost):
-        """Raise unless this charge is the first of its protocol and fits."""
+        """Raise `BudgetExhausted` unless this charge is the first of its protocol and fits."""
         if any(cost.protocol == other.protocol for other in self._charges.values()):
             raise BudgetExhausted(
                 "this allowance has already paid for a device of this protocol, and a second one would send a second "
@@ -154,29 +147,34 @@ class Allowance:
             )
 
     def to_json(self) -> str:
-        """Return the allowance as text, with everything that was charged.
+        """Return the allowance as text, with all charges.
 
         Returns
         -------
         str
-            For `from_json`, after a restart. Store it after each new device, before the device reports.
+            Text for `from_json` after a restart. Store it after each new device, before the device reports.
         """
         charges = {device: charge._asdict() for device, charge in self._charges.items()}
         return json.dumps({"allowance": 1, "epsilon": self.epsilon, "delta": self.delta, "charges": charges})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the allowance that `to_json` was called on, to go on in its place.
+        """Restore an allowance from the text of `to_json`.
 
         Parameters
         ----------
         text : str
-            What `to_json` returned last. An older text does not contain the devices that were made later.
+            Last text that `to_json` returned. An older text lacks the devices that were made later.
+
+        Returns
+        -------
+        Allowance
+            The restored allowance. Do not use another allowance of the same text.
 
         Raises
         ------
         ValueError
-            If the text is not what `to_json` returns.
+            If the text does not come from `to_json`.
         """
         try:
             state = json.loads(text)
@@ -214,7 +212,7 @@ def _unpickled(text):
 
 
 def _totals(charges):
-    """Return the sums of epsilons and of deltas, as Decimals, rounded up."""
+    """Return the sums of epsilons and of deltas as Decimals, rounded up."""
     charges = list(charges)
     return total(Decimal(one.epsilon) for one in charges), total(Decimal(one.delta) for one in charges)
 
@@ -225,7 +223,7 @@ def _as_text(cost):
 
 
 def _is_charge(device: Any, charge: Any) -> bool:
-    """Tell whether an entry of the text is a charge of a device."""
+    """Return whether an entry of the stored text is a valid charge of a device."""
     if not is_digits(device, 32) or type(charge) is not dict or set(charge) != set(Charge._fields):
         return False
     costs = charge["epsilon"], charge["delta"]

@@ -1,4 +1,4 @@
-"""One randomised answer about one pair: the atom of every pairwise protocol."""
+"""Randomised answers about pairs, random pairs, and report numbers."""
 
 import numpy as np
 
@@ -6,39 +6,19 @@ from .protocol import FLIP_GRID, as_digits, is_digits
 
 
 def flipped_answers(first, second, flip, ballots, bits):
-    """Answer whether `first` goes before `second`, flipped with probability flip / 2^52.
+    """Return whether `first` precedes `second` in each ballot, flipped with probability flip / 2^52.
 
-    Parameters
-    ----------
-    first, second : ndarray of int, shape (n_voters, k)
-        The items of each voter's pairs.
-    flip : int
-        Numerator of the flip probability.
-    ballots : Positions
-        Of these voters.
-    bits : Bits
-        `coins` answer where a voter has no opinion; `noise` flips.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_voters, k)
-        The answers that leave the devices.
+    `first`, `second` and the answers have shape (n_voters, k). ``bits.coins`` answers where a voter has no opinion, and
+    ``bits.noise`` flips.
     """
     said = true_answers(first, second, np.arange(first.shape[0])[:, None], ballots, bits.coins)
     return said ^ (bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip)
 
 
 def true_answers(first, second, voter, ballots, coins):
-    """Return whether `first` goes before `second`, bool, as these voters have it: a coin where they have no opinion.
+    """Return whether `first` precedes `second` in ballot `voter`; a coin answers where the voter has no opinion.
 
-    Parameters
-    ----------
-    first, second, voter : ndarray of int, shapes that broadcast to that of `first`
-        The items of each pair, and the column of the ballot that is asked.
-    ballots : Positions
-        Of the voters.
-    coins : BitSource
-        The voters' own coins.
+    `voter` is a column of ``ballots.table``. The three index arrays broadcast to the shape of `first`.
     """
     here, there = (_taken(ballots.table, item, voter) for item in (first, second))
     silent = (here == there) | (here == ballots.sentinel) | (there == ballots.sentinel)
@@ -46,7 +26,7 @@ def true_answers(first, second, voter, ballots, coins):
 
 
 def _taken(table, item, voter):
-    """Return ``table[item, voter]``, by one index where the table is in one piece: several times as fast."""
+    """Return ``table[item, voter]``. One flat index is several times as fast if the table is contiguous."""
     n_items, n_voters = table.shape
     if table.flags.c_contiguous:
         return table.ravel().take(item * n_voters + voter)
@@ -56,12 +36,12 @@ def _taken(table, item, voter):
 
 
 def random_number(bits):
-    """Return a random number for one report, 32 hexadecimal digits: the receiver counts each number once."""
+    """Return a random number for one report, 32 hexadecimal digits. The receiver counts each number once."""
     return as_digits(bits.assignment.words(2).tolist())
 
 
 def is_random_number(text):
-    """Tell whether `text` has the form of `random_number`."""
+    """Return whether `text` has the form of `random_number`."""
     return is_digits(text, 32)
 
 
@@ -82,14 +62,7 @@ def distinct(rows, k, n, bits):
 
 
 def items_of(pair, n_items):
-    """Return the items (i, j), i < j, of pairs by their number in row-major order.
-
-    Parameters
-    ----------
-    pair : ndarray of int64
-        0, ..., C(n_items, 2) - 1: (0, 1), (0, 2), ..., (1, 2), ...
-    n_items : int
-        Number of items.
+    """Return the items (i, j), i < j, of pairs by their number in row-major order: (0, 1), (0, 2), ..., (1, 2), ...
 
     Examples
     --------

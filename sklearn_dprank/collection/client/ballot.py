@@ -1,4 +1,4 @@
-"""What a device reads from its voter's ballot: net wins, and opinions on pairs."""
+"""Compact positions, net wins and pair opinions of voters' ballots."""
 
 from typing import Any
 
@@ -15,26 +15,10 @@ from ...sampling.bit_source import BitSource
 
 
 def read_ballot(ballot, n_items):
-    """Read one ballot where its voter is.
+    """Return (positions, key) of one ballot, array-like of shape (n_items,).
 
-    Parameters
-    ----------
-    ballot : array-like of shape (n_items,)
-        Where this voter puts each item; smaller is better, equal is tied, NaN, None or masked is no opinion.
-    n_items : int
-        How many items the protocol has.
-
-    Returns
-    -------
-    positions : Positions
-        The ballot in compact form.
-    key : bytes
-        Equal for ballots that say the same.
-
-    Raises
-    ------
-    ValueError
-        If the ballot does not have one number for each item.
+    NaN, None and masked entries are missing opinions. Ballots with the same order, ties and missing opinions have the
+    same `key` (bytes). ValueError is raised unless the ballot has one position for each item.
     """
     try:
         rows = as_doubles(as_numbers([ballot]))
@@ -47,21 +31,11 @@ def read_ballot(ballot, n_items):
 
 
 def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return which places each ballot gives to its items; tied items share them, and silent ones are tied last.
+    """Return (order, first, last, ordered) of each ballot, arrays of shape (n_voters, n_items).
 
-    Parameters
-    ----------
-    table : ndarray of unsigned int, shape (n_items, n_voters)
-        Positions; those without an opinion have the largest.
-
-    Returns
-    -------
-    order : ndarray of int, shape (n_voters, n_items)
-        The items of each ballot, first ones first, as `sorted_rows` counts them.
-    first, last : ndarray of int, shape (n_voters, n_items)
-        Of the items in that order, the first and the last place that each shares.
-    ordered : ndarray, shape (n_voters, n_items)
-        Their positions.
+    `order` lists the items of each ballot, best first, as indices into the ravelled transpose of `table`. `first` and
+    `last` are the first and the last place that an item shares with the items tied with it. Items without an opinion
+    are tied last. `ordered` contains the positions. `table` has shape (n_items, n_voters).
     """
     ballots = np.ascontiguousarray(table.T)
     order, changes = sorted_rows(ballots)
@@ -73,21 +47,22 @@ def places(table: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 
 
 def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
-    """Return each voter's net wins: items placed behind minus items placed before.
+    """Return each voter's net wins: for each item, the items that it beats minus the items that beat it.
 
     Parameters
     ----------
     table : ndarray of unsigned int, shape (n_items, n_voters)
         Positions.
     sentinel : int
-        The position that means no opinion.
+        Position of items without an opinion.
 
     Returns
     -------
     ndarray of int64, shape (n_voters, n_items)
-        Ties and missing opinions count 0.
+        Net wins. Ties and missing opinions count 0.
     """
-    # Of many voters, who are simulated: what a device of one does takes as long whatever the ballot says.
+    # Fast path for simulations of many voters. A device has one voter and must not use it: its running time would
+    # reveal whether the ballot has ties or missing opinions.
     odd = odd_ballots(table) if table.shape[1] > 1 else None
     if odd is None:
         return _net_wins(table, sentinel)
@@ -98,7 +73,7 @@ def net_wins(table: NDArray[Any], sentinel: int) -> NDArray[np.int64]:
 
 
 def _net_wins(table, sentinel):
-    """Return the net wins of voters whose ballots have ties or missing opinions."""
+    """Return the net wins of ballots that may have ties or missing opinions, shape (n_voters, n_items)."""
     order, first, last, ordered = places(table)
     n_items = len(table)
     silent = ordered == sentinel
@@ -107,19 +82,21 @@ def _net_wins(table, sentinel):
 
 
 def opinions(table: NDArray[Any], sentinel: int, coins: BitSource) -> NDArray[np.bool_]:
-    """Return each voter's preference on every pair; a fair coin where the voter has none.
+    """Return each voter's preference on every pair. A fair coin replaces a missing preference.
 
     Parameters
     ----------
-    table, sentinel
-        As for `net_wins`.
+    table : ndarray of unsigned int, shape (n_items, n_voters)
+        Positions.
+    sentinel : int
+        Position of items without an opinion.
     coins : BitSource
         The voters' own coins.
 
     Returns
     -------
     ndarray of bool, shape (n_pairs, n_voters)
-        Whether the first item of the pair goes before the second; pairs in row-major order.
+        Whether the first item of the pair precedes the second. Pairs are in row-major order.
     """
     rows, columns = np.triu_indices(len(table), 1)
     first, second = table[rows], table[columns]

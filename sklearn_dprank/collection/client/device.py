@@ -1,4 +1,4 @@
-"""Client-side device: validates a protocol, enforces the voter's limits and creates one report."""
+"""Client-side device: validates a protocol, enforces the voter's limits and creates reports."""
 
 import hashlib
 import json
@@ -23,11 +23,11 @@ from .ballot import read_ballot
 from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
 from .randomizers import HALVES, Asking, ReportHalf, checked, voter_half
 
-if TYPE_CHECKING:  # it would load numpy.random, which a device does without
+if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
     from ..._utils.types import RandomState
 
 _TRUSTED = " (without trust in the servers)"
-_KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # in the text of 0.2.0, which counts as 1
+_KEPT = {"device", "protocol", "ballot", "said", "max_epsilon"}  # fields in a text of release 0.2.0, with "device": 1
 _COPY = (
     "this is a copy of a device, from a fork or a pickle, and creates no report, because one voter would report twice. "
     "Make the device in the process that uses it, or move it there with to_json and from_json."
@@ -39,55 +39,58 @@ _OLD = (
 
 
 class Device:
-    """Client of one voter: follows a public protocol and creates one report.
+    """Client for one voter in the local, shuffle and secure aggregation models.
 
-    It needs nothing else: ``Device(json.loads(text))`` runs where only numpy and this package are installed, and
-    loads no other library. It computes the epsilon that the protocol's numbers spend and refuses a protocol
-    that states less, or that costs more than its owner allows.
+    Run it where the ballot is: ``Device(json.loads(text))`` needs only NumPy and this package. The device computes the
+    local epsilon that the protocol's numbers spend. It refuses a protocol that spends more than it states, or more than
+    the owner allows.
 
     Parameters
     ----------
     protocol : dict
-        As published by the curator (``estimator.protocol(items)``).
+        Protocol from the curator (``estimator.protocol(items)``).
     max_epsilon : float or None, default=None
-        Largest epsilon that the owner accepts, in nats and without trust in anybody. None accepts what the protocol
-        states. It limits this protocol only: the epsilons of several protocols add up. `allowance` limits the sum.
+        Limit on the local epsilon, in nats, without trust in a shuffler or in servers. None accepts what the protocol
+        states. It limits this protocol only. The epsilons of several protocols add up, and `allowance` limits their
+        sum.
     max_delta : float, default=1e-6
-        Largest delta that the owner accepts, in [0, 1). Secure aggregation (``skellam-shares``, ``skellam-rounds``)
-        protects a voter with the epsilon of the device except with probability delta, and the curator chooses
-        delta. A large delta makes any epsilon meaningless. Other protocols have delta 0. It limits this protocol
-        only: deltas of several protocols add up, as epsilons do.
+        Limit on delta, in [0, 1). In secure aggregation (``skellam-shares``, ``skellam-rounds``), `epsilon` holds at a
+        delta that the curator chooses. A large delta makes any epsilon meaningless. Other built-in protocols have delta
+        0. It limits this protocol only. The deltas of several protocols add up, as epsilons do.
     allowance : Allowance or None, default=None
         The owner's budget over all protocols. The new device charges its `epsilon` and `delta` to it.
     random_state : None, int, Generator or RandomState, default=None
-        None is the operating system's secure source; anything else is for simulation only.
+        None uses the operating system's secure source. Any other value is for simulations only.
     half : object or None, default=None
-        The voter's half of a randomizer of your own (see `~sklearn_dprank.collection.curator.Randomizer`); its code is
-        trusted. None is for the protocols of this package: a protocol never chooses code.
+        Client implementation of a custom randomizer (see `~sklearn_dprank.collection.curator.Randomizer`). Its code is
+        trusted. None is for built-in protocols. A protocol can only select built-in code.
 
     Attributes
     ----------
     epsilon : float
-        Local epsilon of all that this device will ever say, from the protocol's numbers, rounded up.
+        Local epsilon of everything that the device sends, computed from the protocol's numbers and rounded up. In
+        secure aggregation, it holds at `delta`.
     delta : float
-        Probability with which `epsilon` may fail, rounded up; 0 except in secure aggregation.
+        Delta of this local guarantee, rounded up. It is 0 for built-in protocols other than secure aggregation.
 
     Raises
     ------
     RefusedProtocol
-        If the protocol is not exactly of its form, spends more than it states, or more than `max_epsilon`, or has a
-        delta above `max_delta`.
+        If the protocol has another form, spends more than it states or more than `max_epsilon`, or has a delta above
+        `max_delta`.
     BudgetExhausted
-        If the allowance does not cover it, or has paid for another device of this protocol.
+        If the allowance does not cover the protocol, or was charged for another device of this protocol.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    A device says one thing once. Asked again, from any thread, it repeats the same bytes; another ballot is refused.
-    `copy` returns the device itself. A copy in a forked process, or made by pickling, repeats what was said
-    before and says nothing new. To outlive a restart, keep ``device.to_json()`` after each answer and before
-    it is sent; the text is as secret as the ballot, and of two devices made from one text only one may go on.
+    A device randomises each report once. Asked again, from any thread, it returns the same report. It refuses a
+    different ballot.
+
+    `copy` returns the device itself. A copy made by a fork or by pickling repeats earlier reports and makes no new
+    ones. To survive a restart, save ``device.to_json()`` after each report and before sending it. The text is as secret
+    as the ballot. Of two devices restored from one text, use only one.
 
     Examples
     --------
@@ -120,64 +123,66 @@ class Device:
         if self._costs[0] > Decimal(limit):
             raise RefusedProtocol(
                 f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r}"
-                f"{_TRUSTED if hasattr(self._half, 'STATED') else ''}. Send nothing, or raise max_epsilon."
+                f"{_TRUSTED if hasattr(self._half, 'STATED') else ''}. Send no report, or raise max_epsilon."
             )
         if self._costs[1] > decimal_of(self._max_delta):
             raise RefusedProtocol(
-                f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send nothing, or "
+                f"the protocol has delta={self.delta:.6g}{_TRUSTED}, above max_delta={max_delta!r}. Send no report, or "
                 "ask the curator for a protocol with a smaller delta."
             )
-        if allowance is not None:  # last: a protocol that is refused costs nothing
+        if allowance is not None:  # last, so that a refused protocol is not charged
             self._charge(allowance)
 
     def _begin(self, protocol, half, random_state=None):
-        """Set what a device of this protocol has before it says anything."""
+        """Set the state of a new device that follows this protocol."""
         self._protocol, self._half = protocol, half
-        # As Decimals. A half without `delta` protects by epsilon alone.
+        # Decimals. A client implementation without `delta` has a pure guarantee.
         self._costs = half.spent(protocol), half.delta(protocol) if hasattr(half, "delta") else Decimal(0)
         self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
-        self._number = os.urandom(16).hex()  # for an allowance
+        self._number = os.urandom(16).hex()  # identifies the device in an allowance
         self._random_state = random_state
         self._bits: Bits | None = None
-        self._ballot: str | None = None  # SHA-256 of what the ballot says
+        self._ballot: str | None = None  # SHA-256 of the ballot's key
         # Replaced as a whole, so that a fork never sees half of it.
         self._said: Mapping[str, str] = MappingProxyType({})
-        self._old = False  # whether 0.2.0 stored it
+        self._old = False  # whether release 0.2.0 stored it
         self._home: int | None = os.getpid()
         self._lock = threading.Lock()
 
     def _charge(self, allowance):
-        """Charge what this device spends in total, unless the allowance has it."""
+        """Charge the total cost of this device to the allowance, unless it was charged before."""
         allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._said))
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """A copy of the protocol that this device follows."""
+        """Copy of the protocol that this device follows."""
         return json.loads(json.dumps(self._protocol))
 
     def report(self, ballot: ArrayLike, pairs: Sequence[Sequence[int]] | None = None) -> Any:
-        """Randomise the ballot, once.
+        """Return the randomised report of a ballot.
 
         Parameters
         ----------
         ballot : array-like of shape (n_items,)
-            Where this voter puts each item; smaller is better, equal is tied, NaN is no opinion.
+            Position of each item. Smaller is better, equal is tied, NaN is a missing opinion.
         pairs : sequence of (int, int) or None, default=None
-            The curator's assignment (a row of `balanced_design`), where the protocol assigns pairs.
+            Pairs assigned by the curator (a row of `~sklearn_dprank.channels.balanced_design`), if the protocol assigns
+            pairs.
 
         Returns
         -------
         dict, or list of dict
-            JSON-able: one report, or one submission for the shuffler that holds K messages, or one message a server,
-            each to be sent to its own and to nobody else. Called again with the same ballot, the same: send it again,
-            never draw again.
+            JSON-able: one report, one submission of K messages for the shuffler, or one message per server. Send each
+            message only to its own receiver. A second call with the same ballot returns the same data, so you can send
+            it again without a new random draw.
 
         Raises
         ------
         BudgetExhausted
-            If another ballot was reported before, or this is a copy of the device.
+            If the device has reported another ballot, or is a copy (or a device of release 0.2.0) without a report.
         ValueError
-            If the ballot does not have one number an item, or pairs do not fit the protocol.
+            If the ballot does not have one position per item, `pairs` does not fit the protocol, or the protocol asks
+            questions.
         """
         if isinstance(self._half, Asking):
             raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
@@ -189,29 +194,32 @@ class Device:
         return self._say("report", ballot, self._reported)
 
     def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> Any:
-        """Answer one question about this voter's ballot.
+        """Return the randomised answer to one question about this voter's ballot.
 
         Parameters
         ----------
         question : dict
-            As the curator asked it: "protocol", "question" (its number), and what it is about: "kind" and "pairs",
-            or "groups", "pair", "pairs" or nothing, where servers add up the answers.
+            Question from the curator. It contains "protocol", "question" (a number) and the subject. In secure
+            aggregation, the subject is "groups", "pair" or "pairs", or is absent. In other protocols, it is "kind" and
+            "pairs".
         ballot : array-like of shape (n_items,)
-            Where this voter puts each item; the same for every question.
+            Position of each item, the same for every question.
 
         Returns
         -------
         dict, or list of dict
-            JSON-able: one answer, or one message a server, each to be sent to its own and to nobody else. The same
-            question again gets the same answer.
+            JSON-able: one answer, or one message per server. Send each message only to its own receiver. The same
+            question gets the same answer.
 
         Raises
         ------
         BudgetExhausted
-            If this voter has answered as often as was agreed, or another question of this number or a later one, or
-            reports another ballot, or this is a copy.
+            If the device has given all answers of this kind or has answered for another ballot. Also if it is a copy
+            (or a device of release 0.2.0) without an answer to this question. In secure aggregation, also if it has
+            answered a later question, or another question of this number.
         ValueError
-            If the question does not follow the protocol.
+            If the question does not follow the protocol, or the protocol does not ask questions. Also if the ballot
+            does not have one position per item.
         """
         if not isinstance(self._half, Asking):
             raise ValueError("this protocol asks no questions: use device.report(ballot).")
@@ -239,11 +247,11 @@ class Device:
         return [{"protocol": digest(self._protocol), **said} for said in messages]
 
     def _say(self, what, ballot, draw):
-        """Return what was said under this name, or say it now, if the budget allows."""
+        """Return the stored message of this name, or draw and store it if the budget allows."""
         positions, key = read_ballot(ballot, len(self._protocol["items"]))
         key = hashlib.sha256(key).hexdigest()
         if self._home != os.getpid():
-            return self._repeated(what, key)  # without the lock, which a thread of the parent may have held
+            return self._repeated(what, key)  # without the lock: a thread of the parent may have held it at the fork
         with self._lock:
             if what not in self._said and self._ballot in (None, key):
                 if self._bits is None:
@@ -263,12 +271,12 @@ class Device:
         return json.loads(self._said[what])
 
     def to_json(self) -> str:
-        """Return the device as text, with what it has said: as secret as the ballot.
+        """Return the device as text, with its reports. The text is as secret as the ballot.
 
         Returns
         -------
         str
-            For `from_json`, after a restart. A seed is not kept.
+            Text for `from_json` after a restart. It does not contain the seed.
         """
         with self._lock if self._home == os.getpid() else threading.Lock():
             said = {what: json.loads(message) for what, message in self._said.items()}
@@ -280,31 +288,36 @@ class Device:
 
     @classmethod
     def from_json(cls, text: str, *, half: ReportHalf | None = None, allowance: Allowance | None = None) -> Self:
-        """Return the device that `to_json` was called on, to go on in its place.
+        """Restore a device from the text of `to_json`.
 
-        A device that release 0.2.0 stored repeats what it has sent, and says nothing new.
+        A device that release 0.2.0 stored repeats its reports and makes no new ones.
 
         Parameters
         ----------
         text : str
-            What `to_json` returned last; from an older one the device would say more than its budget pays for.
+            Last text that `to_json` returned. A device restored from an older text can exceed its budget.
         half : object or None, default=None
-            As for the device.
+            Client implementation of a custom randomizer, as for `Device`.
         allowance : Allowance or None, default=None
-            The owner's budget. The device is charged unless the allowance has it already. A device that has reported
-            is charged even if it does not fit.
+            The owner's budget. The device is charged unless the allowance contains it. A device that has reported is
+            charged even if it does not fit.
+
+        Returns
+        -------
+        Device
+            The restored device. Do not use another device of the same text.
 
         Raises
         ------
         ValueError
-            If it is not what `to_json` returns.
+            If the text does not come from `to_json`.
         BudgetExhausted
-            If the device has not reported, and the allowance does not have it and does not cover it.
+            If the device has not reported, and the allowance neither contains nor covers it.
         """
         _check_allowance(allowance)
         try:
             device = cls._restored(json.loads(text), half)
-        # A protocol that 0.2.0 did not write may lack what its cost is computed from.
+        # A forged text of release 0.2.0 may lack the fields from which the cost is computed.
         except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             device = None
         if device is None:
@@ -334,12 +347,12 @@ class Device:
 
     @classmethod
     def _stored_by_0_2_0(cls, state, half):
-        """Return a device that repeats what release 0.2.0 stored: its protocols have another form than today's."""
+        """Return a device that only repeats messages stored by release 0.2.0, whose protocols have another form."""
         protocol, device = state["protocol"], cls.__new__(cls)
         if not is_whole(protocol["version"], 2, 2):
             return None
         device._begin(protocol, voter_half(protocol, half))
-        device._number = hashlib.sha256(canonical(state)).hexdigest()[:32]  # the same each time it is opened
+        device._number = hashlib.sha256(canonical(state)).hexdigest()[:32]  # constant, for an allowance
         device._max_epsilon = state["max_epsilon"]
         device._old, device._home = True, None
         return device
@@ -356,19 +369,19 @@ class Device:
 
 
 def _unpickled(text, half):
-    """Return a copy of a device, which repeats and says nothing new."""
+    """Return a copy of a device that repeats messages and creates no new ones."""
     device = Device.from_json(text, half=half)
     device._home = None
     return device
 
 
 def _limit(max_epsilon):
-    """Return the owner's limit as a float; infinite where there is none."""
+    """Return the owner's limit as a float; None is infinite."""
     if max_epsilon is None:
         return math.inf
     try:
         limit = math.nan if isinstance(max_epsilon, bool) or not isinstance(max_epsilon, Real) else float(max_epsilon)
-    except OverflowError:  # a large integer
+    except OverflowError:  # an integer beyond the range of floats
         limit = sys.float_info.max
     if not limit > 0:
         raise ValueError(f"max_epsilon must be a positive number or None, got {shown(max_epsilon)}.")
@@ -376,6 +389,6 @@ def _limit(max_epsilon):
 
 
 def _check_allowance(allowance):
-    """Raise unless it is an allowance or None."""
+    """Raise ValueError unless `allowance` is an `Allowance` or None."""
     if allowance is not None and not isinstance(allowance, Allowance):
         raise ValueError(f"allowance must be an Allowance or None, got {shown(allowance)}.")

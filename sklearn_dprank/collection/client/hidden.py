@@ -1,6 +1,6 @@
-"""What many devices say together of pairs that they draw, one a message: the sum of their draws, in less time.
+"""Fast simulation of the counts from many devices that draw their own pairs.
 
-No device needs it, and no report comes of it: `pairs.draw` and `shuffled.draw` are what reports. It is for simulations.
+It is for simulations only. Devices draw their reports with `pairs.draw` and `shuffled.draw`.
 """
 
 import numpy as np
@@ -9,35 +9,23 @@ from ...sampling.multinomial import multinomial
 from .answers import true_answers
 from .protocol import FLIP_GRID, n_pairs
 
-_BLOCK = 1 << 18  # messages looked at at a time
+_BLOCK = 1 << 18  # messages simulated at a time
 
 
 def counted_wins(protocol, ballots, bits):
-    """Draw how many messages put i before j, in one step for all that are not truthful.
+    """Draw how many messages put i before j, int64, shape (n_items, n_items), with one draw for all random answers.
 
-    Parameters
-    ----------
-    protocol : dict
-        Of "rr" and its kin with one pair a voter, or of "rr-shuffled" with K hidden pairs.
-    ballots : Positions
-        Of the voters.
-    bits : Bits
-        Their randomness: `noise` tells who is truthful and draws what the others say, `assignment` the pairs of the
-        truthful, and `coins` answer where these have no opinion.
+    The protocol has one pair per voter ("rr", "laplace", "gaussian") or K hidden pairs ("rr-shuffled"). The counts have
+    the distribution of the counts of individual reports.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_items, n_items)
-        As `counted_wins` of `randomizers.response` makes of what devices draw one by one, and of the same law.
+    An answer is flipped with probability f = numerator / 2^52. This is equivalent to a true answer with probability
+    1 - 2 f, and a fair coin otherwise. For randomised response, 1 - 2 f is tanh(epsilon / 2). A coin about a uniform
+    pair is uniform over the 2 C(n_items, 2) possible answers, for any ballot. So only true answers depend on ballots,
+    and all other answers are one multinomial draw.
 
-    Notes
-    -----
-    An answer that is flipped with probability f = numerator / 2^52 is the truth with probability 1 - 2 f, and a fair
-    coin otherwise. A coin about a uniform pair is uniform on the 2 C(n_items, 2) things that can be said, whatever the
-    ballot. So each message is truthful with probability 1 - 2 f, tanh(epsilon / 2) for randomised response; only the
-    ballots of the truthful are looked at, and the others are one multinomial. This is exact where the device is: that
-    probability has the device's 52 bits, pairs are uniform, and the multinomial is drawn in integers. It holds as
-    messages are independent: K distinct pairs of one voter are not, and have no such shortcut.
+    The simulation is exact. The probability has the 52 bits of the device, pairs are uniform, and the multinomial
+    counts are drawn in integers. Messages must be independent. The K distinct pairs of a voter under "rr" are
+    dependent, so this method does not apply to them.
     """
     cells, truthful = 2 * n_pairs(protocol), FLIP_GRID - 2 * protocol["flip"][0]
     n_voters, coins = ballots.table.shape[1], 0
@@ -56,7 +44,7 @@ def counted_wins(protocol, ballots, bits):
 
 
 def _truths(voters, ballots, bits):
-    """Return what each voter truly says of a uniform pair: twice its number, plus 1 where the first goes first."""
+    """Return each voter's true answer about a uniform pair: twice its number, plus 1 if its first item precedes."""
     first, second = np.triu_indices(len(ballots.table), 1)
     pair = bits.assignment.many_integers(len(first), len(voters)).astype(np.int64)
     return 2 * pair + true_answers(first.take(pair), second.take(pair), voters, ballots, bits.coins)

@@ -1,4 +1,4 @@
-"""One sign for every pair, all drawn together: the voter's half of "hypercube"."""
+"""Client implementation of "hypercube": one sign for every pair, drawn jointly."""
 
 from functools import lru_cache
 from itertools import accumulate
@@ -11,12 +11,12 @@ from .weighted import WeightedLaw
 
 FIELDS = ("variant", "levels", "cap")
 VARIANTS = ("best_cap", "half_tie")
-LARGEST = 200  # items: the law of the number of differing signs has C(200, 2) weights of as many bits
-_BLOCK = 1 << 21  # opinions held at a time while simulating
+LARGEST = 200  # items; the distribution of the number of differing signs then has 19,901 weights of about as many bits
+_BLOCK = 1 << 21  # opinions in memory at a time, in simulations
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     cap, variant = protocol["cap"], protocol["variant"]
     refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
     refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
@@ -26,22 +26,19 @@ def check(protocol):
 
 
 def spent(protocol):
-    """Return the epsilon of one report, as a Decimal: how much likelier one corner can be than another."""
+    """Return the epsilon of one report, as a Decimal: the log of the largest ratio between probabilities of corners."""
     return log_ratio(*protocol["levels"])
 
 
 def block(protocol):
-    """Return how many voters are simulated at a time."""
+    """Return the number of voters to simulate at a time."""
     return max(1, _BLOCK // n_pairs(protocol))
 
 
 def draw(protocol, ballots, bits):
-    """Draw a corner near each voter's own.
+    """Draw a corner near each voter's own, bool, shape (n_voters, n_pairs), with pairs in row-major order.
 
-    Returns
-    -------
-    ndarray of bool, shape (n_voters, n_pairs)
-        Whether the first item of each pair is reported to go first; pairs in row-major order.
+    True means that the first item of the pair is reported to precede the second.
     """
     corners = opinions(ballots.table, ballots.sentinel, bits.coins)
     differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
@@ -49,17 +46,17 @@ def draw(protocol, ballots, bits):
 
 
 def message(drawn):
-    """Return what the first voter sends: a bit a pair, in row-major order, as hexadecimal digits."""
+    """Return the first voter's report: one bit for each pair in row-major order, as hexadecimal digits."""
     return {"signs": np.packbits(drawn[0]).tobytes().hex()}
 
 
 def differing_law(protocol):
-    """Return the law of the number of signs that differ from the voter's own."""
+    """Return the distribution of the number of signs that differ from the voter's own."""
     return _law_of(n_pairs(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[0]
 
 
 def differing_weights(protocol):
-    """Return its integer weights, for 0, ..., C(n_items, 2) signs."""
+    """Return the integer weights of `differing_law`, for 0, ..., C(n_items, 2) signs."""
     return _law_of(n_pairs(protocol), protocol["variant"], protocol["cap"], *protocol["levels"])[1]
 
 
@@ -79,13 +76,13 @@ def _binomials(d):
 
 
 def _subsets(sizes, n, bits):
-    """Return for each size a uniform subset of 0, ..., n - 1 as booleans, shape (len(sizes), n)."""
+    """Return a uniform subset of 0, ..., n - 1 for each size, as booleans of shape (len(sizes), n)."""
     rows = len(sizes)
     keys = bits.words(-(-rows * n // 2)).view(np.uint32)[: rows * n].reshape(rows, n)
     ordered = np.sort(keys, axis=1)
     largest = ordered[np.arange(rows), np.maximum(sizes, 1) - 1]
     out = (keys <= largest[:, None]) & (sizes > 0)[:, None]
-    tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)  # two equal keys at the edge: draw again
+    tied = np.flatnonzero(np.count_nonzero(out, axis=1) != sizes)  # equal keys at the boundary: draw again
     if len(tied):
         out[tied] = _subsets(sizes[tied], n, bits)
     return out

@@ -1,4 +1,4 @@
-"""Answers to the curator's questions, one pair each: the voter's half of "rr-interactive"."""
+"""Client implementation of "rr-interactive": answers to the curator's questions, about one pair each."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ KINDS = ("each", "last")
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     flips = protocol["flips"]
     refuse_unless(is_whole(protocol["answers"], 1), "answers", "a positive integer")
     refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
@@ -31,28 +31,25 @@ def check(protocol):
 
 
 def spent(protocol):
-    """Return the epsilon of all answers that a device will ever give, as a Decimal."""
+    """Return the epsilon of all answers of a device, as a Decimal."""
     return flips_spent(protocol["flips"], protocol["answers"])
 
 
 def flips_spent(flips, answers):
-    """Return the epsilon of so many answers of the one kind, and one of the other where there is one, as a Decimal."""
+    """Return the epsilon of `answers` "each" answers and, if it has a flip, one "last" answer, as a Decimal."""
     each, last = (flips[kind] for kind in KINDS)
     return total([flips_cost(each, answers), *([] if last is None else [flips_cost(last)])])
 
 
 def allowance(protocol):
-    """Return how many answers of each kind a device gives."""
+    """Return the number of answers of each kind that a device gives."""
     return {"each": protocol["answers"], "last": int(protocol["flips"]["last"] is not None)}
 
 
 def asked(question, protocol):
-    """Return (number, kind, pairs) of a question that follows the protocol; the curator is not trusted.
+    """Return (number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
 
-    Raises
-    ------
-    ValueError
-        If it does not. "voters", to whom it goes, is for the messenger, and not read.
+    The curator is not trusted. The field "voters" is for the messenger and is ignored.
     """
     if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
         number, kind, pairs = question["question"], question["kind"], question["pairs"]
@@ -65,13 +62,13 @@ def asked(question, protocol):
 
 
 def named(asked):
-    """Return the name under which a device keeps its answer."""
+    """Return the key under which a device stores its answer."""
     number, kind, _ = asked
     return f"{kind} {number}"
 
 
 def refusal(said, asked, protocol):
-    """Return why a device that has said all this under such names does not answer, or None."""
+    """Return why a device with these stored answers gives no new one, or None if it may."""
     _, kind, _ = asked
     if sum(name.startswith(kind) for name in said) >= allowance(protocol)[kind]:
         return "has given every answer that its budget pays for"
@@ -79,7 +76,7 @@ def refusal(said, asked, protocol):
 
 
 def answered(protocol, ballots, bits, asked):
-    """Return what the first voter answers, as JSON-able data, with a random number of its own."""
+    """Draw the first voter's answer as JSON-able data, with its own random number."""
     number, kind, pairs = asked
     first, second, answers = draw(protocol, ballots, bits, kind, pairs)
     pair = [int(first[0, 0]), int(second[0, 0])]
@@ -87,21 +84,10 @@ def answered(protocol, ballots, bits, asked):
 
 
 def draw(protocol, ballots, bits, kind, pairs):
-    """Draw one of the pairs and answer it for every ballot.
+    """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.
 
-    Parameters
-    ----------
-    protocol, ballots, bits
-        As for every voter's half; the ballots are of the voters asked.
-    kind : {"each", "last"}
-        Which flip probability the answer has.
-    pairs : list of [int, int], or ndarray of int, shape (n_pairs, 2)
-        What was asked.
-
-    Returns
-    -------
-    first, second, answers : ndarray of shape (n_voters, 1)
-        The items of each pair, and whether the first is reported to go first.
+    The result is (first, second, answers), arrays of shape (n_voters, 1). They hold the items of each pair, and whether
+    the first is reported to precede the second.
     """
     pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
     first, second = pick[:, :1], pick[:, 1:]

@@ -1,4 +1,4 @@
-"""A whole ranking near the voter's own: the voter's half of "mallows"."""
+"""Client implementation of "mallows": a random ranking around the voter's own."""
 
 from functools import lru_cache
 
@@ -9,12 +9,12 @@ from .protocol import FLIP_GRID, is_whole, log_ratio, refuse_unless, total
 from .weighted import LEAD, WeightedLaw
 
 FIELDS = ("weights",)
-LARGEST = 2000  # items: the laws of the insertions hold about its square of integers
-_BLOCK = 1 << 20  # positions held at a time while simulating
+LARGEST = 2000  # items; the insertion distributions hold about LARGEST^2 integers
+_BLOCK = 1 << 20  # positions in memory at a time, in simulations
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     weights, m = protocol["weights"], len(protocol["items"])
     refuse_unless(m <= LARGEST, "items", f"at most {LARGEST}")
     form = type(weights) is list and len(weights) == m and all(is_whole(w, 1, FLIP_GRID) for w in weights)
@@ -24,9 +24,8 @@ def check(protocol):
 def spent(protocol):
     """Return the epsilon of one report, as a Decimal.
 
-    The item of place p overtakes v of its predecessors with probability weights[v] / sum(weights[: p + 1]), so a
-    ranking's probability changes with the ballot by at most the product over p of the largest ratio of
-    weights[: p + 1].
+    The item at place p overtakes v of its predecessors with probability weights[v] / sum(weights[: p + 1]). So the
+    probabilities of a ranking under two ballots differ at most by the product over p of max / min of weights[: p + 1].
     """
     weights = np.array(protocol["weights"], dtype=np.int64)
     high, low = np.maximum.accumulate(weights).tolist(), np.minimum.accumulate(weights).tolist()
@@ -34,22 +33,19 @@ def spent(protocol):
 
 
 def block(protocol):
-    """Return how many voters are simulated at a time."""
+    """Return the number of voters to simulate at a time."""
     return max(1, _BLOCK // len(protocol["items"]))
 
 
 def draw(protocol, ballots, bits):
-    """Draw a ranking around each ballot, tied and partial ones completed by fair coins, by repeated insertion.
+    """Draw a ranking around each ballot by repeated insertion; fair coins complete tied and partial ballots.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_voters, n_items)
-        Where each report puts each item; 0 is best.
+    The result is int64 of shape (n_voters, n_items): the reported position of each item, 0 is best.
     """
     places = completed(ballots.table, ballots.sentinel, bits.coins).T
     n_voters, m = places.shape
     leads = bits.noise.integers(LEAD, m * n_voters).reshape(m, n_voters)
-    at = np.empty((m, n_voters), dtype=np.int64)  # where each place of the ballot is put
+    at = np.empty((m, n_voters), dtype=np.int64)  # reported position of each place of the ballot
     for place, law in enumerate(_overtaking(tuple(protocol["weights"]))):
         earlier = at[:place]
         at[place] = place - law.pick(leads[place], bits.noise)
@@ -58,11 +54,11 @@ def draw(protocol, ballots, bits):
 
 
 def message(drawn):
-    """Return what the first voter sends: where the report puts each item."""
+    """Return the first voter's report: the position of each item."""
     return {"positions": drawn[0].tolist()}
 
 
 @lru_cache(maxsize=16)
 def _overtaking(weights):
-    """Return for each place the law of how many of its predecessors it overtakes."""
+    """Return, for each place, the distribution of the number of predecessors that its item overtakes."""
     return [WeightedLaw(weights[: place + 1]) for place in range(len(weights))]

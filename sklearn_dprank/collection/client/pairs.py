@@ -1,4 +1,4 @@
-"""Randomised response on a few pairs that the device draws: the voter's half of "rr", "laplace" and "gaussian"."""
+"""Client implementation of "rr", "laplace" and "gaussian": randomised response on a few random pairs."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from .answers import distinct, flipped_answers, items_of
 from .protocol import FLIP_GRID, flips_cost, is_flip, is_whole, n_pairs, refuse_unless
 
 FIELDS = ("n_queries", "flip")
-_BLOCK = 1 << 22  # pair marks held at a time while simulating
-_LARGEST_MARKS = 1 << 27  # pairs that a device marks as drawn, a byte each
+_BLOCK = 1 << 22  # marks of drawn pairs in memory at a time, in simulations
+_LARGEST_MARKS = 1 << 27  # bytes for the marks of one device, one byte for each pair
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     most, flip = n_pairs(protocol), protocol["flip"]
     refuse_unless(is_whole(protocol["n_queries"], 1, most), "n_queries", "an integer from 1 to the number of pairs")
     refuse_unless(protocol["n_queries"] == 1 or most <= _LARGEST_MARKS, "n_queries", "1 for so many items")
@@ -25,17 +25,15 @@ def spent(protocol):
 
 
 def block(protocol):
-    """Return how many voters are simulated at a time."""
+    """Return the number of voters to simulate at a time."""
     return max(1, _BLOCK // (n_pairs(protocol) if protocol["n_queries"] > 1 else 1))
 
 
 def draw(protocol, ballots, bits):
-    """Draw pairs, before a ballot is looked at, and answer them.
+    """Draw pairs, independently of the ballots, and answer them.
 
-    Returns
-    -------
-    first, second, answers : ndarray of shape (n_voters, n_queries)
-        The items of each pair, first < second, and whether the first is reported to go first.
+    The result is (first, second, answers), arrays of shape (n_voters, n_queries). They hold the items of each pair,
+    first < second, and whether the first is reported to precede the second.
     """
     pair = distinct(ballots.table.shape[1], protocol["n_queries"], n_pairs(protocol), bits.assignment)
     first, second = items_of(pair, len(protocol["items"]))
@@ -43,7 +41,7 @@ def draw(protocol, ballots, bits):
 
 
 def message(drawn):
-    """Return what the first voter sends."""
+    """Return the first voter's report as JSON-able data."""
     first, second, answers = drawn
     pairs = np.column_stack([first[0], second[0]]).tolist()
     return {"pairs": pairs, "answers": answers[0].astype(int).tolist()}

@@ -1,4 +1,4 @@
-"""A noisy direction that leans towards the voter's net wins: the voter's half of "privunit"."""
+"""Client implementation of "privunit": a noisy direction that leans towards the voter's net wins."""
 
 import math
 
@@ -8,12 +8,12 @@ from .ballot import net_wins
 from .protocol import check_levels, is_whole, log_ratio, refuse_unless
 
 FIELDS = ("levels", "gamma", "norm", "points_per_unit")
-PER_UNIT = 1024  # points of the public grid in one unit; gamma is a multiple of 1 / this too
-_BLOCK = 1 << 20  # coordinates held at a time while simulating
+PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT
+_BLOCK = 1 << 20  # coordinates in memory at a time, in simulations
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     check_levels(protocol)
     gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
     refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
@@ -22,23 +22,17 @@ def check(protocol):
 
 
 def spent(protocol):
-    """Return the epsilon of one report, as a Decimal: how much likelier than below it is above gamma."""
+    """Return the epsilon of one report, as a Decimal: the log ratio of the weights above and below gamma."""
     return log_ratio(*protocol["levels"])
 
 
 def block(protocol):
-    """Return how many voters are simulated at a time."""
+    """Return the number of voters to simulate at a time."""
     return max(1, _BLOCK // len(protocol["items"]))
 
 
 def draw(protocol, ballots, bits):
-    """Draw a vector of sum zero for every ballot.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_voters, n_items)
-        In points of the public grid; each row sums to 0.
-    """
+    """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the public grid."""
     direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins)
     lean = _leans(protocol, len(direction), bits.noise)
     noise = _centred_normals(direction.shape, bits.noise)
@@ -51,18 +45,18 @@ def draw(protocol, ballots, bits):
 
 
 def message(drawn):
-    """Return what the first voter sends: the vector without its last coordinate."""
+    """Return the first voter's report: the vector without its last coordinate."""
     return {"vector": drawn[0, :-1].tolist()}
 
 
 def shortened(vectors, norm):
-    """Return each row, shortened to `norm` where it is longer."""
+    """Return each row, scaled to length `norm` if it is longer."""
     length = np.sqrt(np.einsum("vi,vi->v", vectors, vectors, dtype=float))
     return vectors * np.minimum(1.0, norm / np.maximum(length, norm))[:, None]
 
 
 def _leans(protocol, size, bits):
-    """Return components along the direction: standard normal above gamma or below it, in the ratio of the levels."""
+    """Draw components along the direction: standard normal numbers, weighted by `levels` above and below gamma."""
     gamma, (high, low) = protocol["gamma"] / PER_UNIT, protocol["levels"]
     above, below = (math.erfc(x / math.sqrt(2)) / 2 for x in (gamma, -gamma))
     rarely = bits.deep_uniform(size) * (high * above + low * below) < low * below
@@ -73,9 +67,9 @@ def _leans(protocol, size, bits):
 
 
 def _above(gamma, size, bits):
-    """Draw standard normal numbers, given that they are above `gamma`, by rejection; their tail has no end.
+    """Draw standard normal numbers conditioned to exceed `gamma`, by rejection; their tail is not cut off.
 
-    Where gamma is positive, from an exponential law beyond it (Robert, 1995, "Simulation of truncated normal
+    If gamma is positive, proposals are exponential beyond it (Robert, 1995, "Simulation of truncated normal
     variables").
     """
     out = np.empty(0)
@@ -93,7 +87,7 @@ def _above(gamma, size, bits):
 
 
 def _normals(size, bits):
-    """Draw standard normal numbers in pairs, by their length and angle (Box and Muller, 1958)."""
+    """Draw standard normal numbers in pairs by length and angle (Box and Muller, 1958)."""
     pairs = -(-size // 2)
     length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))
     angle = 2 * math.pi * bits.uniform(pairs)
@@ -101,22 +95,25 @@ def _normals(size, bits):
 
 
 def _centred_normals(shape, bits):
-    """Return rows of the standard normal law on the vectors of sum zero."""
+    """Draw rows from the standard normal distribution on vectors of sum zero."""
     rows = _normals(shape[0] * shape[1], bits).reshape(shape)
     rows -= rows.mean(axis=1, keepdims=True)
     return rows
 
 
 def _directions(wins, coins):
-    """Return a random unit vector for each row of net wins, whose mean is that row over the norm of a full ballot's."""
+    """Draw a random unit vector for each row of net wins, with mean row / R.
+
+    R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking.
+    """
     n_voters, m = wins.shape
     square = np.einsum("vi,vi->v", wins, wins)
     # |w|^2 is an integer of at most m (m^2 - 1) / 3, so complete rankings never flip.
     share = np.sqrt(square / (m * (m * m - 1) // 3))
     flips = 2 * coins.uniform(n_voters) > 1 + share
     silent = square == 0
-    # A device draws a direction whatever its ballot says: its time must not tell. Many voters, who are simulated, may
-    # do without one that none of them takes; they pass over its words.
+    # A device always draws a random direction, because its running time must not reveal the ballot. A simulation of
+    # many voters skips the draw if no ballot needs it, and discards the same words.
     if n_voters == 1 or silent.any():
         vector = np.where(silent[:, None], _centred_normals(wins.shape, coins), wins)
     else:
@@ -128,6 +125,6 @@ def _directions(wins, coins):
 
 
 def _pass_over_normals(size, bits):
-    """Leave the bits where `_normals` leaves them."""
+    """Advance `bits` as `_normals` would."""
     bits.deep_uniform(-(-size // 2))
     bits.words(-(-size // 2))

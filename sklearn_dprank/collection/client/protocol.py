@@ -1,4 +1,4 @@
-"""What a curator publishes and a device obeys: its exact form, its name, and what its numbers cost."""
+"""Protocol format: validation, digest and privacy cost."""
 
 import hashlib
 import json
@@ -7,21 +7,26 @@ import re
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 
 VERSION = 3
-FLIP_GRID = 2**52  # probabilities are multiples of 1 / this, so they are drawn exactly
+FLIP_GRID = 2**52  # probabilities are multiples of 1 / FLIP_GRID, so they are sampled exactly
 UNCHANGED = "it must be what the curator asked the devices of this very protocol, unchanged"
 LARGEST_NAME = 1000  # characters of an item's name
-_UP = Context(prec=80, rounding=ROUND_CEILING)  # of its own: a caller may have set another for the whole process
-_LARGEST_INTEGER = 2**53 - 1  # beyond, languages read a JSON number differently
+_UP = Context(prec=80, rounding=ROUND_CEILING)  # own context: a caller may change the context of the process
+_LARGEST_INTEGER = 2**53 - 1  # beyond it, languages read a JSON number differently
 _DIGITS = frozenset("0123456789abcdef")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
 
 
 class RefusedProtocol(ValueError):
-    """A protocol that a device does not follow: not of the exact form, or dearer than it says."""
+    """Error for a protocol that a device refuses.
+
+    The protocol has another form, spends more than it states, or exceeds the limits of the device's owner.
+    """
 
 
 def canonical(protocol):
-    """Return the one text of a protocol, as bytes: RFC 8785 for text, integers, lists and objects.
+    """Return the canonical text of a protocol as UTF-8 bytes.
+
+    It is the form of RFC 8785 for text, integers, null, lists and objects.
 
     Examples
     --------
@@ -32,53 +37,71 @@ def canonical(protocol):
 
 
 def digest(protocol):
-    """Return the name of a protocol that every report carries: 16 hexadecimal digits of the SHA-256 of its text."""
+    """Return the name of a protocol: the first 16 hexadecimal digits of the SHA-256 of its canonical text."""
     return hashlib.sha256(canonical(protocol)).hexdigest()[:16]
 
 
 def refuse_unless(valid: bool, name: str, rule: object) -> None:
-    """Raise `RefusedProtocol` unless a field is valid; the message names the field, not what it holds."""
+    """Raise `RefusedProtocol` unless a field of a protocol is valid.
+
+    Parameters
+    ----------
+    valid : bool
+        Whether the field is valid.
+    name : str
+        Name of the field, for the error message. The message does not show the field's value.
+    rule : object
+        What the field must be, for the error message.
+
+    Raises
+    ------
+    RefusedProtocol
+        If `valid` is False.
+    """
     if not valid:
         raise RefusedProtocol(f"this device does not follow the protocol: {name} must be {rule}.")
 
 
 def is_whole(value, low, high=_LARGEST_INTEGER):
-    """Tell whether `value` is an integer, no boolean, from `low` to `high`."""
+    """Return whether `value` is an integer from `low` to `high`, and not a boolean."""
     return type(value) is int and low <= value <= high
 
 
 def is_amount(text):
-    """Tell whether `text` is a positive decimal number, as text: languages print a double differently."""
+    """Return whether `text` is a positive decimal number as text.
+
+    Protocols state such numbers as text, because languages print doubles differently.
+    """
     return type(text) is str and len(text) <= 64 and _DECIMAL.fullmatch(text) is not None and Decimal(text) > 0
 
 
 def is_digits(text, length):
-    """Tell whether `text` is so many hexadecimal digits in lower case, as digests and random numbers are."""
+    """Return whether `text` consists of `length` lowercase hexadecimal digits, as digests and random numbers do."""
     return type(text) is str and len(text) == length and _DIGITS.issuperset(text)
 
 
 def as_digits(words):
-    """Return 64-bit words as hexadecimal digits in lower case."""
+    """Return 64-bit words as lowercase hexadecimal digits, 16 for each word."""
     return "".join(f"{word:016x}" for word in words)
 
 
 def are_items(items):
-    """Tell whether `items` is a list of at least two distinct names, text or integers, that JSON can carry."""
+    """Return whether `items` is a list of 2 to 65,534 distinct names, text or integers, that JSON can represent."""
     if type(items) is not list or not 2 <= len(items) <= 65534:
         return False
     for item in items:
         if type(item) is str:
             if len(item) > LARGEST_NAME or any("\ud800" <= c <= "\udfff" for c in item):
-                return False  # half a character has no UTF-8
+                return False  # a lone surrogate has no UTF-8 encoding
         elif not is_whole(item, -_LARGEST_INTEGER):
             return False
     return len({(type(item), item) for item in items}) == len(items)
 
 
 def check_form(protocol, fields):
-    """Raise `RefusedProtocol` unless a protocol has the common fields, those of its randomizer, and no others."""
+    """Raise `RefusedProtocol` unless the common fields are valid and the other fields are those of the randomizer."""
     version, other = protocol.get("version", VERSION), ""  # first, because another version has other fields
-    if is_whole(version, 0):  # anything else may be too deep, or too long, to be written
+    if is_whole(version, 0):  # another value may be too deep or too long to print
         other = f", got {version}: curator and device need releases of this package that speak the same"
     refuse_unless(is_whole(version, VERSION, VERSION), "version", f"{VERSION}{other}")
     expected = {"version", "randomizer", "items", "epsilon", *fields}
@@ -89,7 +112,7 @@ def check_form(protocol, fields):
 
 
 def decimal_of(number):
-    """Return a float as a Decimal: the larger of its exact value and the decimal number that it is printed as.
+    """Return a float as a Decimal: the larger of its exact value and its printed decimal value.
 
     Examples
     --------
@@ -100,53 +123,66 @@ def decimal_of(number):
 
 
 def float_above(number, read=Decimal):
-    """Return the least float that is not below a Decimal; `read` says what number a float is."""
+    """Return the smallest float that is not below a Decimal; `read` converts a float for this comparison."""
     near = float(number)
     return near if read(near) >= number else math.nextafter(near, math.inf)
 
 
 def log_ratio(high, low, times=1):
-    """Return `times` ln(high / low), rounded up in the 50th digit: an epsilon, as a Decimal.
+    """Return `times` ln(high / low), an epsilon, as a Decimal that is rounded up in the 50th digit.
 
     Examples
     --------
     >>> round(log_ratio(3, 1, times=2), 6)
     Decimal('2.197225')
     """
-    with localcontext(_UP):  # a ratio is above 1 + 2^-53, so that 80 digits of it leave more than 50 of its logarithm
+    with localcontext(_UP):  # ratios other than 1 exceed 1 + 2^-53: 80 digits leave more than 50 in the logarithm
         return times * (Decimal(high) / Decimal(low)).ln() * (1 + Decimal("1e-50"))
 
 
 def total(costs):
-    """Return the sum of epsilons, rounded up."""
+    """Return the sum of epsilons or deltas, rounded up."""
     with localcontext(_UP):
         return sum(costs, Decimal(0))
 
 
 def is_flip(flip):
-    """Tell whether `flip` is a numerator of a flip probability above 0 and at most 1/2."""
+    """Return whether `flip` is the numerator, over 2^52, of a flip probability above 0 and at most 1/2."""
     return is_whole(flip, 1, FLIP_GRID // 2)
 
 
 def flips_cost(flip: int, times: int = 1) -> Decimal:
-    """Return the epsilon of `times` answers, each flipped with probability flip / 2^52, as a Decimal."""
+    """Return the epsilon of randomised answers with a given flip probability.
+
+    Parameters
+    ----------
+    flip : int
+        Numerator of the flip probability, over 2^52.
+    times : int, default=1
+        Number of answers.
+
+    Returns
+    -------
+    Decimal
+        `times` ln((2^52 - flip) / flip), rounded up.
+    """
     return log_ratio(FLIP_GRID - flip, flip, times)
 
 
 def check_levels(protocol):
-    """Raise `RefusedProtocol` unless ``levels`` is two integer weights, the larger first and on the grid of flips."""
+    """Raise `RefusedProtocol` unless ``levels`` is [2^52, low] with an integer low from 1 to 2^52."""
     levels = protocol["levels"]
     form = type(levels) is list and len(levels) == 2 and is_whole(levels[0], FLIP_GRID, FLIP_GRID)
     refuse_unless(form and is_whole(levels[1], 1, FLIP_GRID), "levels", "[2^52, an integer from 1 to 2^52]")
 
 
 def is_pair(pair, n_items):
-    """Tell whether `pair` is a list [i, j] of items, i before j by index."""
+    """Return whether `pair` is a list [i, j] of item indices, i < j."""
     return (
         type(pair) is list and len(pair) == 2 and is_whole(pair[0], 0) and is_whole(pair[1], pair[0] + 1, n_items - 1)
     )
 
 
 def n_pairs(protocol):
-    """Return how many pairs of items there are."""
+    """Return the number of pairs of items of a protocol."""
     return math.comb(len(protocol["items"]), 2)

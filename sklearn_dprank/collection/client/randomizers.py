@@ -1,4 +1,4 @@
-"""What the voter's half of a randomizer is, which ones a device follows, and the check that a protocol must pass."""
+"""Interface and registry of client implementations, and validation of protocols."""
 
 import json
 from collections.abc import Mapping
@@ -11,70 +11,71 @@ from .protocol import check_form, refuse_unless
 
 
 class Half(Protocol):
-    """What a device must know of a randomizer before it follows a protocol; each of ours is a module.
+    """Interface of the client implementation of a randomizer; each built-in one is a module.
 
-    A half whose `spent` fails with some probability has ``delta(protocol)``, which returns it as a Decimal. One that
-    has its epsilon in another field than "epsilon" names the field in ``STATED``.
+    If `spent` holds only at a positive delta, define ``delta(protocol)``, which returns it as a Decimal. If the local
+    epsilon is in another field than "epsilon", ``STATED`` names this field.
     """
 
     @property
     def FIELDS(self) -> tuple[str, ...]:
-        """The fields of its protocols, besides "version", "randomizer", "items" and "epsilon"."""
+        """Fields of its protocols, except "version", "randomizer", "items" and "epsilon"."""
 
     def check(self, protocol: Any) -> None:
-        """Raise `RefusedProtocol` unless these fields are of their form; the curator is not trusted."""
+        """Raise `RefusedProtocol` unless these fields are valid; the curator is not trusted."""
 
     def spent(self, protocol: Any) -> Decimal:
-        """Return the local epsilon of all that a device says, from the protocol's numbers, rounded up."""
+        """Return the local epsilon of everything that a device sends, from the protocol's numbers, rounded up."""
 
 
 class ReportHalf(Half, Protocol):
-    """The voter's half of a randomizer whose devices send one report."""
+    """Interface of the client implementation of a randomizer whose devices send one report."""
 
     def block(self, protocol: Any) -> int:
-        """Return how many voters are simulated at a time."""
+        """Return the number of voters to simulate at a time."""
 
     def draw(self, protocol: Any, ballots: Any, bits: Any) -> Any:
-        """Draw what the devices of many voters say, side by side; one device is the case of one ballot.
+        """Draw the reports of many voters at once. A device calls it with one ballot.
 
         Parameters
         ----------
         protocol : dict
-            As published by the curator, and checked.
+            Protocol that `check` has accepted.
         ballots : Positions
-            Of the voters: ``table[i, v]`` is where voter v puts item i, ``sentinel`` where there is no opinion.
+            Ballots of the voters: ``table[i, v]`` is the position of item i in ballot v. ``sentinel`` is a missing
+            opinion.
         bits : Bits
-            Their randomness, all of it: ``noise``, ``coins`` (of a voter without an opinion) and ``assignment``
-            (of what does not depend on the ballot).
+            The only source of randomness: ``noise`` protects the voter, ``coins`` replace missing opinions, and
+            ``assignment`` is for choices that do not depend on the ballot.
 
         Returns
         -------
         ndarray, or tuple of ndarray
-            With the voters on the first axis.
+            Reports, with the voters on the first axis.
         """
 
     def message(self, drawn: Any) -> dict[str, Any]:
-        """Return what the first voter sends, as JSON-able data; its keys and length do not depend on the ballot."""
+        """Return the first voter's report as JSON-able data; keys and length must not depend on the ballot."""
 
 
 @runtime_checkable
 class Asking(Half, Protocol):
-    """The voter's half of a randomizer whose devices answer questions."""
+    """Interface of the client implementation of a randomizer whose devices answer questions."""
 
     def asked(self, question: Any, protocol: Any) -> Any:
-        """Return what a question asks, or raise a `ValueError` if it does not follow the protocol."""
+        """Return the subject of a question; raise ValueError if the question does not follow the protocol."""
 
     def named(self, asked: Any) -> str:
-        """Return the name under which a device keeps its answer: what is kept is said again, and nothing else."""
+        """Return the key under which a device stores its answer; a stored key gets the stored answer."""
 
     def refusal(self, said: Any, asked: Any, protocol: Any) -> str | None:
-        """Return why a device that has said all this, by name, gives no new answer, or None."""
+        """Return why a device with these stored answers gives no new one, or None if it may."""
 
     def answered(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Draw the first voter's answer, as JSON-able data: one message, or one a server."""
+        """Draw the first voter's answer as JSON-able data: one message, or one message per server."""
 
 
-#: The voter's half of each randomizer, by the name that protocols give it. A protocol chooses from these and no others.
+#: Built-in client implementations, by their names in protocols. A protocol can select only these.
 HALVES: Mapping[str, Half] = MappingProxyType(
     {
         "rr": pairs,
@@ -92,19 +93,10 @@ HALVES: Mapping[str, Half] = MappingProxyType(
 
 
 def voter_half(protocol, half=None):
-    """Return the voter's half of a protocol's randomizer.
+    """Return `half`, or the built-in client implementation of a protocol if `half` is None.
 
-    Parameters
-    ----------
-    protocol : dict
-        Its "randomizer" is read.
-    half : Half or None, default=None
-        What this process brings along for a randomizer of its own; None is the one of `HALVES`.
-
-    Raises
-    ------
-    RefusedProtocol
-        If the name is none of `HALVES`, or is one that stands for another half than the one brought along.
+    `RefusedProtocol` is raised if the name in the protocol is unknown, or belongs to another implementation than
+    `half`.
     """
     name = protocol.get("randomizer")
     if half is None:
@@ -117,19 +109,9 @@ def voter_half(protocol, half=None):
 
 
 def checked(protocol, half=None):
-    """Return a copy of a protocol, if it is one.
+    """Return a copy of a protocol from an untrusted curator.
 
-    Parameters
-    ----------
-    protocol : dict
-        From a curator, who is not trusted.
-    half : Half or None, default=None
-        As for `voter_half`.
-
-    Raises
-    ------
-    RefusedProtocol
-        If it is not exactly of the form of its randomizer, or its numbers spend more than it states.
+    `RefusedProtocol` is raised if its form is wrong, or if its numbers spend more than it states.
     """
     refuse_unless(type(protocol) is dict, "it", "a JSON object (json.loads of its text)")
     half = voter_half(protocol, half)

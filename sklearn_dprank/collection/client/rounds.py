@@ -1,9 +1,9 @@
-"""Sums in rounds: the voter's half of "skellam-rounds", whose devices answer several questions by shares.
+"""Client implementation of "skellam-rounds": answers to several questions, split among servers.
 
-The protocol states all that will ever be asked, in order: question 1 is of the first kind, and so on, and what each
-kind costs whatever it is about. So a device knows beforehand what all of its answers reveal together. It answers each
-question once, never one that comes before one that it has answered, and nothing that is not as promised. It may miss
-questions: those who answer hide each other.
+The protocol lists all questions by kind, in order. The cost of a kind does not depend on the subject of a question. So
+a device knows the cost of all its answers in advance. A device answers each question once, and only if it follows the
+protocol. It does not return to a question before one that it has answered. It may skip questions, because the voters
+who answer hide each other.
 """
 
 from bisect import bisect_left
@@ -28,11 +28,11 @@ from .shares import (
 __all__ = ["FIELDS", "STATED", "answered", "asked", "check", "delta", "named", "refusal", "spent", "sum_about", "sums"]
 
 FIELDS = ("rounds", *CROWD)
-_MOST = 2**20  # questions, all together
+_MOST = 2**20  # questions in total
 
 
 class Asked(NamedTuple):
-    """A question that follows the protocol: its number, the name of its text, and what it is about."""
+    """Question that follows the protocol: its number, the digest of its text, and its subject."""
 
     number: int
     name: str
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form, and keep what they state."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
     check_crowd(protocol)
     rounds = protocol["rounds"]
     form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
@@ -53,30 +53,24 @@ def check(protocol):
 
 
 def spent(protocol):
-    """Return the epsilon at `delta`, as a Decimal, of all that a device will ever say: with all servers against it."""
+    """Return the epsilon at `delta` of all answers of a device, as a Decimal. It holds if all servers collude."""
     return epsilon_among(protocol, sums(protocol), 1)
 
 
 def sums(protocol):
-    """Return all kinds of sums, in order."""
+    """Return the sums of all kinds of questions, in order."""
     return [sum_of(kind, protocol, kind["times"]) for kind in protocol["rounds"]]
 
 
 def sum_about(protocol, number):
-    """Return the sum that a question of this number asks for: the k-th of a kind comes after all of those before."""
+    """Return the sum for the question of this number; questions are numbered from 1 through all kinds in order."""
     last = list(accumulate(kind["times"] for kind in protocol["rounds"]))
     kind = protocol["rounds"][bisect_left(last, number)]
     return sum_of(kind, protocol, kind["times"])
 
 
 def asked(question, protocol):
-    """Return a question as `Asked`, if it follows the protocol; the curator is not trusted.
-
-    Raises
-    ------
-    ValueError
-        If it does not.
-    """
+    """Return a question as `Asked`; raise ValueError if it does not follow the protocol. The curator is not trusted."""
     if type(question) is dict and question.get("protocol") == digest(protocol):
         number: Any = question.get("question")
         if is_whole(number, 1, sum(kind["times"] for kind in protocol["rounds"])):
@@ -89,12 +83,12 @@ def asked(question, protocol):
 
 
 def named(asked):
-    """Return the name under which a device keeps its answer."""
+    """Return the key under which a device stores its answer."""
     return f"{asked.number} {asked.name}"
 
 
 def refusal(said, asked, protocol):
-    """Return why a device that has said all this under such names does not answer, or None."""
+    """Return why a device with these stored answers gives no new one, or None if it may."""
     numbers = {int(name.partition(" ")[0]) for name in said}
     if asked.number in numbers:
         return "has answered another question of this number"
@@ -104,6 +98,6 @@ def refusal(said, asked, protocol):
 
 
 def answered(protocol, ballots, bits, asked):
-    """Return what the first voter answers, as JSON-able data: one message a server."""
+    """Draw the first voter's answer as JSON-able data: one message per server."""
     drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
     return messages(protocol, drawn, question=asked.name)

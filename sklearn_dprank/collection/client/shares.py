@@ -1,12 +1,12 @@
-"""A noisy count split among servers: the voter's half of "skellam-shares", where nobody sees more than sums.
+"""Client implementation of "skellam-shares": a noisy statistic, split among servers.
 
-A device adds Skellam noise to what its ballot says, modulo a power of two, and splits the result: all shares but the
-last are uniform, the last is the difference. Any of them missing, the others are noise and nothing else. Noise of
-`min_reports` voters together hides each of them.
+A device adds Skellam noise to its statistic, modulo a power of two, and splits the result into shares. All shares but
+the last are uniform, and the last is the difference. If any share is missing, the others are uniform noise. The noise
+of `min_reports` voters together hides each of them.
 
-The number of a report is a hash of commitments to all of its shares. So nobody who sees the number at one server can
-register it with another share at another server. Each commitment has a salt of 128 bits, which only the share's own
-server gets; without it, the commitment does not reveal the share.
+The number of a report is a hash of commitments to all of its shares. So a person who sees the number at one server
+cannot register it with another share at another server. Each commitment has a salt of 128 bits, which only the server
+of this share receives. Without the salt, the commitment does not reveal the share.
 """
 
 import hashlib
@@ -34,27 +34,19 @@ FIELDS = (
     "min_reports",
     "max_reports",
 )
-STATED = "local_epsilon"  # what a device can hold the curator to; "epsilon" needs a server, and other voters
-RATE_GRID = 2**20  # rates of noise are multiples of 1 / this, or whole numbers
+STATED = "local_epsilon"  # holds without trust; "epsilon" needs an honest server and other voters
+RATE_GRID = 2**20  # noise rates are multiples of 1 / RATE_GRID, or whole numbers
 MOST_SERVERS = 20
-MOST_BITS = 53  # of a share: what every language reads alike in JSON
-MOST_NUMBERS = 200_000  # in a message of at most 2^22 characters
-_NEVER = 2**-40  # the chance that a sum leaves the range of the modulus stays below it
+MOST_BITS = 53  # bits of a share: every language reads such integers in JSON alike
+MOST_NUMBERS = 200_000  # numbers in a message, which then has at most 2^22 characters
+_NEVER = 2**-40  # bound on the probability that a sum leaves the range of the modulus
 
 
 class Sum(NamedTuple):
     """One sum that a protocol of secure aggregation names, or several of one kind.
 
-    Attributes
-    ----------
-    summand : Summand
-        What each voter adds.
-    rate : Fraction
-        Half the variance of the noise that each voter adds to each number.
-    modulus : int
-        Numbers are sent, and added up, modulo this power of two.
-    times : int
-        How many of them there may be.
+    `rate` is half the variance of the noise that each voter adds to each number. Numbers are sent and added modulo
+    `modulus`, a power of two. There are at most `times` such sums.
     """
 
     summand: Summand
@@ -63,27 +55,27 @@ class Sum(NamedTuple):
     times: int = 1
 
     def release(self, n_voters: int) -> SkellamRelease:
-        """Return what the noise of so many voters makes of it."""
+        """Return these sums with the noise of `n_voters` voters, for privacy accounting."""
         moved = self.summand.l1, self.summand.l2_squared
         return SkellamRelease(2 * self.rate * n_voters, *moved, self.times)
 
 
 def summed(protocol: Any) -> Sum:
-    """Return the one sum of a protocol that was checked."""
+    """Return the only sum of a validated "skellam-shares" protocol."""
     return sum_of(protocol, protocol)
 
 
 def sum_of(stated: Any, protocol: Any, times: int = 1) -> Sum:
-    """Return the sum that these fields of a protocol state."""
+    """Return the sum that the fields `stated` describe."""
     what = summand(stated["statistic"], len(protocol["items"]))
     return Sum(what, Fraction(*stated["rate"]), 1 << stated["modulus_bits"], times)
 
 
 def modulus_bits(what: Summand, max_reports: int, rate: float) -> int:
-    """Return the least k such that sums of at most `max_reports` voters stay within 2^k, but for a chance of 2^-40.
+    """Return the smallest k such that sums over `max_reports` voters stay within 2^k, except with probability 2^-40.
 
-    By Bernstein's inequality, noise of variance v = 2 rate max_reports on one of d numbers goes beyond t = L / 3 +
-    sqrt(L^2 / 9 + 2 v L) with a chance of at most 2^-40 / d, where L = ln(2 d 2^40).
+    Consider noise of variance v = 2 rate max_reports on one of d numbers, and let L = ln(2 d 2^40). By Bernstein's
+    inequality, it exceeds t = L / 3 + sqrt(L^2 / 9 + 2 v L) in size with probability at most 2^-40 / d.
     """
     tail = math.log(2 * what.numbers / _NEVER)
     noise = tail / 3 + math.sqrt(tail**2 / 9 + 4 * rate * max_reports * tail)
@@ -91,7 +83,7 @@ def modulus_bits(what: Summand, max_reports: int, rate: float) -> int:
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form, and keep what they state."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
     check_crowd(protocol)
     check_noise(protocol, protocol)
     asks = summed(protocol).summand.asked_about is not None
@@ -100,7 +92,7 @@ def check(protocol):
 
 
 def check_crowd(protocol):
-    """Raise `RefusedProtocol` unless the fields of servers and voters are of their form."""
+    """Raise `RefusedProtocol` unless the fields about servers and voters are valid."""
     least = protocol["min_reports"]
     refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
     refuse_unless(is_whole(least, 1, 2**40), "min_reports", "an integer from 1 to 2^40")
@@ -111,7 +103,7 @@ def check_crowd(protocol):
 
 
 def check_noise(stated, protocol):
-    """Raise `RefusedProtocol` unless a statistic, its noise and its modulus are of their form."""
+    """Raise `RefusedProtocol` unless a statistic, its noise and its modulus are valid."""
     what, rate = summand(stated["statistic"], len(protocol["items"])), stated["rate"]
     refuse_unless(what.numbers <= MOST_NUMBERS, "items", f"so few that {MOST_NUMBERS:,} numbers are sent")
     form = type(rate) is list and len(rate) == 2 and is_whole(rate[0], 1) and is_whole(rate[1], 1, RATE_GRID)
@@ -122,41 +114,38 @@ def check_noise(stated, protocol):
 
 
 def check_among(protocol, sums):
-    """Raise `RefusedProtocol` unless the noise of `min_reports` voters keeps the epsilon that is stated."""
+    """Raise `RefusedProtocol` unless the noise of `min_reports` voters gives the stated epsilon."""
     kept = epsilon_among(protocol, sums, protocol["min_reports"]) <= Decimal(protocol["epsilon"])
     refuse_unless(kept, "epsilon", "what min_reports give")
 
 
 def epsilon_among(protocol, sums, n_voters):
-    """Return the epsilon of all sums together, as a Decimal, where so many voters add their noise to each."""
+    """Return the epsilon of all sums together, as a Decimal, if `n_voters` voters add noise to each."""
     return Decimal(skellam_epsilon(float(protocol["delta"]), [one.release(n_voters) for one in sums]))
 
 
 def spent(protocol):
-    """Return the epsilon at `delta`, as a Decimal, of one voter's shares together: with all servers against it."""
+    """Return the epsilon at `delta` of all shares of one voter, as a Decimal. It holds if all servers collude."""
     return epsilon_among(protocol, [summed(protocol)], 1)
 
 
 def delta(protocol):
-    """Return the probability with which `spent` may fail, as a Decimal."""
+    """Return the delta at which `spent` holds, as a Decimal."""
     return Decimal(protocol["delta"])
 
 
 def draw(protocol, ballots, bits):
-    """Draw what every voter sends.
+    """Draw the messages of every voter: (salts, shares).
 
-    Returns
-    -------
-    salts : ndarray of uint64, shape (n_voters, servers, 2)
-        Random numbers that hide the shares in their commitments, one for each share.
-    shares : ndarray of int64, shape (n_voters, servers, numbers)
-        Below 2^modulus_bits; they add up to the noisy statistic, modulo 2^modulus_bits.
+    `salts` has dtype uint64 and shape (n_voters, servers, 2): random numbers that hide the shares in their commitments.
+    `shares` has dtype int64 and shape (n_voters, servers, numbers). The shares of a voter lie in [0, 2^modulus_bits)
+    and add up to the noisy statistic modulo 2^modulus_bits.
     """
     return split(protocol, summed(protocol), ballots, None, bits)
 
 
 def split(protocol, of, ballots, about, bits):
-    """Draw what every voter sends for one of a protocol's sums, as `draw` returns it."""
+    """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
     said = of.summand.of(ballots, about, bits.coins)
     noise = skellam_noise(of.rate, said.size, bits.noise).reshape(said.shape)
     others = protocol["servers"] - 1
@@ -167,7 +156,7 @@ def split(protocol, of, ballots, about, bits):
 
 
 def messages(protocol, drawn, **question):
-    """Return the first voter's messages, as JSON-able data, each with the number of the server that it goes to."""
+    """Return the first voter's messages as JSON-able data, one for each server."""
     salts, shares = drawn
     head = {"protocol": digest(protocol), **question}
     parts = [
@@ -179,7 +168,7 @@ def messages(protocol, drawn, **question):
 
 
 def commitment(message):
-    """Return the commitment to the share of a message: the SHA-256 of its text without what all messages share."""
+    """Return the commitment to a share: the SHA-256 of its message without the fields "report" and "commitments"."""
     opened = {name: value for name, value in message.items() if name not in ("report", "commitments")}
     return hashlib.sha256(canonical(opened)).hexdigest()
 

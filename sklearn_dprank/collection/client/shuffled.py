@@ -1,10 +1,10 @@
-"""Client half of "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
+"""Client implementation of "rr-shuffled": K randomised answers about hidden or assigned pairs, in one submission.
 
 A device sends its submission to the shuffler. The shuffler checks it and mixes the messages of all voters.
 
-The device guarantees `epsilon`, which is local: the cost of its K messages without any trust. `central_epsilon` and
+The device guarantees the local `epsilon`: the cost of its K messages without any trust. `central_epsilon` and
 `central_delta` are the curator's claim. They hold only with an honest shuffler and `min_reports` honest voters. A
-device checks their form and nothing else.
+device checks only their form.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ __all__ = ["FIELDS", "assigned", "check", "draw", "spent", "submission"]
 
 
 def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are of their form."""
+    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
     check_answers(protocol)
     refuse_unless(protocol["pairs"] in ("hidden", "assigned"), "pairs", "'hidden' or 'assigned'")
     refuse_unless(is_whole(protocol["min_reports"], 1), "min_reports", "a positive integer")
@@ -28,12 +28,10 @@ def check(protocol):
 
 
 def assigned(pairs, protocol):
-    """Return the curator's assignment, shape (1, K, 2), if it is K distinct pairs: the curator is not trusted.
+    """Return the curator's assignment as an array of shape (1, K, 2), or None if devices draw their own pairs.
 
-    Raises
-    ------
-    ValueError
-        If it is not, or the protocol has every device draw its own pairs.
+    The curator is not trusted. ValueError is raised if `pairs` are not K distinct pairs, or if the protocol requires or
+    forbids them.
     """
     k = protocol["n_queries"]
     if (pairs is not None) != (protocol["pairs"] == "assigned"):
@@ -42,7 +40,7 @@ def assigned(pairs, protocol):
         return None
     try:
         asked = np.asarray(pairs).tolist()
-    except ValueError:  # ragged
+    except ValueError:  # rows of different lengths
         asked = None
     known = type(asked) is list and all(is_pair(pair, len(protocol["items"])) for pair in asked)
     if not (known and len(asked) == len({tuple(pair) for pair in asked}) == k):
@@ -51,19 +49,10 @@ def assigned(pairs, protocol):
 
 
 def draw(protocol, ballots, bits, pairs=None):
-    """Answer assigned pairs for every ballot, or K independent uniform ones, drawn before a ballot is looked at.
+    """Answer assigned pairs, or K independent uniform pairs that are drawn independently of the ballots.
 
-    Parameters
-    ----------
-    protocol, ballots, bits
-        As for every voter's half.
-    pairs : ndarray of int64, shape (n_voters, n_queries, 2), or None
-        The curator's assignment, where the protocol has one.
-
-    Returns
-    -------
-    first, second, answers : ndarray of shape (n_voters, n_queries)
-        The items of each pair, and whether the first is reported to go first.
+    `pairs` has shape (n_voters, K, 2). The result is (first, second, answers), arrays of shape (n_voters, K). They hold
+    the items of each pair, and whether the first is reported to precede the second.
     """
     if pairs is None:
         shape = ballots.table.shape[1], protocol["n_queries"]
@@ -75,10 +64,10 @@ def draw(protocol, ballots, bits, pairs=None):
 
 
 def submission(protocol, drawn, bits):
-    """Return what the first voter sends to the shuffler, as JSON-able data.
+    """Return the first voter's submission to the shuffler as JSON-able data.
 
-    Each message names its shuffle. Assigned pairs all go to shuffle 0, where messages about one pair hide each other.
-    The random number of the report lets the shuffler refuse a submission that comes again. It is never released.
+    Each message names its shuffle. Assigned pairs all go to shuffle 0, where messages about the same pair hide each
+    other. The shuffler uses the report's random number to refuse repeated submissions, and never releases it.
     """
     hidden = protocol["pairs"] == "hidden"
     answers = zip(*(column[0].tolist() for column in drawn), strict=True)

@@ -1,7 +1,8 @@
-"""What a ballot adds to a sum: the counts that protocols of secure aggregation name, and how far a ballot moves them.
+"""Statistics for secure aggregation, and their sensitivities.
 
-A statistic is a name, or an object with a name and public numbers that go with it. Some are asked about something: a
-pair, or groups of items; what a question may say, and so what its answer costs, is fixed by the protocol.
+A protocol states a statistic as a name, or as an object with a name and public numbers. For some statistics, each
+question names a subject: a pair, several pairs, or groups of items. The protocol limits the subjects, and thereby the
+cost of an answer.
 """
 
 import math
@@ -18,31 +19,18 @@ from ...ballots.sorting import placed
 from .ballot import net_wins, places
 from .protocol import is_pair, is_whole, refuse_unless
 
-_LARGEST_SCORES = 2**58  # of all places together, in size: shared scores stay 64-bit integers
+_LARGEST_SCORES = 2**58  # sum of absolute scores stays below it, so that shared scores are 64-bit integers
 
 
 class Summand:
-    """A statistic of the voters' ballots that is a sum over voters.
+    """Statistic that is a sum over voters of one integer vector each.
 
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    stated : dict
-        What the protocol says of it besides its name.
-
-    Attributes
-    ----------
-    numbers : int
-        How many integers a voter adds.
-    largest : int
-        How large each of them may be, in size.
-    l1, l2_squared : int
-        How far one ballot in place of another moves the sum, at most.
+    `numbers` is the length of the vector, and `largest` bounds the absolute values in it. If one ballot replaces
+    another, the sum changes by at most `l1` in L1 and `l2_squared` in squared L2.
     """
 
-    states: tuple[str, ...] = ()  #: What the protocol says of it besides its name.
-    asked_about: str | None = None  #: The field of a question that says what it is about.
+    states: tuple[str, ...] = ()  #: Fields of the statistic in the protocol, except its name.
+    asked_about: str | None = None  #: Field of a question that names the subject.
     largest = 1
 
     def __init__(self, n_items: int, stated: Mapping[str, Any]) -> None:
@@ -50,15 +38,15 @@ class Summand:
         self.numbers, self.l1, self.l2_squared = self._sizes(stated)
 
     def _sizes(self, stated: Mapping[str, Any]) -> tuple[int, int, int | Fraction]:
-        """Return (numbers, l1, l2 squared), or raise `RefusedProtocol` where what is stated is not of its form."""
+        """Return (numbers, l1, l2_squared); raise `RefusedProtocol` if the stated fields are invalid."""
         raise NotImplementedError
 
     def accepts(self, about: Any) -> bool:
-        """Tell whether a question may be about this; the curator is not trusted."""
+        """Return whether a question may have this subject; the curator is not trusted."""
         return about is None
 
     def of(self, ballots: Any, about: Any, coins: Any) -> NDArray[np.int64]:
-        """Return what each ballot adds, int64, shape (n_voters, numbers)."""
+        """Return each ballot's vector, int64, shape (n_voters, numbers)."""
         raise NotImplementedError
 
 
@@ -82,7 +70,7 @@ class _Margins(Summand):
 
 
 class _PairMargin(Summand):
-    """The margin of one item over another, which each question names, in either order."""
+    """Margin of one item over another; each question names the two items, in either order."""
 
     asked_about = "pair"
 
@@ -97,7 +85,7 @@ class _PairMargin(Summand):
 
 
 class _PairCounts(Summand):
-    """For each two items, 1 where the first goes before the second; 0 for pairs that a question does not name."""
+    """For each ordered pair of items, 1 if the first precedes the second; 0 if the question does not name the pair."""
 
     asked_about = "pairs"
 
@@ -119,7 +107,7 @@ class _PairCounts(Summand):
 
 
 class _GroupNetWins(Summand):
-    """Net wins within groups: the protocol fixes how large they are, each question who is in them."""
+    """Net wins within groups: the protocol fixes their sizes, and each question names their members."""
 
     states = ("sizes",)
     asked_about = "groups"
@@ -147,7 +135,7 @@ class _GroupNetWins(Summand):
 
 
 class _PositionalScores(Summand):
-    """The scores of the places where a ballot puts the items, shared where it ties them; items without one are last."""
+    """Scores of the items' places; tied items share their mean score, and items without a position are tied last."""
 
     states = ("scores",)
 
@@ -157,9 +145,9 @@ class _PositionalScores(Summand):
         refuse_unless(form and sum(map(abs, scores)) < _LARGEST_SCORES, "scores", "an integer for each place")
         self.largest, self._sums = max(map(abs, scores)), np.cumsum([0, *scores])
         ordered = sorted(scores)
-        moved = [high - low for low, high in zip(ordered, ordered[::-1], strict=True)]  # an order against its reverse
+        moved = [high - low for low, high in zip(ordered, ordered[::-1], strict=True)]  # from an order to its reverse
         squares = sum(x * x for x in moved)
-        # Shared scores are rounded, which adds at most 1 an item: m in l1, sqrt(m) in l2.
+        # Shared scores are rounded. This adds at most 1 per item: m in L1, and sqrt(m) in L2.
         l2_squared = squares + 2 * (math.isqrt(squares * self.n_items) + 1) + self.n_items
         return self.n_items, sum(map(abs, moved)) + self.n_items, l2_squared
 
@@ -171,7 +159,7 @@ class _PositionalScores(Summand):
 
 
 class _Histogram(Summand):
-    """1 in the cell of the ballot's ranking: ties and missing opinions are completed by the voter's own coins."""
+    """Indicator of the ballot's ranking; the voter's own coins complete ties and missing opinions."""
 
     unseen_last = False
 
@@ -183,7 +171,7 @@ class _Histogram(Summand):
         complete = completed(ballots.table, ballots.sentinel, coins, unseen_last=self.unseen_last)
         cells = np.zeros((complete.shape[1], self.numbers), dtype=np.int64)
         cell = np.zeros(len(cells), dtype=np.int64)
-        for item in range(self.n_items):  # how many of the items behind it by number are before it by place
+        for item in range(self.n_items):  # number of items with a larger index and a better place
             cell = cell * (self.n_items - item) + np.count_nonzero(complete[item + 1 :] < complete[item], axis=0)
         cells[np.arange(len(cells)), cell] = 1
         return cells
@@ -193,7 +181,7 @@ class _HistogramUnseenLast(_Histogram):
     unseen_last = True
 
 
-#: By the name that protocols give them.
+#: Statistics by their names in protocols.
 SUMMANDS: Mapping[str, type[Summand]] = MappingProxyType(
     {
         "net_wins": _NetWins,
@@ -209,19 +197,7 @@ SUMMANDS: Mapping[str, type[Summand]] = MappingProxyType(
 
 
 def summand(statistic: Any, n_items: int) -> Summand:
-    """Return what a protocol names.
-
-    Parameters
-    ----------
-    statistic : str or dict
-        A name, or an object with "name" and what belongs to it.
-    n_items : int
-        Number of items.
-
-    Raises
-    ------
-    RefusedProtocol
-        If there is none of that name, or it is not of its form.
+    """Return the statistic that a protocol names; raise `RefusedProtocol` if it is unknown or invalid.
 
     Examples
     --------
@@ -232,7 +208,7 @@ def summand(statistic: Any, n_items: int) -> Summand:
     whole = statistic if type(statistic) is dict else {"name": statistic}
     name = whole.get("name")
     kind = SUMMANDS.get(name) if type(name) is str else None
-    bare = type(statistic) is dict and len(whole) == 1  # a name alone is text: one form for each
+    bare = type(statistic) is dict and len(whole) == 1  # a name without fields must be text, so that each has one form
     known = kind is not None and set(whole) == {"name", *kind.states} and not bare
     refuse_unless(known, "statistic", f"one of {list(SUMMANDS)}, with what belongs to it and nothing else")
     stated = {key: value for key, value in whole.items() if key != "name"}
@@ -240,7 +216,7 @@ def summand(statistic: Any, n_items: int) -> Summand:
 
 
 def _margins(ballots, rows, columns):
-    """Return each voter's margins of pairs, int64, shape (n_voters, n_pairs): 0 where the ballot does not say."""
+    """Return each voter's margins of pairs, int64, shape (n_voters, n_pairs); 0 for ties and missing opinions."""
     first, second = ballots.table[rows], ballots.table[columns]
     silent = (first == ballots.sentinel) | (second == ballots.sentinel)
     return np.where(silent, 0, (first < second).astype(np.int64) - (first > second)).T

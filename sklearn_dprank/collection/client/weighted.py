@@ -1,24 +1,19 @@
-"""Exact draws from finite laws whose weights are integers of any size."""
+"""Exact draws from finite distributions with integer weights of any size."""
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 import numpy as np
 
-#: What `WeightedLaw.pick` takes: uniform integers below this.
+#: `WeightedLaw.pick` takes uniform integers below this.
 LEAD = 2**63
 
 
 class WeightedLaw:
-    """The law of an index k with probability proportional to the integer weights[k].
+    """Distribution of an index k with probability proportional to the positive integer weights[k].
 
-    A uniform real number, of which only the leading 63 bits are drawn, is placed among the cumulative
-    weights. Where those bits do not settle the place, more are drawn: no probability is ever rounded.
-
-    Parameters
-    ----------
-    weights : iterable of int
-        Positive.
+    A draw locates a uniform real number among the cumulative weights. At first, only its leading 63 bits are drawn. If
+    they do not determine the index, more bits are drawn. So probabilities are never rounded.
 
     Examples
     --------
@@ -38,27 +33,14 @@ class WeightedLaw:
         return self.pick(bits.integers(LEAD, size), bits)
 
     def pick(self, leads, bits):
-        """Return the index that each leading part stands for.
-
-        Parameters
-        ----------
-        leads : ndarray of int64, shape (size,)
-            Uniform below `LEAD`.
-        bits : BitSource
-            Where further bits come from.
-
-        Returns
-        -------
-        ndarray of int64, shape (size,)
-            Independent draws.
-        """
+        """Return the index for each of `leads`, uniform integers below `LEAD`; `bits` supplies further bits."""
         index = self._leads.searchsorted(leads)
         for row in (index != self._leads.searchsorted(leads, side="right")).nonzero()[0]:
             index[row] = self._settled(int(leads[row]), LEAD, bits)
         return index
 
     def _settled(self, low, scale, bits):
-        """Return how many steps lie at or below a uniform point of total * [low, low + 1) / scale."""
+        """Return the index of a uniform point in total * [low, low + 1) / scale; draw bits until it is determined."""
         while True:
             least = bisect_right(self._steps, low * self._total // scale)
             most = bisect_left(self._steps, -(-(low + 1) * self._total // scale))

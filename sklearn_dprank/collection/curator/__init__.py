@@ -1,4 +1,4 @@
-"""The curator's half of local protocols: what devices are told, and what their reports say together."""
+"""Curator implementations of local randomizers: they make protocols, read reports and compute estimates."""
 
 from .base import Randomizer
 from .epsilon_grid import flip_within

@@ -1,4 +1,4 @@
-"""The template of a randomizer, the curator's half: a protocol, how reports are read, what they say together."""
+"""Base class of randomizers for the curator: protocols, reports and estimates."""
 
 from functools import reduce
 from numbers import Integral
@@ -17,21 +17,21 @@ from ..client.protocol import VERSION, are_items
 from ..client.randomizers import ReportHalf, checked
 from .epsilon_grid import as_text
 
-#: What devices draw, voters on the first axis.
+#: Values drawn by devices, with the voters on the first axis.
 Drawn: TypeAlias = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
 class Heard(NamedTuple):
-    """What the devices of one protocol said together.
+    """Total counts of the reports of one protocol.
 
     Attributes
     ----------
     protocol : dict
-        As published by the curator.
+        The protocol.
     counts : ndarray of int64
-        The sum of `Randomizer.counts`.
+        Sum of `Randomizer.counts` over the reports.
     n_reports : int
-        Of how many reports; at least one.
+        Number of reports, at least 1.
     """
 
     protocol: dict[str, Any]
@@ -40,26 +40,25 @@ class Heard(NamedTuple):
 
 
 class Randomizer(BaseEstimator):
-    """The curator's half of a randomizer; ``half`` is the voter's.
+    """Base class for the curator's side of a local randomizer; subclass it to add your own.
 
     A subclass sets the attributes and defines `protocol`, `read` (or `read_all`, which can be faster), `counts` and
-    `estimate`, and `variance` where voters may have an epsilon of their own. What `read` returns of a report is what
-    the half's ``draw`` returned for that voter: the curator counts both in the same way, and a fit on ballots is a
-    simulation of the field.
+    `estimate`. It also defines `variance` if voters may have different epsilons. `read` returns what the ``draw``
+    method of `half` returned for this voter. The curator therefore counts reports and simulated draws in the same way.
 
     Attributes
     ----------
     name : str
-        On the wire: "randomizer" of its protocols.
+        Value of "randomizer" in its protocols.
     half : ReportHalf
-        The voter's half: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and ``message``,
-        as the modules of `sklearn_dprank.collection.client` have (a device with a module of one's own cannot be
-        pickled). It runs in simulations and checks every protocol that is made; devices elsewhere are given their
-        own, ``Device(protocol, half=...)``.
+        Client implementation: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and
+        ``message``, like the modules of `sklearn_dprank.collection.client`. It runs in simulations and validates every
+        new protocol. Remote devices receive it as ``Device(protocol, half=...)``. A device with a custom module as
+        `half` cannot be pickled.
     releases : Query
-        What the reports determine.
+        Query whose answer the reports determine.
     arithmetic : str
-        What rounding costs.
+        "exact", or a note on the effect of rounding.
     """
 
     name: str
@@ -68,7 +67,7 @@ class Randomizer(BaseEstimator):
     arithmetic: str = "exact"
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
-        """Return what a device must know, as JSON-able data, made by `drafted`.
+        """Return the protocol for devices as JSON-able data. Make it with `drafted`.
 
         Parameters
         ----------
@@ -77,135 +76,176 @@ class Randomizer(BaseEstimator):
         items : int or list
             Number or names of the items.
 
+        Returns
+        -------
+        dict
+            The protocol.
+
         Raises
         ------
         ValueError
-            If a parameter is out of bounds, or there are too many items.
+            If a parameter is out of range, or there are too many items.
         """
         raise NotImplementedError
 
     @classmethod
     def read(cls, report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        """Return what the device drew, from the report that it sent: the inverse of the half's ``message``.
+        """Return the values that a device drew, given its report. This is the inverse of ``message`` of `half`.
 
-        A subclass defines this or `read_all`; each calls the other.
+        A subclass defines this method or `read_all`. Each of them calls the other.
 
         Parameters
         ----------
         report : dict
-            From a voter, who is not trusted: any JSON object that carries the name of this protocol.
+            Report of an untrusted voter: any JSON object that names this protocol.
         protocol : dict
-            As published by the curator.
+            The protocol.
+
+        Returns
+        -------
+        ndarray, or tuple of ndarray
+            The values, with an axis of length 1 for the voter.
 
         Raises
         ------
         RefusedReport
-            If it does not follow the protocol.
+            If the report does not follow the protocol.
         """
         return cls.read_all([report], protocol)
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
-        """Return what several devices drew, as if they had drawn together.
+        """Return the values that several devices drew, given their reports.
 
         Parameters
         ----------
         reports : list of dict
-            As of `read`; at least one.
+            At least one report, as for `read`.
         protocol : dict
-            As published by the curator.
+            The protocol.
+
+        Returns
+        -------
+        ndarray, or tuple of ndarray
+            The values, with the voters on the first axis.
 
         Raises
         ------
         RefusedReport
-            If one of them does not follow the protocol; of one report alone, for its reason.
+            If one of the reports does not follow the protocol. The reason is counted only if the list has one report.
         """
         return joined([cls.read(report, protocol) for report in reports])
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
-        """Return the sum, over the voters, of what the estimate follows from: integers, int64.
+        """Return the statistics from which the estimate follows, summed over the voters.
 
         Parameters
         ----------
         drawn : ndarray, or tuple of ndarray
-            What the devices of some voters drew.
+            Values that the devices of some voters drew.
         protocol : dict
-            As published by the curator.
+            The protocol.
+
+        Returns
+        -------
+        ndarray of int64
+            Sums over the voters.
         """
         raise NotImplementedError
 
     def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
-        """Return the counts of what the devices of some voters draw: of the same law, in whatever way.
+        """Return the counts of simulated devices.
+
+        A subclass may use a faster method, if the distribution of the counts is the same.
 
         Parameters
         ----------
         protocol : dict
-            As published by the curator.
+            The protocol.
         ballots : Positions
-            Of the voters.
+            Ballots of the voters.
         bits : Bits
-            The randomness of their devices.
+            Randomness of the devices.
+
+        Returns
+        -------
+        ndarray of int64
+            Sums over the voters, as in `counts`.
         """
         said = simulated(self.half, protocol, ballots, bits)
         return reduce(np.add, (self.counts(drawn, protocol) for drawn, _ in said))
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        """Return the answer to ``releases`` that the counts of some reports amount to, unbiased.
+        """Return an unbiased estimate of the answer to ``releases``.
 
         Parameters
         ----------
         counts : ndarray of int64
-            Sum of `counts`.
+            Sum of `counts` over the reports.
         n_reports : int
-            Of how many reports.
+            Number of reports.
         protocol : dict
-            As published by the curator.
+            The protocol.
+
+        Returns
+        -------
+        object
+            The answer, in the form of ``releases``.
         """
         raise NotImplementedError
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
-        """Return the mean square of what one report estimates the voter's own statistic to be, over its coordinates.
+        """Return the mean square of the estimate from one report, averaged over its coordinates.
 
-        Less the mean square of the statistic itself (for a complete ranking, 1 of a margin and (m^2 - 1) / 3 of net
-        wins), it is the variance of the unbiased estimate from one report.
+        Subtract the mean square of the voter's own statistic to get the variance of this unbiased estimate. For a
+        complete ranking of m items, that mean square is 1 for a margin and (m^2 - 1) / 3 for net wins.
 
         Parameters
         ----------
         protocol : dict
-            As published by the curator.
+            The protocol.
 
         Returns
         -------
         float
+            The mean square.
         """
         raise NotImplementedError
 
     @classmethod
     def law(cls, heard: Heard) -> AnswersLaw | NormalLaw | None:
-        """Return the law of the noise on the margins, or else the net wins, that the reports of one protocol determine.
+        """Return the distribution of the noise on the estimated margins, or else on the net wins.
 
         Parameters
         ----------
         heard : Heard
-            What was heard; its law must follow from public numbers and from what was drawn apart from ballots.
+            Counts of the reports of one protocol. The distribution must follow from public numbers, and from values
+            that were drawn independently of the ballots.
 
         Returns
         -------
         AnswersLaw, NormalLaw or None
-            None where it is not known.
+            The distribution. None if it is not known.
         """
         return None
 
     def combined(self, groups: list[Heard]) -> Any:
-        """Return one answer from voters with epsilons of their own: estimates by the inverse of their variance.
+        """Return one answer from voters with different epsilons.
+
+        It is the mean of their estimates, with weights n_reports / `variance`.
 
         Parameters
         ----------
         groups : list of Heard
-            One for each protocol that was heard.
+            Counts of each protocol with reports.
+
+        Returns
+        -------
+        object
+            The answer, in the form of ``releases``.
         """
         estimates = [self.estimate(said.counts, said.n_reports, said.protocol) for said in groups]
         if len(groups) == 1:
@@ -215,51 +255,56 @@ class Randomizer(BaseEstimator):
         return sum(weight / total * estimate for weight, estimate in zip(weights, estimates, strict=True))
 
     def spent(self, epsilon: Amount, items: Items) -> float:
-        """Return the true, pure epsilon of one whole report.
+        """Return the true epsilon of one report. Its delta is 0.
 
         Parameters
         ----------
         epsilon : float
-            What was asked for.
+            Requested epsilon.
         items : int or list
             Number or names of the items.
 
         Returns
         -------
         float
-            `epsilon`, unless a published calibration spends another.
+            `epsilon`, unless a calibration as printed spends another amount.
         """
         return float(self.protocol(epsilon, items)["epsilon"])
 
     def drafted(self, items: Items, epsilon: Amount | str, **fields: Any) -> dict[str, Any]:
-        """Return a protocol that devices follow: the voter's half has checked it.
+        """Return a protocol that `half` has validated.
 
         Parameters
         ----------
         items : int or list
             Number or names of the items.
         epsilon : float or str
-            What is stated.
+            Epsilon that the protocol states.
         **fields
-            What else the voter's half needs.
+            Fields of this randomizer.
+
+        Returns
+        -------
+        dict
+            The protocol.
 
         Raises
         ------
         ValueError
-            If the names of the items cannot be written the same way in every language, or the half refuses.
+            If an item name cannot be written in the same way in every language, or `half` refuses the protocol.
         """
         return drafted(self.name, items, epsilon, fields, self.half)
 
 
 def drafted(name, items, epsilon, fields, half=None):
-    """Return a protocol of the randomizer with this name on the wire; see `Randomizer.drafted`."""
+    """Return a validated protocol for the randomizer `name`, as `Randomizer.drafted` does."""
     stated = epsilon if isinstance(epsilon, str) else as_text(epsilon)
     common = {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated}
     return checked({**common, **fields}, half)
 
 
 def listed(items):
-    """Return names as a list of str and int; 0, 1, ... where only their number is given."""
+    """Return item names as a list of str and int; a number of items gives 0, 1, ..."""
     if isinstance(items, Integral):
         return list(range(int(items)))
     names = [
@@ -268,13 +313,13 @@ def listed(items):
     if not are_items(names):
         raise ValueError(
             "items must be at least two distinct names that every language reads alike: text of at most 1,000 "
-            f"characters, or integers below 2^53; got {len(names)} of which some are not."
+            f"characters, or integers below 2^53; got {len(names)} names, and some are not."
         )
     return names
 
 
 def simulated(half, protocol, ballots, bits):
-    """Yield what the devices of these ballots draw, and how many they are, block by block."""
+    """Yield (drawn, number of voters) of simulated devices, block by block."""
     step = half.block(protocol)
     for start in range(0, ballots.table.shape[1], step):
         block = ballots._replace(table=ballots.table[:, start : start + step])
@@ -282,7 +327,7 @@ def simulated(half, protocol, ballots, bits):
 
 
 def joined(draws):
-    """Return what several devices drew apart, as if they had drawn together."""
+    """Join what several devices drew along the first axis."""
     if isinstance(draws[0], tuple):
         return tuple(np.concatenate(parts) for parts in zip(*draws, strict=True))
     return np.concatenate(draws)

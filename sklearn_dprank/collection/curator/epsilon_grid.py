@@ -1,4 +1,4 @@
-"""What an epsilon buys on the grid of probabilities: the least flip, the furthest levels; and its text."""
+"""Flip probabilities and levels for a given epsilon, on a grid of 2^-52."""
 
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -10,31 +10,30 @@ from ..client.protocol import FLIP_GRID, flips_cost, log_ratio
 
 
 def as_text(number):
-    """Return an epsilon as the text that protocols state: what `repr` shows of a float.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive and finite.
-    """
+    """Return an epsilon as protocol text, the `repr` of its float; raise ValueError unless positive and finite."""
     check_epsilon(number)
     return repr(float(number))
 
 
 def both_ways(epsilon):
-    """Return an epsilon as a Decimal: no more than its text says, nor than the double that guarantees state."""
+    """Return an epsilon as a Decimal: the smaller of its exact value and of its float, which guarantees state."""
     return min(Decimal(epsilon), Decimal(float(epsilon)))
 
 
 def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
-    """Return the smallest flip, over 2^52, with which `times` answers together spend at most `epsilon`.
+    """Return the smallest flip probability, as a numerator over 2^52, with which answers spend at most `epsilon`.
 
     Parameters
     ----------
     epsilon : str or Decimal
-        As the protocol states it.
+        Epsilon that the protocol states.
     times : int, default=1
-        How many answers share it.
+        Number of answers that share it.
+
+    Returns
+    -------
+    int
+        Numerator of the flip probability.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     budget = both_ways(epsilon)
     with localcontext() as context:
         context.prec = 60
-        # Beyond 36 per answer, one point of the grid is as little as there is.
+        # Above about 36 per answer, the result is the smallest numerator, 1.
         flip = max(1, math.ceil(FLIP_GRID / (1 + min(budget / times, Decimal(64)).exp())))
     while flip < FLIP_GRID // 2 and flips_cost(flip, times) > budget:
         flip += 1
@@ -62,37 +61,21 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
 
 
 def cost_as_text(spent):
-    """Return an epsilon that is spent, a Decimal, rounded up in the twelfth digit, as text."""
+    """Return a spent epsilon, a Decimal, as text that is rounded up in the twelfth digit."""
     with localcontext(prec=12, rounding=ROUND_CEILING):
         return str(+spent).lower()
 
 
 def stated_epsilon(protocol, half):
-    """Return the epsilon that a protocol states, as a double that is not below what its numbers spend.
-
-    Parameters
-    ----------
-    protocol : dict
-        As published by the curator.
-    half : Half
-        The voter's half, which knows what the numbers spend.
-    """
+    """Return the epsilon that a protocol states, as a float that is not below what its numbers spend."""
     stated, spent = float(protocol["epsilon"]), half.spent(protocol)
     return stated if spent <= Decimal(stated) else rounded_up(Fraction(spent))
 
 
 def levels_within(epsilon):
-    """Return [2^52, low]: integer weights whose ratio is the largest that spends at most `epsilon`.
+    """Return [2^52, low]: integer weights with the largest ratio that spends at most `epsilon`, given as text.
 
-    Parameters
-    ----------
-    epsilon : str
-        As the protocol states it.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so small that both weights would be equal.
+    ValueError is raised if epsilon is so small that both weights would be equal.
     """
     budget = both_ways(epsilon)
     with localcontext() as context:
@@ -101,5 +84,5 @@ def levels_within(epsilon):
     while low < FLIP_GRID and log_ratio(FLIP_GRID, low) > budget:
         low += 1
     if low >= FLIP_GRID:
-        raise ValueError(f"epsilon={epsilon} is too small: reports would say nothing; it must be above 1e-15.")
+        raise ValueError(f"epsilon must be above 1e-15, got {epsilon}; smaller ones leave no information in a report.")
     return [FLIP_GRID, low]

@@ -1,4 +1,4 @@
-"""One sign for every pair, all drawn together: the curator's half of Duchi, Jordan and Wainwright's randomizer."""
+"""Curator implementation of hypercube sampling (Duchi, Jordan and Wainwright)."""
 
 import math
 from typing import Any, Literal
@@ -21,28 +21,28 @@ _SIGNS = "not the right number of signs"
 
 
 class HypercubeSampling(Randomizer):
-    """Each voter reports one sign for every pair; together they are a random corner near the voter's own.
+    """Randomizer for all margins: each voter reports one sign for every pair.
 
-    The voter's opinions on the d = C(n_items, 2) pairs are a corner v of {-1, 1}^d, pairs without an
-    opinion completed by fair coins. The report z is a corner whose probability depends on how many signs
-    differ from v only, and is at most e^epsilon times that of any other.
+    The voter's opinions on the d = C(n_items, 2) pairs are a corner v of {-1, 1}^d. Fair coins complete pairs without
+    an opinion. The report is a random corner z. Its probability depends only on the number of signs that differ from v.
+    It is at most e^epsilon times the probability of any other corner.
 
     Parameters
     ----------
     variant : {"best_cap", "half_tie"}, default="best_cap"
-        "best_cap": z is e^epsilon times likelier where at most k signs differ, k being the public number
-        that makes the variance least. "half_tie": where fewer than half differ, and where exactly half
-        do, the mean of both. "best_cap" is better for every epsilon and d.
+        "best_cap": a corner is e^epsilon times likelier if at most k of its signs differ. The public number k minimises
+        the variance. "half_tie": a corner is e^epsilon times likelier if fewer than half of its signs differ. If
+        exactly half differ, it gets the mean of both weights. "best_cap" is better for every epsilon and d.
 
     Notes
     -----
-    Duchi, Jordan and Wainwright draw z from the half space <z, v> >= 0 or from <z, v> <= 0. At even d
-    both hold the corners with <z, v> = 0, which makes their scale too small for what is then only
-    ln(1 + e^epsilon)-private (1.313 at epsilon = 1): C(m, 2) is even for m = 4, 5, 8, 9. Both variants
-    here are exactly epsilon-private and unbiased for any d; "half_tie" is the printed mechanism at odd d.
+    Duchi, Jordan and Wainwright draw z from the half space <z, v> >= 0 or from <z, v> <= 0. For even d, both half
+    spaces contain the corners with <z, v> = 0. The mechanism is then only ln(1 + e^epsilon)-private (1.313 at epsilon =
+    1), and its scale is too small. C(m, 2) is even for m = 4, 5, 8, 9. Both variants of this class are exactly
+    epsilon-private and unbiased for any d. For odd d, "half_tie" is the printed mechanism.
 
-    e^epsilon is rounded down to a ratio of integers, and counts of differing signs are drawn with integer
-    weights of any size, so the guarantee holds in the arithmetic that runs.
+    e^epsilon is rounded down to a ratio of integers. The number of differing signs is drawn with integer weights of any
+    size. So the guarantee also holds for the computed report.
 
     References
     ----------
@@ -87,7 +87,7 @@ class HypercubeSampling(Randomizer):
         packed = np.frombuffer(written, dtype=np.uint8).reshape(len(signs), -1)
         if (
             written.hex() != digits or (packed[:, -1] & ((1 << -d % 8) - 1)).any()
-        ):  # capitals; bits behind the last pair
+        ):  # uppercase digits, or bits after the last pair
             raise RefusedReport(_SIGNS)
         return np.unpackbits(packed, axis=1, count=d).view(bool)
 
@@ -112,15 +112,15 @@ class HypercubeSampling(Randomizer):
 
 
 def _scale(protocol):
-    """Return the multiple of a corner that is unbiased: E z = (1 - 2 E k / d) v, k signs differing."""
+    """Return the factor that makes a corner unbiased: E z = (1 - 2 E k / d) v, where k signs differ."""
     d, weights = n_pairs(len(protocol["items"])), differing_weights(protocol)
     return d * sum(weights) / sum(weight * (d - 2 * k) for k, weight in enumerate(weights))
 
 
 def _best_cap(d, epsilon):
-    """Return the k at which "at most k signs differ" gives the smallest scale.
+    """Return the k for which "at most k signs differ" has the smallest scale.
 
-    With N(k) corners in the cap, the scale is (N(k) (e^epsilon - 1) + 2^d) / ((e^epsilon - 1) C(d - 1, k)).
+    If N(k) corners are in the cap, the scale is (N(k) (e^epsilon - 1) + 2^d) / ((e^epsilon - 1) C(d - 1, k)).
     """
     k = np.arange((d + 1) // 2)
     inside, edge = binom.cdf(k, d, 0.5), binom.pmf(k, d - 1, 0.5)  # in units of 2^d and of 2^(d-1)

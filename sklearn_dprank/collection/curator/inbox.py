@@ -1,4 +1,4 @@
-"""Reports that a curator receives: parsed as a stream, validated, and counted."""
+"""Stream reader and validator for client reports, with counts of accepted and refused reports."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from ..._utils.lines import blocks, lines, parse
 from ..client.answers import is_random_number
 from .base import Drawn, joined
 
-LONGEST = 1 << 22  # characters of a report; a longer one is not even parsed
-# Reports read together, and their characters: what is parsed is then gone before Python's garbage collector looks
-# through it, which would take longer than reading does.
+LONGEST = 1 << 22  # characters of a report; longer ones are refused before parsing
+# Size of a block, in reports and in characters. In small blocks, parsed reports are freed before Python's garbage
+# collector scans them, which would take longer than parsing.
 _TOGETHER, _CHARACTERS = 256, 1 << 13
-_HELD = 1 << 15  # bytes of draws that are counted together at least
-#: What whoever sends must have done, for the remedy of `Inbox.require`.
+_HELD = 1 << 15  # bytes; smaller draws are joined before counting
+#: Requirement for clients, part of the remedy in `Inbox.require`.
 FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
 _FROM_FILE = (
     "pass a list of them, or an open file of JSON lines: "
@@ -26,21 +26,21 @@ _FROM_FILE = (
 
 
 class Inbox:
-    """Reads reports one by one, and counts those that were accepted and, by reason, those that were refused."""
+    """Reader of reports that counts accepted reports and, by reason, refused ones."""
 
     def __init__(self):
         self.accepted = 0
         self.refused: Counter[str] = Counter()
 
     def read(self, reports, read):
-        """Yield what `read` returns of each report that it accepts.
+        """Yield ``read(report)`` for each report that `read` accepts.
 
         Parameters
         ----------
         reports : iterable of dict, str or bytes
-            JSON objects, parsed or not. A file is read line by line, and of a line no more than is looked at.
+            JSON objects, parsed or not. A file is read line by line, and only the beginning of a line that is too long.
         read : callable of (report) -> object
-            Gets the report as an object, and raises `RefusedReport` where it does not follow the protocol.
+            Reads a parsed report. It raises `RefusedReport` if the report does not follow the protocol.
         """
         for report in lines(reports, LONGEST):
             try:
@@ -52,24 +52,24 @@ class Inbox:
                 yield said
 
     def read_together(self, reports, names, read):
-        """Yield (name, drawn) of the reports that are accepted, a few hundred at a time.
+        """Yield (name, drawn) for blocks of accepted reports of the same protocol.
 
         Parameters
         ----------
         reports : iterable of dict, str or bytes
-            As for `read`.
+            Reports, as for `read`.
         names : collection of str
-            The protocols that are read; reports of another are refused.
+            Accepted protocols. Reports of other protocols are refused.
         read : callable of (list of reports, name) -> object
-            Gets reports of one protocol, and raises `RefusedReport` where one of them does not follow it; of one report
-            alone, for the reason that is counted.
+            Reads reports of one protocol. It raises `RefusedReport` if one of them does not follow the protocol. The
+            reason is counted only if the list has one report.
 
         Yields
         ------
         name : str
-            Of the protocol.
+            Name of the protocol.
         drawn : object
-            What `read` returned of some reports.
+            Result of `read` for some reports.
         """
         for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
             for name, mine in self._addressed(block, names).items():
@@ -77,7 +77,7 @@ class Inbox:
                     yield name, drawn
 
     def _addressed(self, block, names):
-        """Return the reports of a block as objects, by the protocol that they name."""
+        """Return {protocol name: parsed reports} of a block."""
         said: dict[str, list[Any]] = {name: [] for name in names}
         for report in block:
             try:
@@ -91,7 +91,7 @@ class Inbox:
         return said
 
     def _accepted(self, reports, read):
-        """Yield what `read` returns of these reports together; of either half where there is one that it refuses."""
+        """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
         if not reports:
             return
         try:
@@ -109,16 +109,18 @@ class Inbox:
 
     @property
     def published(self):
-        """What is published of it."""
+        """Counts that the release publishes."""
         return {"reports_accepted": self.accepted, "reports_refused": dict(self.refused)}
 
     def require(self, remedy):
-        """Raise unless a report was accepted: a consensus of nothing is a random order.
+        """Raise ValueError, with the reasons of refusal, if no report was accepted.
 
-        Raises
-        ------
-        ValueError
-            With the reasons for which reports were refused.
+        Without reports, the consensus would be a random order.
+
+        Parameters
+        ----------
+        remedy : str
+            End of the error message.
         """
         if not self.accepted:
             reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self.refused.items()))
@@ -128,19 +130,19 @@ class Inbox:
 
 
 def as_reports(reports, name="reports", remedy=_FROM_FILE):
-    """Return an iterable of reports.
+    """Return `reports`, unless it is a single report, a file name or not iterable.
 
     Parameters
     ----------
     reports : object
-        What was handed over.
+        Argument of the caller.
     name, remedy : str
-        What an error calls it and proposes.
+        Name of the argument and advice, for the error message.
 
     Raises
     ------
     ValueError
-        If this is one report, or the name of a file, in place of many reports.
+        If `reports` is not an iterable of reports.
     """
     if isinstance(reports, (str, bytes, dict)) or hasattr(reports, "__fspath__") or not isinstance(reports, Iterable):
         raise ValueError(f"{name} must be an iterable of reports, got {type(reports).__name__}; {remedy}")
@@ -148,12 +150,12 @@ def as_reports(reports, name="reports", remedy=_FROM_FILE):
 
 
 def parsed(report):
-    """Return a report as an object, reading it where it is text.
+    """Return a report as an object; parse it if it is text.
 
     Raises
     ------
     RefusedReport
-        If it is too long, or no JSON in UTF-8.
+        If the text is too long, or is not JSON in UTF-8.
     """
     found, reason = parse(report, LONGEST)
     if reason is not None:
@@ -162,14 +164,14 @@ def parsed(report):
 
 
 def gathered(said, n_items):
-    """Yield (name, drawn, n_reports) of draws by name, put together: counting many takes little longer than a few.
+    """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
 
     Parameters
     ----------
     said : iterable of (str, drawn)
-        What some devices of a protocol drew.
+        Protocol names, and values that devices drew.
     n_items : int
-        Number of items; draws are held while they are small beside the counts of all pairs.
+        Number of items. It sets the size of a batch.
     """
     waiting: dict[str, list[Drawn]] = defaultdict(list)
     held, most = 0, max(_HELD, 4 * n_items**2)
@@ -193,7 +195,7 @@ _PAIR = "pair out of range"
 
 
 class RefusedReport(ValueError):
-    """A report that does not follow the protocol; `reason` echoes nothing of it."""
+    """Error for a report that does not follow the protocol. `reason` contains no data of the report."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"report refused: {reason}")
@@ -206,7 +208,7 @@ def protocol_of(report):
     Raises
     ------
     RefusedReport
-        If the report is no JSON object.
+        If the report is not a JSON object.
     """
     if not isinstance(report, dict):
         raise RefusedReport("not a JSON object")
@@ -215,12 +217,12 @@ def protocol_of(report):
 
 
 def fields(report, *names):
-    """Return the values of `names` in a report that has these and its protocol, and nothing else.
+    """Return the values of `names` in a report.
 
     Raises
     ------
     RefusedReport
-        Otherwise.
+        If the report's keys are not exactly "protocol" and `names`.
     """
     if set(report) != {"protocol", *names}:
         raise RefusedReport("wrong keys")
@@ -228,12 +230,12 @@ def fields(report, *names):
 
 
 def columns(reports, *names, also=("protocol",)):
-    """Return, for each of `names`, what all reports say there, if they have these fields, `also`, and nothing else.
+    """Return, for each of `names`, the list of its values in all reports.
 
     Raises
     ------
     RefusedReport
-        Otherwise.
+        If the keys of a report are not exactly `names` and `also`.
     """
     keys = {*names, *also}
     if not all(report.keys() == keys for report in reports):
@@ -242,12 +244,12 @@ def columns(reports, *names, also=("protocol",)):
 
 
 def new_numbers(numbers, received):
-    """Return the random numbers of reports as a set of int, if none of them comes twice or was received before.
+    """Return the random numbers of new reports as a set of int.
 
     Raises
     ------
     RefusedReport
-        Otherwise, or if one of them does not have the form that devices write.
+        If a number has another form than devices write, occurs twice, or is in `received`.
     """
     if not all(map(is_random_number, numbers)):
         raise RefusedReport("no report number")
@@ -258,12 +260,12 @@ def new_numbers(numbers, received):
 
 
 def end_to_end(rows, length, reason):
-    """Return lists as one, if each of them has this length.
+    """Return lists as one list.
 
     Raises
     ------
     RefusedReport
-        Otherwise, for this reason.
+        If a row is not a list of this length, with this reason.
     """
     if set(map(type, rows)) != {list} or set(map(len, rows)) != {length}:
         raise RefusedReport(reason)
@@ -271,12 +273,12 @@ def end_to_end(rows, length, reason):
 
 
 def whole_numbers(numbers, low, high, reason):
-    """Return numbers as an array of int64, if all are integers, no booleans, from `low` to `high`.
+    """Return numbers as an array of int64.
 
     Raises
     ------
     RefusedReport
-        Otherwise, for this reason.
+        If a number is not an integer from `low` to `high`, with this reason. Booleans are not integers.
     """
     if set(map(type, numbers)) != {int}:
         raise RefusedReport(reason)
@@ -290,12 +292,12 @@ def whole_numbers(numbers, low, high, reason):
 
 
 def pairs_of(asked, n_items):
-    """Return the items (i, j) of pairs as arrays, if all are lists [i, j], i before j by index.
+    """Return the items (i, j) of pairs as two arrays.
 
     Raises
     ------
     RefusedReport
-        Otherwise.
+        If a pair is not a list [i, j] of item indices, i < j.
     """
     items = whole_numbers(end_to_end(asked, 2, _PAIR), 0, n_items - 1, _PAIR)
     first, second = items[::2], items[1::2]
@@ -305,11 +307,11 @@ def pairs_of(asked, n_items):
 
 
 def bits_of(answers):
-    """Return answers as an array of bool, if all are 0 or 1.
+    """Return answers as an array of bool.
 
     Raises
     ------
     RefusedReport
-        Otherwise.
+        If an answer is not 0 or 1.
     """
     return whole_numbers(answers, 0, 1, "answer out of range").astype(bool)

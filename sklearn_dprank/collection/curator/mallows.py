@@ -1,4 +1,4 @@
-"""A whole ranking as a report, Mallows' model around the voter's own: the curator's half."""
+"""Curator implementation of the Mallows randomizer, whose reports are rankings."""
 
 import math
 from typing import Any
@@ -16,29 +16,28 @@ from .inbox import RefusedReport, columns, end_to_end, whole_numbers
 
 
 class MallowsRandomizer(Randomizer):
-    """Each voter reports a random ranking, likelier the fewer pairs it puts the other way round.
+    """Randomizer for reports that must be rankings: a random ranking around the voter's own.
 
-    A ranking at Kendall tau distance k from the voter's own has probability proportional to
-    e^(-theta k), theta = epsilon / C(n_items, 2). Tied and partial ballots are completed by fair coins.
+    Let theta = epsilon / C(n_items, 2). A ranking at Kendall tau distance k from the voter's own has probability
+    proportional to e^(-theta k). Fair coins complete tied and partial ballots. `PrivUnitG` is much less noisy: the
+    noise here is 3.3 times as large at 10 items and epsilon 1.
 
     Notes
     -----
-    Distances range over 0, ..., C(n_items, 2) and the normaliser is the same for every centre, so this is
-    exactly epsilon-private without a factor 2. Rankings are drawn by repeated insertion with weights
-    e^(-theta v) rounded up to multiples of 2^-52, from which the draw is exact: the largest ratio is that
-    of all smallest to all largest weights, at most e^epsilon.
+    Distances range over 0, ..., C(n_items, 2), and the normaliser is the same for every centre. So the report is
+    exactly epsilon-private, without a factor 2. Rankings are drawn by repeated insertion. Its weights e^(-theta v) are
+    rounded up to multiples of 2^-52, and the draw from these weights is exact. The largest ratio of probabilities is
+    that of all smallest to all largest weights, at most e^epsilon.
 
-    The channel from rankings to reports is invertible, so there is one unbiased estimate of net wins and
-    no other: the item reported at place q (0 is best) gets the score s(q), with
+    The map from the distribution of rankings to that of reports is invertible. So net wins have exactly one unbiased
+    estimate. It gives the item reported at place q (0 is best) the score s(q), with
 
         s(q - 1) - s(q) = 2 (1 - phi^m) / ((1 - phi^q) (1 - phi^(m - q))),  phi = e^-theta,  sum s = 0.
 
-    For the first j items reported are a set of true places with probability proportional to
-    phi^(sum of the places); how much likelier place p is in that set than place p + 1, weighted by the
-    steps of s and summed over j, is 2: the difference of their net wins. Linear scores are biased.
-
-    This is far noisier than `PrivUnitG` (3.3 times at 10 items, epsilon 1). It is for those who must
-    release rankings.
+    The first j reported items are a set of true places, with probability proportional to phi^(sum of the places).
+    Consider the probability that place p is in that set, minus the probability that place p + 1 is. Weight this
+    difference by the steps of s and sum over j. The result is 2, the difference of the net wins of both places. Linear
+    scores are biased.
 
     References
     ----------
@@ -78,7 +77,20 @@ class MallowsRandomizer(Randomizer):
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
-        """Return how often each item is reported at each place, shape (n_items, n_items)."""
+        """Return the number of reports that put each item at each place, shape (n_items, n_items).
+
+        Parameters
+        ----------
+        drawn : ndarray of int64, shape (n_voters, n_items)
+            Reported positions.
+        protocol : dict
+            The protocol.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_items, n_items)
+            The numbers, one row for each item.
+        """
         m = len(protocol["items"])
         return np.bincount((np.arange(m) * m + drawn).ravel(), minlength=m**2).reshape(m, m)
 
@@ -92,7 +104,7 @@ class MallowsRandomizer(Randomizer):
 
 
 def _scores(protocol):
-    """Return the score of each reported place whose mean is the voter's net wins."""
+    """Return the score of each reported place; the mean score of an item is the voter's net wins."""
     m = len(protocol["items"])
     theta = float(protocol["epsilon"]) / n_pairs(m)
     q = np.arange(1, m)

@@ -1,4 +1,4 @@
-"""A noisy direction, the Gaussian form of PrivUnit on centred net wins: the curator's half."""
+"""Curator implementation of Gaussian PrivUnit on centred net wins."""
 
 import math
 from typing import Any
@@ -17,27 +17,29 @@ from .base import Drawn, Heard, Randomizer, listed
 from .epsilon_grid import as_text, levels_within
 from .inbox import columns, end_to_end, whole_numbers
 
-_CLIPPED = 1e-12  # chance that an honest report is longer than the public norm
+_CLIPPED = 1e-12  # bound on the probability that an honest report is longer than the public norm
 
 
 class PrivUnitG(Randomizer):
-    """Each voter reports a noisy vector that leans towards the voter's net wins.
+    """Randomizer for net wins: each voter reports a noisy vector that leans towards the voter's own.
 
-    The net wins w of a complete ranking all have the norm R = sqrt(m (m^2 - 1) / 3). With the direction
-    v = w / R and normal noise g on the vectors of sum zero, the report is g with its component along v
-    replaced: above a public gamma e^epsilon times likelier than below.
+    All complete rankings have net wins w of the same norm R = sqrt(m (m^2 - 1) / 3). Let v = w / R, and let g be
+    standard normal on the vectors of sum zero. The report is g with a new component along v. This component is a
+    standard normal that is reweighted: the part above a public number gamma gets e^epsilon times the weight of the part
+    below.
 
     Notes
     -----
-    Tied and partial ballots are shorter than R. Their direction is w / |w| with probability
-    (1 + |w| / R) / 2 and the opposite one otherwise (a uniform direction if w = 0), so that every device
-    sends the same kind of vector and the mean stays w / R. A completion by coins would be noisier.
+    Tied and partial ballots have shorter net wins. Their direction is w / |w| with probability (1 + |w| / R) / 2, and
+    the opposite one otherwise. If w = 0, the direction is uniform. So every device sends the same kind of vector, and
+    the mean direction is w / R. Completion by coins would be noisier.
 
-    gamma minimises the variance of the estimate. Reports are clipped at a public norm that an honest one
-    exceeds with probability 1e-12, lose one coordinate (their sum is zero), and are rounded to a public
-    grid of 1/1024, which is far coarser than the last bits of a double. The draws themselves are
-    double precision. On few items the original PrivUnit, on the sphere, is less noisy: by 3 % at 10 items
-    and epsilon 1, by 9 % at epsilon 4, by under 1 % at 45 items up to epsilon 2.
+    gamma minimises the variance of the estimate. Reports are clipped at a public norm, which an honest one exceeds with
+    probability at most 1e-12. They omit one coordinate, because their sum is zero. They are rounded to a public grid of
+    1/1024, which is much coarser than the last bits of a double. The draws themselves are in double precision.
+
+    For few items, the original PrivUnit on the sphere is less noisy. At 10 items, it is better by 3 % at epsilon 1 and
+    by 9 % at epsilon 4. At 45 items, it is better by less than 1 % up to epsilon 2.
 
     References
     ----------
@@ -64,7 +66,7 @@ class PrivUnitG(Randomizer):
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
         gamma = _best_gamma(spent, len(names))
-        # A report's density is at most 1 / `rarest` times the normal one.
+        # The density of a report is at most 1 / `rarest` times the normal density.
         rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-spent))
         norm = math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, len(names) - 1)))
         return self.drafted(
@@ -81,7 +83,22 @@ class PrivUnitG(Randomizer):
 
     @staticmethod
     def counts(drawn: Any, protocol: dict[str, Any]) -> NDArray[np.int64]:
-        """Return the sum of the reports, clipped at the public norm, in integers: their order does not matter."""
+        """Return the sum of the reports, clipped at the public norm.
+
+        The sum is in integers, so it does not depend on the order of the reports.
+
+        Parameters
+        ----------
+        drawn : ndarray of int64, shape (n_voters, n_items)
+            Reports, in points of the public grid.
+        protocol : dict
+            The protocol.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_items,)
+            The sum, in points of the public grid.
+        """
         long = np.einsum("vi,vi->v", drawn, drawn, dtype=float) > _largest(protocol) ** 2
         clipped = np.rint(shortened(drawn[long], _largest(protocol))).astype(np.int64)
         return drawn.sum(axis=0) - drawn[long].sum(axis=0) + clipped.sum(axis=0)
@@ -99,11 +116,22 @@ class PrivUnitG(Randomizer):
 
     @classmethod
     def law(cls, heard: Heard) -> NormalLaw:
-        """Return the normal law that the mean of many reports is close to.
+        """Return a normal distribution close to that of the noise on the mean of many reports.
 
-        Along a report's own direction its mean square is 1 + gamma E a, across it is 1. That of a complete ranking
-        leaves no more than 1 when the square of its mean is taken away; voters who all rank the same two items and
-        nothing else are the worst: most of it is left.
+        Let a be the component of a report along its own direction. Its mean square is 1 + gamma E a. Components across
+        the direction have mean square 1. If voters rank all items, the variance is at most 1 in every direction. It can
+        be larger for partial ballots. The worst case is that all voters rank the same two items only. ``most`` covers
+        that case.
+
+        Parameters
+        ----------
+        heard : Heard
+            Counts of the reports of one protocol.
+
+        Returns
+        -------
+        NormalLaw
+            The distribution of the noise on net wins.
         """
         gamma, epsilon = _shape(heard.protocol)
         lean = float(_lean(gamma, epsilon))
@@ -112,7 +140,7 @@ class PrivUnitG(Randomizer):
 
 
 def _largest(protocol):
-    """Return the largest coordinate of an honest report, in points of the grid, rounded."""
+    """Return the largest coordinate of an honest report, in points of the grid, with rounding."""
     return protocol["norm"] * protocol["points_per_unit"] + 1
 
 
@@ -134,12 +162,12 @@ def _lean(gamma, epsilon):
 
 
 def _relative_square(gamma, epsilon, n_items):
-    """Return the mean squared length of a report over that of its mean: E a^2 = 1 + gamma E a along the direction."""
+    """Return the mean squared length of a report over the squared length of its mean; E a^2 = 1 + gamma E a."""
     lean = _lean(gamma, epsilon)
     return (n_items - 1 + gamma * lean) / lean**2
 
 
 def _best_gamma(epsilon, n_items):
-    """Return the multiple of 1/1024 that makes the variance least."""
+    """Return the multiple of 1/1024 that minimises the variance."""
     grid = np.arange(-1024, math.ceil(1024 * (1 + math.sqrt(2 * epsilon)))) / 1024
     return float(grid[np.argmin(_relative_square(grid, epsilon, n_items))])

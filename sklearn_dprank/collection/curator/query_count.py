@@ -1,7 +1,7 @@
-"""How many questions one voter is asked, and how much an answer tells at its share of the voter's epsilon.
+"""Optimal number of questions per voter, and the accuracy of each answer.
 
-A voter who answers K questions spends epsilon/K on each: more answers, each of which tells less. Where voters answer
-in groups, K is the most that a group may be asked.
+A voter who answers K questions spends epsilon/K on each. More answers are therefore less accurate answers. If voters
+answer in groups, K is the largest number of questions to one group.
 """
 
 import math
@@ -15,7 +15,7 @@ from scipy.stats import binom
 from ..._utils.checks import at_least_two, check_choice, is_published, positive
 from ..._utils.types import PairNoise, Variant
 
-# epsilon/K at which K (p - q)^2 is largest: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
+# epsilon/K that maximises K (p - q)^2: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
 _BEST_BUDGET = {
     "rr": brentq(lambda x: math.sinh(x) - 2 * x, 1, 4, xtol=1e-15),
     "laplace": brentq(lambda x: math.exp(x / 2) - 1 - x, 1, 4, xtol=1e-15),
@@ -23,14 +23,14 @@ _BEST_BUDGET = {
 
 
 def check_randomizer(randomizer: Any) -> None:
-    """Raise unless `randomizer` is "rr" or "laplace"."""
+    """Raise ValueError unless `randomizer` is "rr" or "laplace"."""
     check_choice(randomizer, "randomizer", _BEST_BUDGET)
 
 
 def truth_gap(
     epsilon: float, n_queries: float, *, randomizer: PairNoise = "rr", variant: Variant = "corrected"
 ) -> float:
-    """Return P(an answer is reported true) - P(it is reported false), for one of K answers.
+    """Return P(an answer is reported correctly) - P(it is reported incorrectly), for one of K answers.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def truth_gap(
 
     Notes
     -----
-    For randomised response the paper goes on with epsilon/(epsilon + 2 K), from e^x >= 1 + x: smaller, and
-    close only when epsilon/K is.
+    For randomised response, the paper continues with epsilon/(epsilon + 2 K), which follows from e^x >= 1 + x. This
+    bound is smaller, and close only if epsilon/K is small.
 
     References
     ----------
@@ -71,14 +71,14 @@ def truth_gap(
 
 
 def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Variant = "corrected") -> float:
-    """Return the real number K of answers that carries most signal, K (p - q)^2.
+    """Return the real number K of answers that maximises the signal, K (p - q)^2.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter of a voter.
     randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
+        Randomised response, or Laplace noise and a threshold at 1/2.
     variant : {"corrected", "published"}, default="corrected"
         The exact optimum, or the paper's.
 
@@ -89,8 +89,8 @@ def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Va
 
     Notes
     -----
-    epsilon/2 is the optimum of the paper's lower bound epsilon/(epsilon + 2 K) of the gap, not of the gap; for
-    Laplace the paper says only K < epsilon/2.
+    epsilon/2 maximises the signal of the paper's lower bound epsilon/(epsilon + 2 K), not of the gap itself. For
+    Laplace noise, the paper states only K < epsilon/2.
 
     References
     ----------
@@ -109,7 +109,7 @@ def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Va
 def best_query_count(
     epsilon: float, n_items: int, *, randomizer: PairNoise = "rr", variant: Variant = "corrected"
 ) -> int:
-    """Return the whole number of answers, 1 to C(m, 2), beside `optimal_queries` that carries most signal.
+    """Return the integer number of answers next to `optimal_queries`, from 1 to C(m, 2), with the largest signal.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def best_query_count(
     n_items : int
         Number m of items.
     randomizer : {"rr", "laplace"}, default="rr"
-        How answers are randomised.
+        Randomised response, or Laplace noise and a threshold at 1/2.
     variant : {"corrected", "published"}, default="corrected"
-        With "published", the integer beside epsilon/2 with the smaller printed mu.
+        "published" returns the integer next to epsilon/2 with the smaller printed mu.
 
     Returns
     -------
@@ -145,7 +145,8 @@ def best_query_count(
 def group_overflow_bound(q: int, n_items: int, load: int) -> float:
     """Return a bound on the probability that some group of voters is asked more than `load` of q questions.
 
-    Each question goes to one of m groups, uniformly: m P(Bin(q, 1/m) > load), a union over the groups.
+    Each question goes to one of m groups, uniformly at random. The bound is m P(Bin(q, 1/m) > load), a union bound over
+    the groups.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def group_overflow_bound(q: int, n_items: int, load: int) -> float:
     n_items : int
         Number m of items, and of groups.
     load : int
-        Questions a group can pay for.
+        Number of questions that the budget of a group allows.
 
     Returns
     -------
@@ -163,9 +164,9 @@ def group_overflow_bound(q: int, n_items: int, load: int) -> float:
 
     Notes
     -----
-    The paper lets every group answer 2 q/m questions and bounds the overflow by exp(-q/(10 m)), for
-    q >= 10 m ln m. The q that quicksort needs is 3 to 8 times smaller (m = 5 to 100), and 2 q/m then
-    overflows with probability .04 to .18.
+    In the paper, every group answers up to 2 q/m questions, and the probability of an overflow is at most exp(-q/(10
+    m)). The paper requires q >= 10 m ln m. Quicksort needs 3 to 8 times fewer questions (m = 5 to 100). With so few
+    questions, a load of 2 q/m overflows with probability .04 to .18.
 
     References
     ----------
@@ -185,23 +186,23 @@ def _overflow(q, n_items, load):
 
 @lru_cache(maxsize=1024)
 def group_load(q: int, n_items: int, xi: float = 1.0) -> int:
-    """Return tau, the least number of questions a group must be able to pay for in LDPKwikSort.
+    """Return tau, the smallest number of questions that the budget of a group must allow in LDPKwikSort.
 
-    The smallest tau with m P(Bin(q, 1/m) > tau) <= xi/m^4.
+    tau is the smallest integer with m P(Bin(q, 1/m) > tau) <= xi/m^4.
 
     Parameters
     ----------
     q : int
-        Number of questions; those of quicksort are `quicksort_query_bound(n_items, xi)`.
+        Number of questions; `quicksort_query_bound(n_items, xi)` for quicksort.
     n_items : int
         Number m of items, and of groups.
     xi : float, default=1.0
-        What the fallback may add to the approximation ratio.
+        Largest increase of the approximation ratio through the fallback.
 
     Returns
     -------
     int
-        tau, at most q; equal to it, no group can overflow.
+        tau, at most q. If tau is q, a group cannot overflow.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a channel's ``randomizer`` stands for, and which of them serve where a channel itself asks about pairs."""
+"""Resolution of the ``randomizer`` parameter of channels, and of randomizer names."""
 
 from ..._utils.checks import check_made, check_parameters, shown
 from .response import RandomizedResponse
@@ -6,7 +6,7 @@ from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 
 
 def check_randomizer(randomizer, name):
-    """Raise unless `randomizer` is None or an object with a protocol."""
+    """Raise an error unless `randomizer` is None or an object with a ``protocol`` method."""
     check_made(randomizer, name, "randomizer")
     if randomizer is not None and not callable(getattr(randomizer, "protocol", None)):
         raise ValueError(
@@ -15,24 +15,15 @@ def check_randomizer(randomizer, name):
 
 
 def resolve_randomizer(randomizer):
-    """Return the randomizer; None is randomised response on one random pair."""
+    """Return the randomizer; None stands for randomised response on one random pair."""
     return RandomizedResponse() if randomizer is None else randomizer
 
 
 def resolve_flips(channel, counted_by):
-    """Return the randomizer of a channel that asks about pairs and needs no more than how answers are flipped.
+    """Return the randomizer of a channel that asks about pairs and uses only the flip probability.
 
-    Parameters
-    ----------
-    channel : Interactive or Shuffle
-        Its ``randomizer`` is read.
-    counted_by : str
-        Where the channel says how many answers a voter gives.
-
-    Raises
-    ------
-    ValueError
-        If the randomizer does not flip answers, or says itself how many there are.
+    ValueError is raised if the randomizer does not flip answers, or if its `n_queries` is not 1. The channel's
+    parameter `counted_by` sets the number of answers.
     """
     randomizer = resolve_randomizer(channel.randomizer)
     asking, name = type(channel).__name__, type(randomizer).__name__
@@ -51,7 +42,7 @@ def resolve_flips(channel, counted_by):
 
 
 def flips_by_name(name, n_queries, calibration, delta=None):
-    """Return the randomizer that a name stands for; both papers' thresholded noise can be calibrated their way."""
+    """Return the randomizer with this name; only "laplace" and "gaussian" can be calibrated as printed."""
     if calibration == "published" and name not in ("laplace", "gaussian"):
         raise ValueError(f"calibration='published' is for randomizer='laplace' or 'gaussian', got {name!r}.")
     if name == "laplace":

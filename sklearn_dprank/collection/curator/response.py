@@ -1,4 +1,4 @@
-"""Randomised response on a few pairs that each voter draws: the curator's half."""
+"""Curator implementation of randomised response on random pairs."""
 
 from decimal import Decimal
 from typing import Any
@@ -22,20 +22,20 @@ from .query_count import best_query_count
 
 
 class PairFlips(Randomizer):
-    """Base of the randomizers that flip the answers about random pairs; they differ in the flip probability.
+    """Base class of randomizers that flip answers about random pairs; subclasses set the flip probability.
 
-    Channels that ask about pairs themselves (`Interactive`, `Shuffle`) take their flips from here.
+    Channels that ask about pairs themselves (`Interactive`, `Shuffle`) use its `flip`.
 
     Parameters
     ----------
     n_queries : int or None, default=1
-        Pairs a voter answers; at most C(n_items, 2). None is the integer beside epsilon / 2 with the least
-        error by Yan et al.'s own error function.
+        Number of pairs K that a voter answers, at most C(n_items, 2). None selects an integer next to
+        epsilon / 2, by the error function of Yan et al.
 
     Attributes
     ----------
     called : str
-        What it is called in a guarantee.
+        Name of the randomizer in a guarantee.
     """
 
     parameter_checks: dict[str, Check] = {"n_queries": COUNT_OR_NONE}
@@ -49,23 +49,41 @@ class PairFlips(Randomizer):
 
     @property
     def spends_all(self) -> bool:
-        """Whether the answers spend all of epsilon, or what a paper's noise happens to spend."""
+        """Whether the answers spend all of epsilon. Otherwise they spend what a paper's noise spends."""
         return True
 
     def flip(self, budget: str | Decimal, n_answers: int) -> int:
-        """Return the flip of each of `n_answers` answers that share a budget: the numerator of a probability over 2^52.
+        """Return the flip probability of each answer as a numerator over 2^52.
 
         Parameters
         ----------
         budget : str or Decimal
-            The epsilon of all together.
+            Epsilon of all answers together.
         n_answers : int
-            How many answers share it.
+            Number of answers that share it.
+
+        Returns
+        -------
+        int
+            Numerator of the flip probability.
         """
         return flip_within(budget, n_answers)
 
     def stated(self, epsilon: Amount, spent: Decimal) -> str:
-        """Return the epsilon that a protocol states, as text: what was asked for if all of it is spent."""
+        """Return the epsilon that a protocol states, as text.
+
+        Parameters
+        ----------
+        epsilon : float
+            Requested epsilon.
+        spent : Decimal
+            Epsilon that the answers spend.
+
+        Returns
+        -------
+        str
+            `epsilon` if the answers spend all of it, else `spent`.
+        """
         return as_text(epsilon) if self.spends_all else cost_as_text(spent)
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
@@ -98,9 +116,24 @@ class PairFlips(Randomizer):
         return counted_wins(first, second, answers, len(protocol["items"]))
 
     def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
-        """Return the counts of what devices draw; with one pair a voter, those who do not tell the truth all at once.
+        """Return the counts of simulated devices.
 
-        See `sklearn_dprank.collection.client.hidden`: the law is that of the devices, exactly.
+        With one pair per voter, one multinomial draw replaces all random answers. The counts have exactly the
+        distribution of those of devices (see `sklearn_dprank.collection.client.hidden`).
+
+        Parameters
+        ----------
+        protocol : dict
+            The protocol.
+        ballots : Positions
+            Ballots of the voters.
+        bits : Bits
+            Randomness of the devices.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_items, n_items)
+            Numbers of answers that put i before j.
         """
         if protocol["n_queries"] == 1 and self.half is voters_half:
             return hidden.counted_wins(protocol, ballots, bits)
@@ -117,34 +150,57 @@ class PairFlips(Randomizer):
         return tallies.law
 
     def combined(self, groups: list[Heard]) -> Any:
-        """Return the tallies of all protocols side by side: what reads them knows how much to make of each flip."""
+        """Return the tallies of all protocols. Rules weight each tally by its flip probability.
+
+        Parameters
+        ----------
+        groups : list of Heard
+            Counts of each protocol with reports.
+
+        Returns
+        -------
+        tuple of Tallies
+            One for each protocol.
+        """
         return tuple(tally for said in groups for tally in self.estimate(said.counts, said.n_reports, said.protocol))
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
-        """Return the mean square of the margins that one report estimates: B / (K (1 - 2 f)^2) for B pairs."""
+        """Return the mean square of the margins that one report estimates.
+
+        Parameters
+        ----------
+        protocol : dict
+            The protocol.
+
+        Returns
+        -------
+        float
+            B / (K (1 - 2 f)^2) for B = C(n_items, 2) pairs, K queries and flip probability f.
+        """
         flip, grid = protocol["flip"]
         return n_pairs(len(protocol["items"])) / (protocol["n_queries"] * (1 - 2 * flip / grid) ** 2)
 
 
 class RandomizedResponse(PairFlips):
-    """Each voter answers about `n_queries` distinct random pairs, each by randomised response.
+    """Default randomizer for answers about pairs: randomised response on random pairs.
 
-    An answer is the voter's preference, flipped with probability f = 1 / (1 + e^(epsilon / K)), K the
-    number of queries; without an opinion on the pair it is a fair coin, flipped likewise. The pairs are
-    drawn before the ballot is looked at, so a report is epsilon-locally differentially private.
+    Each voter answers about `n_queries` distinct random pairs. An answer is the voter's preference, flipped with
+    probability f = 1 / (1 + e^(epsilon / K)), where K is the number of queries. Without an opinion on the pair, the
+    answer is a fair coin, which is flipped too. The pairs are drawn independently of the ballot. So a report is
+    epsilon-locally differentially private.
 
     Parameters
     ----------
     n_queries : int or None, default=1
-        Pairs a voter answers; at most C(n_items, 2). None is the integer beside epsilon / 2 with the least
-        error by Yan et al.'s own error function.
+        Number of pairs K that a voter answers, at most C(n_items, 2). None selects an integer next to
+        epsilon / 2, by the error function of Yan et al.
 
     Notes
     -----
-    f is rounded up to a multiple of 2^-52 and sampled exactly, so the guarantee holds in the arithmetic
-    that runs. Yan et al. print the flip the wrong way round in Algorithm 1 (lines 5-9): the true answer
-    is kept with the larger probability here.
+    f is rounded up to a multiple of 2^-52 and sampled exactly, so the guarantee also holds for the computed report.
+    Algorithm 1 of Yan et al. (lines 5-9) prints the flip the wrong way round. Here, the true answer has the larger
+    probability.
 
     References
     ----------

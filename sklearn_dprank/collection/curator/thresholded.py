@@ -1,4 +1,4 @@
-"""Noise that is added to a voter's answer and then thresholded: randomised response under other names."""
+"""Randomizers that threshold noisy answers: randomised response with other flip probabilities."""
 
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from .response import PairFlips
 
 
 class _Thresholded(PairFlips):
-    """Base of the two noises: exact ones spend all of epsilon, published ones what the paper's noise spends."""
+    """Base class of thresholded noise, calibrated exactly or as printed."""
 
     calibration: Calibration
 
@@ -27,29 +27,31 @@ class _Thresholded(PairFlips):
         return int(self._published_flip(float(budget), n_answers) * FLIP_GRID)
 
     def _published_flip(self, epsilon, n_answers):
-        """Return the flip probability of the noise that the paper prints."""
+        """Return the flip probability of the noise as printed."""
         raise NotImplementedError
 
 
 class ThresholdedLaplace(_Thresholded):
-    """LDP-KwikSort:Lap: each voter adds Laplace noise to a few answers in {0, 1} and reports which exceed 1/2.
+    """Thresholded Laplace noise of LDP-KwikSort:Lap, for comparison with its paper.
+
+    Each voter adds Laplace noise to a few answers in {0, 1} and reports which of them exceed 1/2.
 
     Parameters
     ----------
     n_queries : int or None, default=1
-        Pairs K that a voter answers; at most C(n_items, 2).
+        Number of pairs K that a voter answers, at most C(n_items, 2).
     calibration : {"exact", "published"}, default="exact"
-        "published" is Laplace(K / epsilon), as printed; "exact" is the smaller noise that spends all of
-        epsilon, which is randomised response.
+        "published" is Laplace(K / epsilon), as printed. "exact" is the smaller noise that spends all of epsilon, which
+        is randomised response.
 
     Notes
     -----
-    Yan et al. send the noisy numbers and let the curator threshold them. Numbers spend all of epsilon and
-    the curator reads no more than their bits, so the device thresholds here. A bit is flipped with
-    probability f = e^(-1 / (2 scale)) / 2, which the device draws exactly. Its privacy loss is
-    ln((1 - f) / f): with the published scale only .832 of an epsilon of 1. The paper claims local
-    individual differential privacy (LiDP) only; numbers and bits are plainly locally differentially
-    private, and `RandomizedResponse` uses the room that the bits leave.
+    In the protocol of Yan et al., voters send the noisy numbers and the curator thresholds them. The numbers spend all
+    of epsilon, but the curator uses only the bits. So the device thresholds here. A bit is flipped with probability f =
+    e^(-1 / (2 scale)) / 2, which the device draws exactly. Its privacy loss is ln((1 - f) / f). With the printed scale,
+    this is only .832 for an epsilon of 1. The paper claims only local individual differential privacy (LiDP). In fact,
+    both the numbers and the bits are locally differentially private. `RandomizedResponse` spends all of epsilon on the
+    bits.
 
     References
     ----------
@@ -76,24 +78,27 @@ class ThresholdedLaplace(_Thresholded):
 
 
 class ThresholdedGaussian(_Thresholded):
-    """DDP-Helnaksort's device: each voter adds Gaussian noise to a few answers and reports which exceed 1/2.
+    """Thresholded Gaussian noise of DDP-Helnaksort, for comparison with its paper.
+
+    Each voter adds Gaussian noise to a few answers in {0, 1} and reports which of them exceed 1/2.
 
     Parameters
     ----------
     n_queries : int or None, default=1
-        Pairs K that a voter answers; at most C(n_items, 2).
+        Number of pairs K that a voter answers, at most C(n_items, 2).
     delta : float or None, default=None
-        Enters the published noise, and nothing else: the guarantee is pure.
+        Parameter of the printed noise, required for ``calibration="published"``. The guarantee has delta 0. With
+        ``calibration="exact"``, it must be None or 0.
     calibration : {"exact", "published"}, default="exact"
-        "published" is sigma = K sqrt(2 ln(1.25 / delta)) / epsilon, as printed; "exact" is the smaller
-        noise that spends all of epsilon, which is randomised response.
+        "published" is sigma = K sqrt(2 ln(1.25 / delta)) / epsilon, as printed. "exact" is the smaller noise that
+        spends all of epsilon, which is randomised response.
 
     Notes
     -----
-    Song et al. calibrate by the Gaussian mechanism. Thresholding leaves one bit, flipped with
-    probability f = Phi(-1 / (2 sigma)), so the device draws that flip, exactly, and the loss is pure:
-    ln((1 - f) / f), which is .184 where the paper spends 1 at delta = 1e-4, for one answer as for
-    four. Composed as the paper does it, K answers would spend K delta, not delta; here delta is 0.
+    Song et al. calibrate with the Gaussian mechanism. Thresholding leaves one bit, flipped with probability f = Phi(-1
+    / (2 sigma)). The device draws that flip exactly, so the privacy loss is pure: ln((1 - f) / f). At delta = 1e-4, it
+    is .184 where the paper spends 1, for one answer and for four. By the paper's own composition, K answers would spend
+    K delta, not delta. Here delta is 0.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Servers of secure aggregation and the shuffler, on NumPy and the standard library alone."""
+"""Aggregation servers and the shuffler. They need NumPy and the standard library only."""
 
 from .aggregation import AggregationServer
 from .checked_file import ServerFileError

@@ -19,29 +19,29 @@ from ..client.shares import summed
 from .checked_file import CheckedFile, refuse_old_file
 from .messages import checked_voters, longest, read
 
-_TOGETHER = 1024  # reports kept, or added up, at a time
-_CHARACTERS = 1 << 20  # of the messages that are read together
-_ADDED = 1 << 17  # numbers that are added up at a time
+_TOGETHER = 1024  # messages in a block
+_CHARACTERS = 1 << 20  # characters of the messages in a block
+_ADDED = 1 << 17  # numbers added at a time
 
 
 class AggregationServer:
-    """One of several servers among which voters split their noisy ballots.
+    """One of several servers that add up the shares of voters' noisy ballots.
 
-    A server sees uniform random numbers and salted commitments to the shares of the other servers. It releases one
-    sum, over at least ``min_reports`` voters on whom all servers agree. It never releases a second sum, also after a
-    restart: two sums over different voters would differ by few ballots. If a protocol has several questions, the
-    server releases one sum for each and does not return to an earlier question. Run the servers at independent
-    parties: one honest server is enough.
+    Run the servers at independent parties; one honest server is enough. A server sees uniform random numbers, and
+    salted commitments to the shares of the other servers. It releases one sum, over at least ``min_reports`` voters on
+    whom all servers agree. It never releases a second sum, even after a restart: two sums over different voters would
+    differ by few ballots. If a protocol has several questions, the server releases one sum for each and does not return
+    to an earlier question.
 
     Parameters
     ----------
     protocol : dict
-        As published by the curator (``estimator.protocol(items)``); it is checked as devices check it.
+        Protocol from the curator (``estimator.protocol(items)``). The server validates it as devices do.
     number : int
-        Which of the protocol's servers this is, from 0.
+        Number of this server in the protocol, from 0.
     path : str or path-like, default=":memory:"
-        A file that outlives a restart: opened again, the server goes on where it was. Shares are kept in it until
-        the sum is said, then dropped. ":memory:" forgets everything with the process. The file detects damage; see
+        File that survives a restart. A server that opens it again continues where it stopped. The file holds the shares
+        until the sum is released, and then drops them. ":memory:" ends with the process. The file detects damage; see
         Notes.
 
     Attributes
@@ -53,23 +53,24 @@ class AggregationServer:
     Raises
     ------
     RefusedProtocol
-        If the protocol is not of the form, or states less than it spends.
+        If the protocol has another form, or spends more than it states.
     ValueError
-        If the file is that of another server or protocol.
+        If the number is not that of a server, or the file belongs to another server or protocol.
     ServerFileError
-        If the file cannot be opened and written, is damaged or locked, or was written by release 0.2.0, whose shares
-        have no commitments; the message states what such a file has spent. All methods raise it where the file cannot
-        be used.
+        If the file cannot be opened or written, is damaged or locked, or was written by release 0.2.0, whose shares
+        have no commitments. The message states what such a file has spent. All methods raise this error if they cannot
+        use the file.
 
     Notes
     -----
-    Each row of the file has a checksum, and the state holds the number of rows and a digest of them. A server whose
-    file is damaged raises `ServerFileError` and releases nothing. An older copy of the file is not damaged, but it does
-    not know which sums were released: do not restore one. A forked process must open the file again.
+    Each row of the file has a checksum, and the state holds the number of rows and a digest of them. A server with a
+    damaged file raises `ServerFileError` and does not release a sum. Do not restore an older copy of the file. Such a
+    copy is not damaged, but it does not know which sums were released. A forked process must open the file again.
 
-    A server cannot see that a voter's numbers are out of range: one voter who sends nonsense can move the sum by any
-    amount. Nor can it see who is a voter: somebody who sends ``min_reports`` - 1 reports of his own, and lets one other
-    through, reads that one all but bare. Take messages only from those who are known to be voters, one of each.
+    A server cannot detect that a voter's numbers are out of range: one dishonest voter can change the sum by any
+    amount. It also cannot tell who is a voter. Suppose that an attacker sends ``min_reports`` - 1 reports and lets one
+    other report through. The attacker then sees the ballot of that report with little noise. Accept messages only from
+    registered voters, one report from each.
 
     Examples
     --------
@@ -105,21 +106,22 @@ class AggregationServer:
         self._file = CheckedFile(path, "AggregationServer", owner, {"question": 0, "name": None, "said": None})
 
     def ask(self, question: Mapping[str, Any]) -> None:
-        """Turn to a question; where the protocol has none, there is nothing to turn to.
+        """Start a question of a protocol with several questions.
 
-        Shares of the question before are dropped: if its sum was not said, it never is.
+        The shares of the previous question are dropped. If its sum was not released, it never will be.
 
         Parameters
         ----------
         question : dict
-            As devices get it; checked as they check it. The one at hand again changes nothing.
+            The question as devices receive it. The server validates it as they do. Repeating the current question has
+            no effect.
 
         Raises
         ------
         BudgetExhausted
-            If this server has turned to a later question, or to another of this number.
+            If this server has started a later question, or another question of this number.
         ValueError
-            If the question does not follow the protocol.
+            If the question does not follow the protocol, or the protocol does not ask questions.
         """
         if not self._asks:
             raise ValueError("this protocol asks no questions: voters report once.")
@@ -139,64 +141,69 @@ class AggregationServer:
             return dict(self._refused)
 
     def receive(self, messages: Iterable[Mapping[str, Any] | str | bytes]) -> int:
-        """Keep shares; each message that does not follow the protocol is left out and counted in `refused`.
+        """Store the shares of valid messages, and count the others in `refused`.
 
         Parameters
         ----------
         messages : iterable of dict, str or bytes
-            One a voter, as its device wrote it for this server: a JSON object, parsed or not; an open file has one a
-            line. Read once, as a stream. A report that comes again is counted once. Text that is longer than any
-            message of the protocol is refused before it is parsed.
+            One message per voter, as the voter's device made it for this server: a JSON object, parsed or not. An open
+            file has one message per line. The iterable is read once, as a stream. A repeated report counts once. Text
+            that is longer than any message of the protocol is refused before parsing.
 
         Returns
         -------
         int
-            How many reports were new.
+            Number of new reports.
 
         Raises
         ------
         BudgetExhausted
-            If the sum has been released.
+            If the sum was released.
         ValueError
-            If this is one message in place of several.
+            If `messages` is a single message, or the protocol asks questions and `ask` was not called.
         """
         stream = blocks(lines(several(messages, "messages"), self._longest), _CHARACTERS, self._longest, _TOGETHER)
         return sum(self._received(block) for block in stream if block)
 
     def reports(self) -> list[str]:
-        """Return the numbers of the received reports, sorted; `agreed` compares those of all servers.
+        """Return the numbers of the received reports, sorted.
 
-        The numbers are hashes of salted commitments. They reveal nothing about the voters.
+        `agreed` compares those of all servers. The numbers are hashes of salted commitments and reveal no ballot.
+
+        Returns
+        -------
+        list of str
+            Numbers of the reports.
         """
         with self._file.transaction(write=False):
             return [report.hex() for report, _ in self._file.rows()]
 
     def release(self, voters: Iterable[str]) -> dict[str, Any]:
-        """Return the sum of the shares of these voters, once.
+        """Return the sum of the shares of some voters, once.
 
         Parameters
         ----------
         voters : iterable of str
-            Random numbers of the reports that all servers have, as `agreed` gives them.
+            Numbers of the reports that all servers have, from `agreed`.
 
         Returns
         -------
         dict
-            JSON-able, for ``estimator.fit_sums``. Asked again for the same voters, the same.
+            JSON-able, for ``estimator.fit_sums``. A second call with the same voters returns the same sum.
 
         Raises
         ------
         BudgetExhausted
-            If a sum over other voters has been said.
+            If a sum over other voters was released.
         ValueError
-            If there are fewer voters than ``min_reports``, more than ``max_reports``, or some whom this server does
-            not have.
+            If there are fewer voters than ``min_reports`` or more than ``max_reports``, if this server lacks some of
+            them, or if `voters` are not numbers of reports.
         """
         chosen = checked_voters(voters)
         name = hashlib.sha256("".join(chosen).encode()).hexdigest()
         with self._file.transaction() as state:
             if state["said"] is None:
-                # One transaction: the sum is on disk before it is returned, and the shares are gone.
+                # One transaction: the sum is on disk, and the shares are dropped, before the sum is returned.
                 state["said"] = self._summed(chosen, name, state)
                 self._file.clear()
             said = state["said"]
@@ -208,8 +215,8 @@ class AggregationServer:
         return said
 
     def _received(self, block):
-        """Keep the shares of a list of messages, and return how many were new; all are read before the write lock."""
-        while True:
+        """Store the shares of a list of messages, and return how many were new."""
+        while True:  # messages are parsed outside the write lock, for the question at that time
             with self._file.transaction(write=False) as asked:
                 _refuse_after_release(asked)
             rows, refused = self._read(block, asked)
@@ -223,7 +230,7 @@ class AggregationServer:
         return new
 
     def _read(self, messages, state):
-        """Return {report: share} as bytes of the messages that follow the protocol, and count why others do not."""
+        """Return {report: share}, as bytes, of the valid messages, and {reason: number} of the others."""
         rows: dict[bytes, bytes] = {}
         refused: Counter[str] = Counter()
         question, of = self._about(state)
@@ -237,7 +244,7 @@ class AggregationServer:
         return rows, refused
 
     def _summed(self, chosen, name, state):
-        """Return the message with the sum, if there are enough voters, all are here and the file is not damaged."""
+        """Return the message with the sum; raise ValueError if voters are too few, too many or missing."""
         least, most = self._protocol["min_reports"], self._protocol["max_reports"]
         if not least <= len(chosen) <= most:
             raise ValueError(
@@ -256,7 +263,7 @@ class AggregationServer:
         return {**about, "sum": total.tolist()}
 
     def _shares_of(self, chosen):
-        """Yield the shares of sorted reports. All rows are read, so that damage anywhere is noticed."""
+        """Yield the shares of sorted reports; read all rows, so that damage anywhere is detected."""
         wanted = iter(chosen)
         following = next(wanted, None)
         for report, share in self._file.rows():
@@ -266,7 +273,7 @@ class AggregationServer:
                 yield share
 
     def _about(self, state):
-        """Return what messages say of the question of this state, and what it sums."""
+        """Return the question fields of messages in this state, and the sum for this question."""
         if not self._asks:
             return {}, summed(self._protocol)
         if not state["question"]:

@@ -1,7 +1,7 @@
-"""Durable SQLite files of servers that detect damage.
+"""Durable SQLite files for servers, which detect damage.
 
-A file holds one state (JSON) and rows of bytes. Each row has a checksum. The state has a checksum too, and with it the
-number of rows and the sum of their checksums. So rows that are changed, lost, repeated or restored are noticed.
+A file holds one state (JSON) and rows of bytes. Each row has a checksum. The state has a checksum, the number of rows
+and the sum of their checksums. So the file detects rows that are changed, lost, repeated or restored.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from ...privacy.new_file import make_whole
 _FORMAT = 1
 _TOGETHER = 500  # keys in one query
 _WIDTH = 16  # bytes of a checksum
-# The name `server` keeps releases up to 0.2.0 from making their own tables beside these.
+# The table name `server` prevents releases up to 0.2.0 from adding their own tables to the file.
 _TABLES = (
     "CREATE TABLE server (body BLOB, checksum BLOB)",
     "CREATE TABLE rows (key BLOB PRIMARY KEY, value BLOB, checksum BLOB) WITHOUT ROWID",
@@ -35,35 +35,19 @@ _DAMAGED = (
 
 
 class ServerFileError(OSError, ValueError):
-    """The file of a server cannot be used: the disk is full, or the file is damaged, locked or closed.
+    """Error for a server's file that cannot be used: the disk is full, or the file is damaged, locked or closed.
 
-    The message states the remedy. Nothing is released. The failed step changes nothing; a `receive` of many messages
-    keeps the blocks before the error.
+    The message states the remedy. The failed step does not change the file and does not release a sum or a batch. A
+    `receive` of many messages keeps the blocks before the error.
     """
 
 
 class CheckedFile:
     """One state and many rows in an SQLite file that detects damage.
 
-    Threads may share an object, and processes a file. A forked process must open the file again.
-
-    Parameters
-    ----------
-    path : str, bytes or path-like
-        Of the file; ":memory:" keeps everything in memory.
-    kind : str
-        What keeps the file.
-    owner : dict
-        Whose file this is, as JSON-able data.
-    state : dict
-        The first state of a new file, as JSON-able data. An existing file keeps its own.
-
-    Raises
-    ------
-    ValueError
-        If the file has another kind or owner.
-    ServerFileError
-        If the file cannot be made, opened or written, or is damaged.
+    Threads may share an object, and processes may share a file. A forked process must open the file again. `kind` and
+    `owner` (JSON-able) identify the file. `state` is the first state of a new file. ValueError is raised if an existing
+    file has another kind or owner, and ServerFileError if the file cannot be used.
     """
 
     def __init__(self, path: Any, kind: str, owner: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -81,15 +65,15 @@ class CheckedFile:
                 if os.path.isfile(place) and not os.path.getsize(place):
                     raise _Damaged("is empty")
             self._connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
-            weakref.finalize(self, _close, self._connection, self._home)  # no file stays open
-            self._connection.text_factory = bytes  # damaged text is compared, not decoded
+            weakref.finalize(self, _close, self._connection, self._home)  # close the file of a discarded object
+            self._connection.text_factory = bytes  # damaged text may not be UTF-8
             for command in ("PRAGMA secure_delete = ON", "PRAGMA synchronous = EXTRA"):
                 self._connection.execute(command)
             if place == ":memory:":
                 _fill(self._connection, first)
         with self.transaction():
             found = {name: self._head[name] for name in about}
-            for _ in self.rows():  # damage is noticed now, and again before a release
+            for _ in self.rows():  # detect damage now, and again before a release
                 pass
         if found != about:
             self.close()
@@ -101,17 +85,10 @@ class CheckedFile:
     def transaction(self, write: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the state, to be changed in place; keep all changes at the end, or none after an error.
 
-        Parameters
-        ----------
-        write : bool, default=True
-            Whether to hold the write lock and to keep changes. Without it, the state and the rows are a snapshot.
-
-        Raises
-        ------
-        ServerFileError
-            If the file is damaged, locked or closed, the disk is full, or this is a forked process.
+        With `write`, the write lock is held and changes are kept. Without it, the state and the rows are a snapshot.
+        ServerFileError is raised if the file cannot be used, or if this is a forked process.
         """
-        if self._home != os.getpid():  # the lock and the connection are those of the parent
+        if self._home != os.getpid():  # the lock and the connection belong to the parent
             raise ServerFileError(
                 f"{self._shown} was opened by another process, and this one is a fork of it. Open the file again here."
             )
@@ -127,10 +104,10 @@ class CheckedFile:
                 if write:
                     self._connection.execute("COMMIT")
             finally:
-                self._connection.rollback()  # without an effect after COMMIT
+                self._connection.rollback()  # no effect after COMMIT
 
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Return those of some keys that the file has, within a transaction."""
+        """Return those of `keys` that the file contains, within a transaction."""
         asked, found = iter(keys), set[bytes]()
         while block := list(islice(asked, _TOGETHER)):
             command = f"SELECT key FROM rows WHERE key IN ({', '.join('?' * len(block))})"
@@ -138,7 +115,7 @@ class CheckedFile:
         return found
 
     def add(self, rows: Mapping[bytes, bytes]) -> int:
-        """Keep the rows whose keys are new, within a transaction, and return their number."""
+        """Add the rows whose keys are new, within a transaction, and return their number."""
         known = self.known(rows)
         new = [(key, value, _checksum(key, value)) for key, value in rows.items() if key not in known]
         self._connection.executemany("INSERT INTO rows VALUES (?, ?, ?)", new)
@@ -149,7 +126,7 @@ class CheckedFile:
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield (key, value) of all rows in the order of their keys, within a transaction.
 
-        Use nothing of them before the last one: rows that are lost are noticed at the end.
+        Do not use a row before the last one is read, because lost rows are detected at the end.
         """
         last, count, digest = None, 0, 0
         for row in self._connection.execute("SELECT key, value, checksum FROM rows ORDER BY key"):
@@ -164,7 +141,7 @@ class CheckedFile:
             raise _Damaged("has lost rows")
 
     def clear(self) -> None:
-        """Drop all rows, within a transaction; their bytes are overwritten in the file."""
+        """Delete all rows, within a transaction; their bytes in the file are overwritten."""
         self._connection.execute("DELETE FROM rows")
         self._head.update(rows=0, digest=0)
 
@@ -173,7 +150,7 @@ class CheckedFile:
         _close(self._connection, self._home)
 
     def _stored(self):
-        """Return the text that holds the state, if its checksum is right."""
+        """Return the text of the state; raise an error if its checksum is wrong."""
         found = self._connection.execute("SELECT body, checksum FROM server").fetchall()
         if len(found) != 1 or any(type(part) is not bytes for part in found[0]):
             raise _Damaged("has no state")
@@ -184,7 +161,7 @@ class CheckedFile:
 
     @contextmanager
     def _explained(self, *others):
-        """Turn errors of SQLite, and these others, into a `ServerFileError` with a remedy."""
+        """Convert errors of SQLite, and `others`, to a `ServerFileError` with a remedy."""
         try:
             yield
         except ServerFileError:
@@ -196,11 +173,11 @@ class CheckedFile:
 
 
 class _Damaged(Exception):
-    """What is wrong with a file."""
+    """Error that states the damage of a file."""
 
 
 def _remedy(error):
-    """Return what an error says of a file, and what to do."""
+    """Return the problem of a file, given an error, and the remedy."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "is locked by another process; nothing was changed. Try again, or end the other process."
@@ -223,7 +200,7 @@ def _fill(connection, first):
 
 
 def _close(connection, home):
-    if home == os.getpid():  # closing in a fork would take back what the parent is writing
+    if home == os.getpid():  # closing in a fork would roll back a transaction of the parent
         connection.close()
 
 
@@ -232,17 +209,17 @@ def _body(head):
 
 
 def _checksum(*parts):
-    """Return the checksum of parts: all are hashed with their lengths."""
+    """Return the checksum of `parts`, which are hashed with their lengths."""
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_WIDTH]
 
 
 def _added(digest, *checksums):
-    """Return the running digest of rows after adding some: the sum of their checksums, in any order."""
+    """Return the digest of rows after adding some: the sum of their checksums, in any order."""
     return (digest + sum(int.from_bytes(checksum, "big") for checksum in checksums)) % (1 << 8 * _WIDTH)
 
 
 def refuse_old_file(path):
-    """Raise `ServerFileError` if `path` is a server's file of release 0.2.0; leave all others to `CheckedFile`."""
+    """Raise `ServerFileError` if `path` is a server's file of release 0.2.0; `CheckedFile` handles all others."""
     try:
         place = os.fsdecode(path)
         if place == ":memory:" or not os.path.isfile(place) or not os.path.getsize(place):
@@ -253,7 +230,7 @@ def refuse_old_file(path):
             ).fetchall()
             ((shares,),) = connection.execute("SELECT count(*) FROM shares").fetchall()
     except (OSError, TypeError, ValueError, sqlite3.Error):
-        return  # not such a file, or damaged: `CheckedFile` refuses it
+        return  # another file, or a damaged one, which `CheckedFile` refuses
     raise ServerFileError(
         f"path={shown(path)} was written by release 0.2.0 for server {number} of protocol {protocol}. "
         f"{_spent(question, said, shares)} This release cannot continue the file, because its reports have no "
@@ -263,7 +240,7 @@ def refuse_old_file(path):
 
 
 def _spent(question, said, shares):
-    """Return what a file says of the budget of its voters, in words."""
+    """Return a sentence about the spent budget of the voters of an old file."""
     earlier = (
         f" It has turned to question {question}: all questions up to {question} count as spent." if question else ""
     )

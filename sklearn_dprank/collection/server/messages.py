@@ -1,4 +1,4 @@
-"""What servers of secure aggregation hear from devices, and from each other: read without trust in anybody."""
+"""Validation of messages from devices to aggregation servers, and agreement of the servers on voters."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _EACH = 80  # characters of one commitment, its quotation marks and a separator
 
 
 def longest(protocol):
-    """Return the most characters of a message that follows a protocol, from its public numbers."""
+    """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
     asks = protocol["randomizer"] == "skellam-rounds"
     sums = rounds.sums(protocol) if asks else [summed(protocol)]
     shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums]
@@ -20,27 +20,16 @@ def longest(protocol):
 
 
 def read(message, head, of, n_servers, limit):
-    """Return (message, None), the message parsed, if it is one; (anything, reason) otherwise.
+    """Return (parsed message, None) if an untrusted message is valid, else (object, reason).
 
-    Parameters
-    ----------
-    message : dict, str or bytes
-        From a device, which is not trusted.
-    head : dict
-        What it must say of itself: its protocol, the server that it is for, and perhaps the question.
-    of : Sum
-        What is summed.
-    n_servers : int
-        How many servers there are.
-    limit : int
-        The most characters of text that is parsed.
+    `head` holds the expected protocol, server and question. Text above `limit` characters is not parsed.
     """
     said, reason = parse(message, limit)
     return said, reason or _fault(said, head, of, n_servers)
 
 
 def _fault(said, head, of, n_servers):
-    """Return why a message is left out, or None."""
+    """Return why a message is refused, or None."""
     if not isinstance(said, dict):
         return "not a JSON object"
     if said.get("protocol") != head["protocol"]:
@@ -61,14 +50,14 @@ def _fault(said, head, of, n_servers):
     share = said["share"]
     if type(share) is not list or len(share) != of.summand.numbers:
         return "not the right number of numbers"
-    whole = set(map(type, share)) == {int}  # all together: there may be thousands
+    whole = set(map(type, share)) == {int}  # faster than a loop over thousands of numbers
     if not (whole and min(share) >= 0 and max(share) < of.modulus):
         return "number out of range"
     return _foreign(said)
 
 
 def _foreign(said):
-    """Return why a report's number does not belong to this share, or None: somebody may have seen another's number."""
+    """Return why a report's number, perhaps copied from another voter, does not belong to this share, or None."""
     if report_number(said["commitments"]) != said["report"]:
         return "commitments of another report"
     if commitment(said) != said["commitments"][said["server"]]:
@@ -77,12 +66,17 @@ def _foreign(said):
 
 
 def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
-    """Return the reports that all servers have, in order.
+    """Return the reports that all servers have, sorted.
 
     Parameters
     ----------
     reports : iterable of list of str
-        What `AggregationServer.reports` of each server returned.
+        Results of `AggregationServer.reports`, one for each server.
+
+    Returns
+    -------
+    list of str
+        Numbers of the reports, for `AggregationServer.release`.
 
     Examples
     --------
@@ -94,13 +88,7 @@ def agreed(reports: Iterable[Iterable[str]]) -> list[str]:
 
 
 def checked_voters(voters: Iterable[str]) -> list[str]:
-    """Return the reports in order, each once.
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers of reports.
-    """
+    """Return the report numbers sorted, without repetitions; raise ValueError if they are not report numbers."""
     listed = list(voters) if isinstance(voters, Iterable) else []
     if not isinstance(voters, Iterable) or isinstance(voters, str) or not all(is_digits(each, 64) for each in listed):
         raise ValueError("voters must be the numbers of reports that all servers have; use agreed(...).")

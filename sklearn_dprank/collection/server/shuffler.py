@@ -1,4 +1,4 @@
-"""The shuffler: it accepts submissions under one protocol, mixes their messages and releases them in batches."""
+"""Shuffler: accepts submissions under one protocol, mixes their messages and releases them in batches."""
 
 import hashlib
 import math
@@ -21,63 +21,63 @@ from ..client.randomizers import checked
 from .checked_file import CheckedFile
 from .submissions import checked_design, longest, pairs_of, read
 
-_TOGETHER, _CHARACTERS = 1024, 1 << 20  # submissions, and their characters, in one transaction
+_TOGETHER, _CHARACTERS = 1024, 1 << 20  # submissions and characters in one transaction
 _MESSAGE = struct.Struct("<4q")  # shuffle, first item, second item, answer
-# What a row of the file holds, by the first byte of its key. Numbers, voters and messages are never in one row.
+# First byte of a row's key, by the content of the row. Numbers, voters and messages are never in one row.
 _NUMBER, _VOTER, _WAITING, _RELEASED = b"n", b"v", b"w", b"x"
 
 
 class Shuffler:
-    """The trusted shuffler of the shuffle model: it mixes the messages of voters and forgets who sent them.
+    """Trusted shuffler of the shuffle model: mixes the messages of voters and removes their origin.
 
-    It accepts submissions under one public protocol. Each submission carries a random number of its device, and a
-    number that was received before is refused, also after a restart. The shuffler checks the number of messages and
-    their shuffles, and releases the messages of at least ``min_reports`` voters together.
+    It accepts submissions under one public protocol. Each submission carries a random number of its device. The
+    shuffler refuses a number that it received before, even after a restart. It checks the number of messages and their
+    shuffles, and releases the messages of at least ``min_reports`` voters together.
 
     Parameters
     ----------
     protocol : dict
-        As published by the curator (``estimator.protocol(items)``). Its form is checked as devices check it. Give all
-        voters this protocol and no other: a voter with a protocol of its own can be traced by its digest.
+        Protocol from the curator (``estimator.protocol(items)``). The shuffler validates it as devices do. Give all
+        voters this protocol and no other. A voter with a different protocol can be traced by its digest.
     path : str or path-like, default=":memory:"
-        A file that outlives a restart. ":memory:" forgets everything with the process.
+        File that survives a restart. ":memory:" ends with the process.
     design : array-like of int, shape (n_voters, n_queries, 2), or None, default=None
-        The published `~sklearn_dprank.channels.balanced_design`, where the protocol has ``"pairs": "assigned"``. Row v
-        holds the pairs of voter v.
+        Public `~sklearn_dprank.channels.balanced_design`, if the protocol has ``"pairs": "assigned"``. Row v holds the
+        pairs of voter v.
 
     Attributes
     ----------
     refused : dict of {str: int}
-        How many submissions this process has refused, by reason.
+        Number of submissions that this process has refused, by reason.
     waiting : int
-        How many voters have submitted since the last release.
+        Number of voters who have submitted since the last release.
     batches : int
-        How many batches have been released.
+        Number of released batches.
 
     Raises
     ------
     RefusedProtocol
-        If the protocol is not of the form of the shuffle model, or spends more than it states.
+        If the protocol is not of the shuffle model, or spends more than it states.
     ValueError
-        If the design does not belong to the protocol, or the file to another shuffler, protocol or design.
+        If the design does not fit the protocol, or the file belongs to another shuffler, protocol or design.
     ServerFileError
-        If the file cannot be opened and written, or is damaged.
+        If the file cannot be opened or written, or is damaged.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    The shuffler sees which messages come from one voter, and its operator sees where they come from. Both must be
-    forgotten, which voters can only trust. This class keeps no name, address or time. To refuse duplicates it keeps
-    random numbers (and rows of the design), apart from the messages. Until a release its file is as secret as the
-    submissions, because the layout of a file may tell what arrived together. A release overwrites what was waiting
-    and keeps the mixed batch only.
+    The shuffler sees which messages come from one voter, and its operator sees where they come from. Voters must trust
+    that both are forgotten. This class does not store names, addresses or times. To refuse duplicates, it stores random
+    numbers (and rows of the design), apart from the messages. Until a release, its file is as secret as the
+    submissions, because the layout of the file may reveal what arrived together. A release overwrites the waiting
+    messages and keeps only the mixed batch.
 
     A batch has at least ``min_reports`` voters, and no voter is in two batches. So the central guarantee of the
     protocol holds for each batch, and several batches cost a voter no more than one. ``min_reports`` of the voters in
-    *each* batch must be honest: an attacker who sends all submissions of a batch but one learns as much about that
-    one as its local epsilon allows. Accept submissions from registered voters, one of each, and decide when to
-    release by numbers and dates only.
+    *each* batch must be honest. An attacker who sends all submissions of a batch but one learns as much about that one
+    as its local epsilon allows. Accept submissions from registered voters, one from each. Decide when to release by
+    numbers and dates only.
 
     The shuffler does not verify ``central_epsilon``, which needs SciPy. Its operator can compare it with
     `~sklearn_dprank.privacy.shuffle_amplification`.
@@ -123,31 +123,31 @@ class Shuffler:
             return state["batches"]
 
     def receive(self, submissions: Iterable[Any]) -> int:
-        """Keep the messages of new submissions; refuse the others and count them in `refused`.
+        """Store the messages of new submissions, and count the others in `refused`.
 
         Parameters
         ----------
         submissions : iterable of dict, str or bytes, or of (int, submission)
-            One a voter, as its device wrote it: a JSON object, parsed or not; an open file has one a line. Where the
-            protocol assigns pairs, tuples (voter, submission), where `voter` is the voter's row of the design. Read
-            once, as a stream.
+            One submission per voter, as the voter's device made it: a JSON object, parsed or not. An open file has one
+            submission per line. If the protocol assigns pairs, pass tuples (voter, submission), where `voter` is the
+            row of the design. The iterable is read once, as a stream.
 
         Returns
         -------
         int
-            How many submissions were new.
+            Number of new submissions.
 
         Raises
         ------
         ValueError
-            If this is one submission in place of several.
+            If `submissions` is a single submission.
         ServerFileError
             If the file cannot be written, or is damaged. Blocks of submissions before the error are kept.
         """
         new, stream = 0, lines(several(submissions, "submissions"), longest(self._protocol))
         for block in blocks(stream, _CHARACTERS, _CHARACTERS // _TOGETHER):
             parsed, refused = [], Counter[str]()
-            for submission in block:  # outside the transaction: others may write meanwhile
+            for submission in block:  # outside the transaction, so that other processes can write meanwhile
                 keys, messages, reason = self._read(submission)
                 if reason is None:
                     parsed.append((keys, messages))
@@ -172,28 +172,28 @@ class Shuffler:
         return new
 
     def release(self) -> list[dict[str, Any]]:
-        """Release the messages of all waiting voters, mixed: the next batch.
+        """Release the messages of all waiting voters, mixed, as the next batch.
 
         Returns
         -------
         list of dict
-            JSON-able messages without voters or numbers, in a random order, for ``estimator.fit_reports``. `batch`
+            JSON-able messages in a random order, without voters or numbers, for ``estimator.fit_reports``. `batch`
             returns them again.
 
         Raises
         ------
         ValueError
-            If fewer than ``min_reports`` voters are waiting, or too few messages are about an assigned pair. Nothing is
-            released, and voters go on waiting.
+            If fewer than ``min_reports`` voters are waiting, or too few messages are about an assigned pair. The
+            release fails, and the voters remain waiting.
         ServerFileError
-            If the file cannot be written, or is damaged. Nothing is released.
+            If the file cannot be written, or is damaged. The release fails.
         """
         with self._file.transaction() as state:
             number, least = state["batches"], self._protocol["min_reports"]
             if state["waiting"] < least:
                 raise ValueError(
-                    f"release needs at least min_reports={least} waiting voters, got {state['waiting']}. Nothing is "
-                    "released; wait for more submissions."
+                    f"release needs at least min_reports={least} waiting voters, got {state['waiting']}. No "
+                    "message is released; wait for more submissions."
                 )
             kept, waiting = {}, []
             for key, value in self._file.rows():
@@ -202,7 +202,7 @@ class Shuffler:
                 else:
                     kept[key] = value
             self._check_crowds(waiting)
-            # The order of arrival is lost here, and with the rows that are cleared.
+            # This permutation removes the order of arrival, and so does clearing the rows.
             mixed = [waiting[place] for place in SecureBits().permutation(len(waiting)).tolist()]
             kept |= {_place(number, place): message for place, message in enumerate(mixed)}
             self._file.clear()
@@ -216,12 +216,12 @@ class Shuffler:
         Parameters
         ----------
         number : int
-            From 0 to `batches` - 1, in the order of their release.
+            Number of the batch, from 0 to `batches` - 1, in the order of release.
 
         Returns
         -------
         list of dict
-            What `release` returned.
+            The messages that `release` returned.
 
         Raises
         ------
@@ -259,13 +259,13 @@ class Shuffler:
                 reason = "not the voter's pairs"
         if reason is not None:
             return None, None, reason
-        # The voter comes first: who sends another voter's submission uses up its own row only.
+        # The voter comes first: a voter who sends another voter's submission uses up only their own row.
         keys = [] if voter is None else [_VOTER + voter.to_bytes(8, "big")]
         keys.append(_NUMBER + bytes.fromhex(said["report"]))
         return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in said["messages"]], None
 
     def _check_crowds(self, waiting):
-        """Raise unless enough messages are about each assigned pair, which is among whom a voter hides there."""
+        """Raise ValueError unless each assigned pair has enough messages, among which a voter hides."""
         if self._design is None:
             return
         n_pairs = math.comb(len(self._protocol["items"]), 2)
@@ -274,8 +274,8 @@ class Shuffler:
         least = min(counts.values()) if len(counts) == n_pairs else 0
         if least < promised:
             raise ValueError(
-                f"release needs at least {promised} waiting messages about each pair, got {least}. Nothing is "
-                "released; wait for more submissions."
+                f"release needs at least {promised} waiting messages about each pair, got {least}. No message "
+                "is released; wait for more submissions."
             )
 
     def _message(self, packed):
@@ -284,7 +284,7 @@ class Shuffler:
 
 
 def _before(taken, keys):
-    """Return the keys that come before the first one that is taken."""
+    """Return the keys before the first one that is taken."""
     return list(takewhile(lambda key: key not in taken, keys))
 
 

@@ -1,4 +1,4 @@
-"""Submissions of voters to the shuffler, and the design that assigns pairs to voters."""
+"""Validation of submissions to the shuffler, and of the design that assigns pairs to voters."""
 
 import math
 
@@ -8,17 +8,17 @@ from ..._utils.lines import parse
 from ..client.answers import is_random_number
 from ..client.protocol import is_pair, is_whole
 
-LONGEST = 1 << 22  # characters of a submission, whatever the protocol
-_HEAD, _EACH = 256, 128  # characters of a submission and of one of its messages, with room for white space
+LONGEST = 1 << 22  # characters of a submission under any protocol
+_HEAD, _EACH = 256, 128  # characters of a submission without messages, and of one message, with some white space
 
 
 def longest(protocol):
-    """Return how many characters a submission has at most; a longer text is not parsed."""
+    """Return the largest number of characters of a submission; a longer text is not parsed."""
     return min(LONGEST, _HEAD + _EACH * protocol["n_queries"])
 
 
 def read(text, protocol, name):
-    """Return (submission, None), parsed, if it follows the protocol with this digest; (anything, reason) otherwise."""
+    """Return (parsed submission, None) if it follows the protocol with digest `name`, else (object, reason)."""
     submission, reason = parse(text, longest(protocol))
     return submission, reason or _fault(submission, protocol, name)
 
@@ -58,13 +58,10 @@ def pairs_of(submission):
 
 
 def checked_design(design, protocol):
-    """Return the published design as int64, shape (n_voters, K, 2), or None where the protocol hides the pairs.
+    """Return the design as int64, shape (n_voters, K, 2), or None if the protocol hides the pairs.
 
-    Raises
-    ------
-    ValueError
-        If it does not belong to the protocol: distinct pairs (i, j), i < j, for each of at least `min_reports` voters,
-        and every pair equally often or once more.
+    ValueError is raised if the design does not fit the protocol. It needs K distinct pairs (i, j), i < j, for each of
+    at least `min_reports` voters. All pairs must be equally frequent, or differ by 1.
     """
     if protocol["pairs"] == "hidden":
         if design is not None:

@@ -1,4 +1,4 @@
-"""Advice from public inputs: which estimator, and what error to expect of it."""
+"""Recommendation of an estimator, with its expected error, from public inputs."""
 
 from .curves import Alternative
 from .recommendation import Recommendation, recommend

@@ -1,4 +1,4 @@
-"""Simulated error curves of mechanisms, stored by ``examples/simulate_recommendations.py``, and their interpolation."""
+"""Error curves of mechanisms, simulated by ``examples/simulate_recommendations.py``, and their interpolation."""
 
 import json
 import math
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Of the stored errors, which are whole numbers.
+#: Unit of the stored errors, which are whole numbers.
 UNIT = 1e-5
-#: What is simulated as less is given as this: an excess error, a share of the best k.
+#: Smallest reported excess error, and smallest reported share of missed best items.
 RESOLUTION, RESOLUTION_OF_BEST = 1e-4, 1e-3
 
 
 class Errors(NamedTuple):
-    """Errors on many electorates: their mean, the least and the largest."""
+    """Errors over many electorates: mean, least and largest."""
 
     mean: float
     least: float
@@ -32,36 +32,36 @@ class Family(NamedTuple):
     grid : ndarray of float, shape (n_points,)
         Signals times 1 - 2 disagreement, from much noise to little.
     curves : dict of {str: ndarray of float, shape (n_levels, 3, n_points)}
-        By `name`: mean, least and largest error, in units of `UNIT`.
+        Mean, least and largest error in units of `UNIT`, by `name`.
     """
 
     grid: NDArray[np.float64]
     curves: dict[str, NDArray[np.float64]]
 
     def sizes(self, of_best: bool) -> list[int]:
-        """Return the numbers of items that have curves of the excess error, or of the best few."""
+        """Return the numbers of items with curves of the excess error, or of the missed best items if `of_best`."""
         return sorted({int(name.split(":")[0]) for name in self.curves if (":" in name) == of_best})
 
     def bests(self, n_items: int) -> list[int]:
-        """Return the k of which so many items have curves of the best k."""
+        """Return the values of k with curves of the best k of `n_items` items."""
         return sorted(int(name.split(":")[1]) for name in self.curves if name.startswith(f"{n_items}:"))
 
 
 class Curves(NamedTuple):
-    """All curves, and at which disagreements they were simulated."""
+    """All curves, and the levels of disagreement at which they were simulated."""
 
     levels: list[float]
     families: dict[str, Family]
 
 
 def name(n_items: int, k: int | None = None) -> str:
-    """Return what the curves of so many items, or of the best k of them, are called."""
+    """Return the key of the curves of `n_items` items, or of the best `k` of them."""
     return f"{n_items}" if k is None else f"{n_items}:{k}"
 
 
 @cache
 def curves() -> Curves:
-    """Return what is stored; it is read once."""
+    """Return the stored curves; the file is read once."""
     text = Path(__file__).with_name("curves.json").read_text(encoding="utf-8")
     found = json.loads(text)
     families = {
@@ -72,12 +72,12 @@ def curves() -> Curves:
 
 
 def of_random_order(n_items: int, disagreement: float, k: int | None = None) -> float:
-    """Return the error of an order drawn at random: its excess, or the share of the best k that it misses."""
+    """Return the error of a uniformly random order: its excess error, or the share of the best k that it misses."""
     return 0.5 - disagreement if k is None else 1 - k / n_items
 
 
 def expected(family: str, n_items: int, signal: float, disagreement: float, k: int | None = None) -> Errors:
-    """Return the errors of a family of mechanisms, as simulated or between what was.
+    """Return the errors of a family of mechanisms, interpolated between simulated points.
 
     Parameters
     ----------
@@ -86,22 +86,23 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
     n_items : int
         Number of items m.
     signal : float
-        As the script says, by family; at least 0.
+        Signal-to-noise ratio of the family, as the script defines it; at least 0.
     disagreement : float
         Share of the pairs on which voters contradict their centre.
     k : int or None, default=None
-        None is the excess error; else the share of the best k items that is missed.
+        None returns the excess error; a number returns the missed share of the best k items.
 
     Returns
     -------
     Errors
-        Each between the resolution and what an order drawn at random has, and monotone in the signal.
+        Each is between the resolution and the error of a random order, and monotone in the signal.
 
     Notes
     -----
-    The logarithm of the error is linear in that of the signal, of m, of 1 - 2 disagreement, and in ln k / ln m. Curves
-    of the smallest and largest simulated m, disagreement and k stand in for those beyond. Where there is more noise
-    than was simulated the error is that of a random order, where there is less it is the last one simulated: bounds.
+    The logarithm of the error is linear in the logarithms of the signal, of m and of 1 - 2 disagreement, and in ln k /
+    ln m. Outside the simulated range of m, disagreement and k, the curves of the nearest simulated value are used. At a
+    smaller signal than simulated, the error is that of a random order; at a larger one, it is the last simulated error.
+    Both are upper bounds.
     """
     worst = of_random_order(n_items, disagreement, k)
     stored = curves().families[family]
@@ -114,7 +115,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
 
 
 def _around(values, x, scale):
-    """Return [(value, weight)] of the nearest values below and above x: what is linear in `scale` between them."""
+    """Return [(value, weight)] of the nearest values around x, for linear interpolation in ``scale(x)``."""
     x = min(max(x, values[0]), values[-1])
     low, high = max(each for each in values if each <= x), min(each for each in values if each >= x)
     if low == high:
@@ -124,7 +125,7 @@ def _around(values, x, scale):
 
 
 def _bests(stored, size, n_items, k):
-    """Return [(k, weight)] of the curves of the best few of `size` items that lie around ln k / ln m."""
+    """Return [(k, weight)] of the stored curves of `size` items around the same ln k / ln m."""
     if k is None:
         return [(None, 1.0)]
     place = math.log(k) / math.log(n_items)
@@ -132,7 +133,7 @@ def _bests(stored, size, n_items, k):
 
 
 def _log_ratios(stored, curve, signal, disagreement):
-    """Return the logarithms of the mean, the least and the largest error over a random order's."""
+    """Return the logarithms of the mean, least and largest error, relative to the error of a random order."""
     size, _, best = curve.partition(":")
     k = int(best) if best else None
     place = math.log(max(signal * (1 - 2 * disagreement), 1e-300))
@@ -146,20 +147,20 @@ def _log_ratios(stored, curve, signal, disagreement):
     return logs
 
 
-#: What voters disagree on where nobody says: the error that is given, the range, and what mechanisms are chosen by.
+#: Disagreements without an estimate: of the reported error, of its range, and those that decide between mechanisms.
 REFERENCE = 0.35
 PLAUSIBLE = (0.1, 0.2, 0.28, 0.35, 0.42, 0.45)
 JUDGED = (0.2, 0.28, 0.35, 0.42)
-#: Guesses that can be made, and how far they may be off.
+#: Limits of the user's estimate of the disagreement, and its assumed error.
 LEAST_GUESS, LARGEST_GUESS, SLACK = 0.05, 0.48, 0.05
-#: Of a mechanism's error: one that costs more besides must have no more. That is delta, a release in rounds, or to
-#: draw an order nearly by chance.
+#: A mechanism with one more disadvantage must have at most this share of the error. Disadvantages are a delta, rounds,
+#: and a signal at which the drawn order is nearly random.
 WORTH_MORE = 0.95
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """An estimator that was considered, and its error.
+    """Estimator that was considered, and its expected error.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ class Alternative:
 
 
 class Considered(NamedTuple):
-    """An alternative, its mean error over the electorates that are thought of, and how much it costs besides."""
+    """An alternative, its mean error over the assumed electorates, and its number of disadvantages (delta, rounds)."""
 
     alternative: Alternative
     judged: float
@@ -186,16 +187,16 @@ class Considered(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """Which errors to expect.
+    """Error model: expected errors for a level of disagreement.
 
     Parameters
     ----------
     n_items : int
         Number of items.
     disagreement : float or None
-        A guess of how often voters contradict their centre.
+        Estimated share of pairs on which voters contradict their centre.
     k : int or None
-        None: errors are excess errors. Else they are shares of the best k that are missed.
+        None is for excess errors; a number is for missed shares of the best k items.
     """
 
     n_items: int
@@ -222,5 +223,5 @@ class Outlook:
 
 
 def preferred(considered: list[Considered]) -> Considered:
-    """Return that of the least judged error, the first of several; delta, or rounds, only where they pay."""
+    """Return the mechanism of least mean error after the penalty for its disadvantages; the first one among ties."""
     return min(considered, key=lambda each: each.judged * WORTH_MORE**-each.costs)

@@ -1,4 +1,4 @@
-"""`recommend`: an estimator for a number of items, voters and a budget, from simulated error curves."""
+"""`recommend`: an estimator for a number of items, a number of voters and a budget, from simulated error curves."""
 
 import math
 from dataclasses import dataclass
@@ -35,34 +35,35 @@ from ...queries import NetWins, n_pairs
 from ..parameters import in_words
 from .curves import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Considered, Outlook, preferred
 
-_LARGEST_EPSILON = 500.0  # of the local and the shuffle model, in double precision
-_MOST_ITEMS = 65_534  # as of ballots
-_MOST_VOTERS = 1e15  # beyond, doubles do not tell numbers of voters apart
+_LARGEST_EPSILON = 500.0  # limit in double precision, for all models except the central one
+_MOST_ITEMS = 65_534  # limit of ballots
+_MOST_VOTERS = 1e15  # doubles cannot distinguish larger numbers of voters
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What `recommend` advises.
+    """Result of `recommend`.
 
     Parameters
     ----------
     estimator : estimator
         Unfitted, with all parameters set; `clone` it, or fit it.
     error : float
-        Excess normalised average Kendall tau over the Kemeny optimum that is expected, on average over the noise and
-        over simulated electorates that disagree as guessed: between 0.0001, below which errors are not told apart, and
-        0.5 less the disagreement, a random order's. With `k` of `recommend` it is the share of the best k items (of
-        the Kemeny optimum) that is missed, from 0.001 to 1 - k / n_items.
+        Expected excess of the normalised average Kendall tau distance over the Kemeny optimum. It is the mean over the
+        noise and over simulated electorates with the assumed disagreement. It is at least 0.0001, because smaller
+        errors are not distinguished, and at most 0.5 less the disagreement, the error of a random order. With `k` of
+        `recommend`, it is the share of the best k items (of the Kemeny optimum) that is missed, from 0.001 to 1 - k /
+        n_items.
     error_range : tuple of float
-        The least and the largest error, on average over the noise, of the simulated electorates that disagree within
-        0.05 of the guess; without a guess, of those that disagree on 10 to 45 % of the pairs.
+        Least and largest error of the simulated electorates, each a mean over the noise. With an estimate, the
+        electorates disagree within 0.05 of it; without one, they disagree on 10 to 45 % of the pairs.
     reason : str
-        The public inputs that decided, and the runner-up; errors in points (hundredths), or in percent with `k`.
+        The public inputs that decided, and the runner-up. Errors are in points (hundredths), or in percent with `k`.
     alternatives : tuple of Alternative
-        What else was considered, the least error first. One that is better at `error`'s disagreement may be listed
-        where it is worse on average over those that were thought of.
+        Other estimators that were considered, by increasing error. One may have a smaller error than `error` if it is
+        worse on average over the assumed disagreements.
     reference : str
-        The electorates whose error is given.
+        The electorates of `error`.
     """
 
     estimator: Any
@@ -84,37 +85,37 @@ def recommend(
     k: int | None = None,
     disagreement: float | None = None,
 ) -> Recommendation:
-    """Advise which estimator to use with which parameters, and say what error to expect.
+    """Recommend an estimator with its parameters, and state its expected error.
 
     Parameters
     ----------
     n_items : int
         Number of items m, at least 2.
     n_voters : float
-        Number of voters n: an order of magnitude (1e4) will do for "central" and "local". It must be a public
-        estimate; under "add_remove" the true number is private and must not be read off the ballots. Where ballots
-        have gaps or ties, for "central", give it times the share of the pairs on which a ballot prefers an item (.16
-        where each rates 40 % of the items at random): the error is then that on such pairs. For "shuffle" and
-        "secure_aggregation" it becomes `min_reports`, rounded down: give the number of honest voters that you are
-        sure of.
+        Number of voters n; an order of magnitude (1e4) is enough for "central" and "local". It must be a public
+        estimate: under "add_remove", the true number is private and must not be computed from the ballots. If ballots
+        have gaps or ties, for "central", multiply it by the share of pairs on which a ballot prefers an item. The share
+        is 0.16 if each voter rates 40 % of the items at random. The error then refers to such pairs. For "shuffle" and
+        "secure_aggregation", it becomes `min_reports`, rounded down: pass the number of honest voters that you are sure
+        of.
     epsilon : float
         Privacy loss, in nats.
     delta : float, default=0.0
-        Failure probability. 0 asks for pure privacy, and mechanisms that have it are considered either way;
-        "shuffle" and "secure_aggregation" need a positive one.
+        Failure probability. 0 requires pure privacy. Pure mechanisms are considered for any delta. "shuffle" and
+        "secure_aggregation" need a positive delta.
     trust : {"central", "local", "shuffle", "secure_aggregation"}, default="central"
-        Who may see ballots: the curator; nobody; nobody, but a shuffler mixes the reports; nobody, but servers that do
-        not all collude add them up.
+        Trust model. With "central", the curator sees the ballots. In the other models, only the voter does. With
+        "shuffle", a shuffler mixes the reports. With "secure_aggregation", servers that do not all collude add them up.
     neighboring : {"add_remove", "replace"} or None, default=None
-        Which profiles count as neighbours. None is "add_remove" for "central"; the others are always "replace".
+        Neighbouring relation. None is "add_remove" for "central". The other models always use "replace".
     k : int or None, default=None
-        How many items are wanted, fewer than `n_items`. None is the whole order. With a number, `DPTopK` is compared
-        with mechanisms for whole orders, by the share of the best k that they miss.
+        Number of best items that you need, smaller than `n_items`. None is the whole order. With a number, `DPTopK` is
+        compared with mechanisms for whole orders, by the share of the best k that they miss.
     disagreement : float or None, default=None
-        A public guess, from 0.05 to 0.48, of the share of the pairs on which voters contradict the consensus, on
-        average, where a pair that a voter ties counts one half; it must not be read off the ballots. Earlier votes of
-        the kind may tell: sushis .34, jokes .4, dots to count .3 to .4. None is 0.35 for the error, and anything
-        plausible for its range.
+        Public estimate, from 0.05 to 0.48, of the average share of pairs on which voters contradict the consensus. A
+        pair that a voter ties counts one half. Do not compute it from the ballots that you want to protect. Earlier
+        votes of the same kind may help: it is 0.34 for sushi, 0.4 for jokes, and 0.3 to 0.4 for dots that people
+        counted. None uses 0.35 for the error, and 0.1 to 0.45 for its range.
 
     Returns
     -------
@@ -124,47 +125,55 @@ def recommend(
     Raises
     ------
     ValueError
-        If an argument is out of bounds, or the trust model cannot have this `delta` or `neighboring`.
+        If an argument is out of bounds, or the trust model does not support this `delta` or `neighboring`.
 
     Notes
     -----
-    No ballot is read, so the advice costs no privacy. Considered are, with n epsilon halved under "replace":
+    No ballot is read, so the advice costs no privacy. The candidates are the following. Under "replace", n epsilon is
+    halved in all limits below.
 
-    * central: `DPBorda` with K-norm and with Laplace noise; `DPPrudentOrder` (3 to 16 items), or ``window=7`` (more);
-      where `delta` allows it `DPBorda` with Gaussian noise and `DPSwissBorda` (14 items or more); for `k`, `DPTopK`.
-    * local: `LDPPairwise`, one pair a voter, and `LDPBorda`.
-    * shuffle: `ShufflePairwise` with the number K of messages a voter that makes K tanh^2(local epsilon / 2) largest,
-      the local epsilon being that of one message; `LDPBorda`, which needs no shuffler.
+    * central: `DPBorda` with K-norm and with Laplace noise; `DPPrudentOrder` (3 to 16 items), or with ``window=7``
+      (more). If `delta` is positive, also `DPBorda` with Gaussian noise and `DPSwissBorda` (14 items or more). With
+      `k`, also `DPTopK`.
+    * local: `LDPPairwise` with one pair per voter, and `LDPBorda`.
+    * shuffle: `ShufflePairwise` with the number K of messages per voter that maximises K tanh^2(local epsilon / 2),
+      where the local epsilon is that of one message; and `LDPBorda`, which needs no shuffler.
     * secure aggregation: `SecAggBorda`, and `SecAggSwissBorda` (14 items or more).
 
-    Each has curves of its error on simulated Mallows, Plackett-Luce and mixed votes, twelve electorates for each of
-    seven disagreements and up to ten numbers of items, by the ratio of its noise to n. Chosen is what errs least on
-    average over the guess, 0.05 less and 0.05 more; without a guess, over disagreements of .2, .28, .35 and .42. What
-    needs delta must err 5 % less, what needs rounds again, and so must an order drawn where n epsilon is below ln m!.
+    Each candidate has error curves, as a function of the ratio of its noise to n. They were simulated on Mallows,
+    Plackett-Luce and mixed votes, with twelve electorates for each of seven disagreements and up to ten numbers of
+    items. `recommend` chooses the smallest mean error over the estimate, 0.05 less and 0.05 more. Without an estimate,
+    it uses disagreements of 0.2, 0.28, 0.35 and 0.42. A mechanism that needs delta must have a 5 % smaller error, and
+    one that needs rounds another 5 %. The same penalty applies to an order drawn at n epsilon below ln m!, and to
+    `DPTopK` below ln(m! / (m - k)!).
 
-    That makes drawn orders the choice from n epsilon = 6 to 7 ln m! on for 3 to 5 items, 4 to 5 ln m! for 7 to 16, and
-    about m^2 for more, if nothing is known; from a third to half of that for voters who disagree on 15 % of the pairs,
-    twice that at 40 %, five times and more at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3 ln(m! / (m - k)!) on,
-    the later the larger k / m (6 for half of 10 items at 40 %); below, the scores of all items say more, and the reason
-    says so. `DPSwissBorda` pays on many items, more so where voters agree, until drawn orders are better.
+    Without an estimate, `DPPrudentOrder` is therefore chosen from n epsilon = 6 to 7 ln m! on for 3 to 5 items, from 4
+    to 5 ln m! for 7 to 16, and from about m^2 for more. The limit is a third to half of that if voters disagree on 15 %
+    of the pairs, twice that at 40 %, and at least five times that at 45 %. `DPTopK` is chosen from n epsilon = 1 to 3
+    ln(m! / (m - k)!) on, where the factor grows with k / m (it is 6 for half of 10 items at 40 %). Below, the scores of
+    all items have a smaller error, and the reason states it. `DPSwissBorda` has the smallest error for many items,
+    especially if voters agree, until `DPPrudentOrder` is better.
 
-    Judged on real votes that the curves were not made from, by ``examples/judge_recommendations.py``: 18 sets, of 4 to
-    100 items (dots and puzzles by Mao et al., two elections, SUSHI, JESTER), 606 picks without a guess and as many with
-    one that is right to the next twentieth. All but one err by at most a quarter or .001 more than the best considered
-    (for `k`, a quarter or .02 of the share missed); the one, of 15 of JESTER's jokes without a guess, errs .017 where
-    .008 could be had. Every error was in its range, up to its own noise. The largest error of a range is 14 times the
-    least without a guess, 4 times with one (medians; more on few items and for `k`); with a guess the error said was
-    from .74 to 1.31 times the error found in eight cases of ten. A range is of electorates like the simulated ones and
-    no bound: of votes whose best items are all but tied, more of the best k is missed.
+    The recommendations were validated on real votes that the curves were not made from, by
+    ``examples/judge_recommendations.py``. These are 18 data sets with 4 to 100 items (dots and puzzles by Mao et al.,
+    two elections, SUSHI, JESTER), with 606 recommendations without an estimate. As many had an estimate, the true
+    disagreement rounded to the nearest 0.05. All but one have an error of at most a quarter or 0.001 more than the best
+    candidate (for `k`, a quarter or 0.02 of the missed share). The exception is 15 of JESTER's jokes without an
+    estimate, where the error is 0.017 and the best is 0.008.
 
-    Not considered: `LDPAdaptivePairs`, which must ask voters in rounds; it is better than `LDPPairwise` on few items
-    or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER. The
-    published mechanisms were nowhere better than those considered.
+    Every error was in its range, up to its own noise. The largest error of a range is 14 times the least without an
+    estimate, and 4 times with one (medians; more for few items and for `k`). With an estimate, the expected error was
+    0.74 to 1.31 times the measured one in 80 % of the cases. A range describes electorates like the simulated ones and
+    is not a bound. If the best items are nearly tied, more of the best k are missed.
+
+    `LDPAdaptivePairs` is not considered, because it must query voters in rounds. It is better than `LDPPairwise` for
+    few items or close agreement (two thirds of its error on Mao et al.'s 4 items at epsilon = 2), and worse on JESTER.
+    The mechanisms of the papers were never better than those considered.
 
     References
     ----------
-    Joseph and Yu (2023) for K-norm noise; Asi, Feldman and Talwar (2022) for `LDPBorda`; Balle et al. (2019) for
-    the shuffle bound.
+    Joseph and Yu (2023) for K-norm noise; Asi, Feldman and Talwar (2022) for `LDPBorda`; Balle et al. (2019) for the
+    shuffle bound.
 
     Examples
     --------
@@ -187,7 +196,7 @@ def recommend(
     )
     if trust != "central" and epsilon > _LARGEST_EPSILON:
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
-    epsilon, delta = float(epsilon), float(delta)  # single precision would be that of the estimator, too
+    epsilon, delta = float(epsilon), float(delta)  # otherwise the estimator would keep single precision
     if trust == "central":
         choice = central_choice(outlook, n, epsilon, delta, relation)
     elif trust == "local":
@@ -200,14 +209,14 @@ def recommend(
 
 
 def _advice(choice, outlook, n_voters):
-    """Return the recommendation of what was chosen, or else the best that can be fitted; the others by their error."""
+    """Return the chosen estimator, or the best one that can be fitted, with the others by increasing error."""
     chosen, considered, why = choice
     others = sorted((each for each in considered if each is not chosen), key=lambda each: each.error)
     refused = ""
     while refusal := _refusal(chosen.estimator, outlook.n_items, n_voters):
         refused = refused or refusal
         if not others:
-            raise ValueError(f"nothing can be recommended, because no estimator takes such parameters: {refused}")
+            raise ValueError(f"no estimator accepts these parameters: {refused}")
         chosen, *others = others
         why = f"what is better by the rules cannot be fitted: {refused}"
     level = REFERENCE if outlook.disagreement is None else outlook.disagreement
@@ -219,7 +228,7 @@ def _advice(choice, outlook, n_voters):
 
 
 def _refusal(estimator, n_items, n_voters):
-    """Return why an estimator could not be fitted, or "" if it could."""
+    """Return why an estimator could not be fitted; "" if it could."""
     try:
         estimator.plan_for(Shape(n_items, n_voters))
     except (ValueError, ArithmeticError) as error:
@@ -272,14 +281,14 @@ def _relation(trust, neighboring):
     return neighboring
 
 
-_MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # of one voter in the shuffle model
+_MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
-_LEAST_SWISS_ITEMS = 14  # below, all rounds are net wins of all items
-_LARGEST_CROWD = 10**6  # beyond, more voters hide a voter still better: a bound
+_LEAST_SWISS_ITEMS = 14  # with fewer items, all rounds are net wins of all items
+_LARGEST_CROWD = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 
 
 class Choice(NamedTuple):
-    """What a rule says: its choice, everything that it considered, and why."""
+    """Chosen estimator, all estimators that were considered, and the reason."""
 
     chosen: Alternative
     considered: list[Alternative]
@@ -287,13 +296,13 @@ class Choice(NamedTuple):
 
     @classmethod
     def of(cls, chosen: Considered, considered: list[Considered], why: str) -> "Choice":
-        """Return a choice without what it was chosen by."""
+        """Return a choice without the numbers that decided it."""
         return cls(chosen.alternative, [each.alternative for each in considered], why)
 
 
 def central_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring) -> Choice:
-    """Borda with several noises, orders drawn by margins, Swiss rounds, the best few alone: what errs least."""
-    signal = n_voters * epsilon / (2 if neighboring == "replace" else 1)  # by which margins and K-norm noise go
+    """Return the choice for the central model: Borda with several noises, drawn orders, Swiss rounds or the best k."""
+    signal = n_voters * epsilon / (2 if neighboring == "replace" else 1)  # for drawn orders and K-norm noise
     common = {"epsilon": epsilon, "neighboring": neighboring}
     considered = [*_drawn(outlook, signal, common), *_borda(outlook, n_voters, delta, signal, common)]
     chosen = preferred(considered)
@@ -307,7 +316,7 @@ def central_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: flo
 
 
 def _least(outlook):
-    """Return in words what the choice is best by."""
+    """Return the criterion of the choice in words."""
     what = "expected error" if outlook.k is None else f"expected share of the best {outlook.k} that it misses"
     where = (
         "voters who contradict their centre on 20 to 42 % of the pairs"
@@ -318,7 +327,7 @@ def _least(outlook):
 
 
 def _of_top(outlook, chosen, considered):
-    """Return whether to say only the best k pays; the first that is considered then says no more than these."""
+    """Return the reason why `DPTopK` (the first candidate with `k`) was not chosen; "" if it was, or without `k`."""
     if outlook.k is None or chosen is considered[0]:
         return ""
     top, best = considered[0].alternative, chosen.alternative
@@ -326,19 +335,19 @@ def _of_top(outlook, chosen, considered):
 
 
 def _prudent_unit(n_items):
-    """Return what n epsilon of drawn orders is measured by."""
+    """Return the unit of n epsilon for drawn orders, as (value, text)."""
     return (math.lgamma(n_items + 1), "ln m!") if n_items <= _MOST_PRUDENT_ITEMS else (n_items**2, "m^2")
 
 
 def _drawn(outlook, signal, common):
-    """Return the mechanisms that draw an order, or the best few, by margins; below ln m! they are near chance."""
+    """Return the mechanisms that draw an order, or the best k; at a signal below ln m! they are nearly random."""
     m, considered = outlook.n_items, []
     if outlook.k is not None:
         ways = math.lgamma(m + 1) - math.lgamma(m - outlook.k + 1)
         top = DPTopK(outlook.k, **common)
         considered.append(outlook.consider(top, "top", signal / ways, costs=int(signal < ways)))
     if m == 2:
-        return considered  # whose only margin is their net wins: K-norm noise has the same law
+        return considered  # the only margin equals the net wins, and K-norm noise has the same law
     window, family = (None, "prudent") if m <= _MOST_PRUDENT_ITEMS else (7, "two_stage")
     orders, costs = DPPrudentOrder(window=window, **common), int(signal < math.lgamma(m + 1))
     return [*considered, outlook.consider(orders, family, signal / _prudent_unit(m)[0], costs)]
@@ -347,7 +356,7 @@ def _drawn(outlook, signal, common):
 def _borda(outlook, n_voters, delta, signal, common):
     """Return Borda with every noise, and in Swiss rounds."""
     m, sensitivity = outlook.n_items, NetWins().sensitivity(outlook.n_items, common["neighboring"])
-    wide = 2 * n_voters * m  # net wins are twice as wide as ranks
+    wide = 2 * n_voters * m  # the range of net wins is twice that of ranks
     laplace = math.sqrt(2) * sensitivity.l1 / common["epsilon"]
     considered = [
         outlook.consider(DPBorda(noise="knorm", **common), "knorm", signal / m),
@@ -363,7 +372,7 @@ def _borda(outlook, n_voters, delta, signal, common):
 
 
 def local_choice(outlook: Outlook, n_voters: float, epsilon: float) -> Choice:
-    """One pair a voter, or the whole vector of ranks."""
+    """Return the choice for the local model: one pair per voter, or the whole vector of ranks."""
     answers = n_voters * math.tanh(epsilon / 2) ** 2
     one_pair = outlook.consider(LDPPairwise(epsilon=epsilon), "pairs", _pair_signal(outlook.n_items, answers))
     considered = [one_pair, _rank_vector(outlook, n_voters, epsilon)]
@@ -373,7 +382,7 @@ def local_choice(outlook: Outlook, n_voters: float, epsilon: float) -> Choice:
 
 
 def shuffle_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float) -> Choice:
-    """As many messages a voter as carry most, or no use of the shuffler where it hides too little."""
+    """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
     _check_delta(delta, "shuffle", "shuffling hides no voter with certainty")
     crowd = max(1, math.floor(n_voters))
 
@@ -389,7 +398,7 @@ def shuffle_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: flo
             break
         more, better = pairwise(n_queries)
         considered.append(more)
-        if better < 1.05 * answers:  # not worth the messages
+        if better < 1.05 * answers:  # too little gain for more messages
             break
         chosen, answers = more, better
     vector = _rank_vector(outlook, crowd, epsilon)
@@ -402,13 +411,13 @@ def shuffle_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: flo
     return Choice.of(chosen, [vector, *considered], why)
 
 
-_ENOUGH = 1e6  # truthful answers an item, with which no error is told from none
+_ENOUGH = 1e6  # truthful answers per item, at which the error is below the resolution
 
 
 def _rank_vector(outlook, n_voters, epsilon):
     """Return `LDPBorda` and its error."""
-    # Its noise is the mean square of a report less that of the net wins in it, and stays in the sum-zero
-    # space, where as much noise on each item puts m / (m - 1) times as much between two of them.
+    # The noise is the mean square of a report less that of its net wins. It stays in the sum-zero space, where the
+    # same noise per item means m / (m - 1) times as much between two items.
     m = outlook.n_items
     square = PrivUnitG.variance(PrivUnitG().protocol(float(epsilon), m)) - (m**2 - 1) / 3
     noise = math.sqrt(square / n_voters * m / (m - 1)) / (2 * m)
@@ -416,7 +425,7 @@ def _rank_vector(outlook, n_voters, epsilon):
 
 
 def _pair_signal(n_items, answers):
-    """Return the signal when this many truthful answers about random pairs are at hand.
+    """Return the signal of this many truthful answers about random pairs.
 
     A margin over n is estimated with variance C(m, 2) / answers, independently of the others.
     """
@@ -425,14 +434,14 @@ def _pair_signal(n_items, answers):
 
 @lru_cache(maxsize=256)
 def worth(epsilon: float, crowd: int, delta: float, n_queries: int) -> float:
-    """Return how many truthful answers one voter's K shuffled messages are worth, K tanh^2(local epsilon / 2)."""
+    """Return the number of truthful answers that one voter's K shuffled messages equal, K tanh^2(local epsilon / 2)."""
     if crowd < 2:
         return n_queries * math.tanh(epsilon / n_queries / 2) ** 2
     return n_queries * math.tanh(composed_local_epsilon(epsilon, crowd, delta, n_queries) / 2) ** 2
 
 
 def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float) -> Choice:
-    """Net wins of all items, summed once, or in Swiss rounds."""
+    """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
     _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
     crowd = max(1, math.floor(n_voters))
     common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": crowd}
@@ -450,12 +459,12 @@ def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: floa
 
 
 def _summed_signal(estimator, n_items, n_voters):
-    """Return the signal of Borda with an estimator's budget; 0 where it cannot be planned."""
+    """Return the signal of Borda with an estimator's budget; 0 if the estimator cannot be planned."""
     try:
         _, plan = estimator.plan_for(Shape(n_items, n_voters))
     except (ValueError, ArithmeticError):
         return 0.0
-    price = next(each for each in plan.prices.values() if each.epsilon)  # all have noise in one unit
+    price = next(each for each in plan.prices.values() if each.epsilon)  # all prices with noise have the same unit
     share = float(price.epsilon * price.times) / estimator.epsilon
     moved = NetWins().sensitivity(n_items, "replace").l2_squared
     variance = 2 * float(price.mechanism.rate) * n_voters * share * float(moved / price.sensitivity.l2_squared)

@@ -1,4 +1,4 @@
-"""Choosing on private ballots: a private score, and the best by it of a secret number of releases."""
+"""Selection on private ballots: a private score, and private selection from a random number of releases."""
 
 from .scorer import PrivateKendallTau
 from .selection import PrivateSelection

@@ -1,4 +1,4 @@
-"""The candidates of private selection: configured, each with a pure guarantee, and reading one profile."""
+"""Candidates of private selection: configured estimators with pure guarantees that share one profile."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from ..parameters import configured, grid_of, in_words, is_aggregator
 
 
 class Candidate(NamedTuple):
-    """An unfitted estimator, and what tells it from the others."""
+    """An unfitted estimator, and the parameters that distinguish it from the other candidates."""
 
     estimator: Any
     params: dict
 
 
 def aggregator_of(estimator):
-    """Return the aggregator that a candidate is, or ends in."""
+    """Return the aggregator that a candidate is or ends in; raise ValueError if there is none."""
     last = last_step(estimator)
     if not is_aggregator(last):
         raise ValueError(
@@ -30,7 +30,7 @@ def aggregator_of(estimator):
 
 
 def pure_guarantee(estimator, n_items, n_voters):
-    """Return what one fit of a candidate promises; raises unless it is a pure one."""
+    """Return the guarantee of one fit of a candidate; raise ValueError if it is not pure."""
     aggregator = aggregator_of(estimator)
     if (mixing := mixing_step(estimator)) is not None:
         raise ValueError(
@@ -53,7 +53,7 @@ def pure_guarantee(estimator, n_items, n_voters):
 
 
 def public_shape(X):
-    """Return (n_items, n_voters) of what `fit` was given, without reading a ballot."""
+    """Return (n_items, n_voters) of the input of `fit`, without reading a ballot."""
     if isinstance(X, Profile):
         if X.voter_epsilon is not None:
             raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
@@ -63,7 +63,7 @@ def public_shape(X):
 
 
 def counted_once(candidates, X):
-    """Return a profile for the candidates that accept one, its pairs counted once for all draws."""
+    """Return a profile with counted pairs for all draws; None if no candidate accepts a profile."""
     reader = next((clone(candidate.estimator) for candidate in candidates if is_aggregator(candidate.estimator)), None)
     if reader is None:
         return None
@@ -73,7 +73,7 @@ def counted_once(candidates, X):
 
 
 def candidates_of(estimator, param_grid):
-    """Return every candidate, configured, with its row of the grid."""
+    """Return every configured candidate with its row of the grid."""
     several = isinstance(estimator, (list, tuple))
     bases = list(estimator) if several else [estimator]
     if not bases:

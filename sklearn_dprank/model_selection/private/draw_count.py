@@ -1,4 +1,4 @@
-"""How many draws: the truncated negative binomial distribution, sampled exactly."""
+"""Exact sampling of the number of draws from the truncated negative binomial distribution."""
 
 import math
 from fractions import Fraction
@@ -9,22 +9,11 @@ from scipy.optimize import brentq
 from ..._utils.checks import check_number, shown
 
 _ETA = {"geometric": 1.0, "logarithmic": 0.0}
-_LONGEST = 10**5  # 1 / gamma: P(K > k) decays like (1 - gamma)^k
+_LONGEST = 10**5  # limit of 1 / gamma, because P(K > k) decays like (1 - gamma)^k
 
 
 def eta_of(distribution):
-    """Return the eta of a distribution of the number of draws.
-
-    Parameters
-    ----------
-    distribution : {"geometric", "logarithmic"} or float
-        A name, or eta itself.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Return eta of `distribution` (a name or eta itself); raise ValueError if it is invalid."""
     if isinstance(distribution, str) and distribution in _ETA:
         return _ETA[distribution]
     if isinstance(distribution, Real) and not isinstance(distribution, bool) and -1 < float(distribution) <= 1:
@@ -34,16 +23,10 @@ def eta_of(distribution):
 
 
 def mean_draws_of(eta, log_inverse_gamma):
-    """Return E[K] of the truncated negative binomial distribution, as a double.
+    """Return E[K] of the truncated negative binomial distribution for eta > -1, as a double.
 
     It is eta (1 - gamma) / (gamma (1 - gamma^eta)), and (1 - gamma) / (gamma log(1 / gamma)) for eta = 0.
-
-    Parameters
-    ----------
-    eta : float
-        Above -1.
-    log_inverse_gamma : float
-        log(1 / gamma), at least 0.
+    `log_inverse_gamma` is log(1 / gamma), at least 0.
     """
     t = log_inverse_gamma
     if t == 0:
@@ -52,24 +35,10 @@ def mean_draws_of(eta, log_inverse_gamma):
 
 
 def gamma_of(eta, mean_draws):
-    """Return the gamma in (0, 1] with which E[K] is `mean_draws`, as a Fraction.
+    """Return gamma in (0, 1] with E[K] = `mean_draws`, as a Fraction.
 
-    Parameters
-    ----------
-    eta : float
-        Above -1, at most 1.
-    mean_draws : float
-        At least 1.
-
-    Returns
-    -------
-    Fraction
-        Exact for eta = 1, else to double precision; no guarantee depends on it.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it is below 1e-5: the number of draws would have too long a tail.
+    It is exact for eta = 1, and accurate to double precision otherwise. No guarantee depends on it. A `mean_draws` with
+    gamma below 1e-5 raises ValueError, because the number of draws would have too long a tail.
     """
     check_number(mean_draws, "mean_draws", least=1)
     mean, most = float(mean_draws), math.log(_LONGEST)
@@ -86,27 +55,11 @@ def gamma_of(eta, mean_draws):
 
 
 def draw_count(eta, gamma, bits):
-    """Draw K >= 1 from the truncated negative binomial distribution, exactly.
+    """Draw K >= 1 exactly from the truncated negative binomial distribution, for -1 < eta <= 1 and a Fraction gamma.
 
-    Parameters
-    ----------
-    eta : float
-        Above -1, at most 1.
-    gamma : Fraction
-        In (0, 1].
-    bits : BitSource
-        Where the coins come from.
-
-    Returns
-    -------
-    int
-        K.
-
-    Notes
-    -----
-    By rejection, step by step. For eta >= 0 a geometric number is accepted with the product of the
-    (l + eta) / (l + 1); for eta < 0 that product is, but for a constant, the law of a number that stops at k
-    with probability -eta / k, and is accepted with (1 - gamma)^(k - 1). About 1 / gamma steps at most on average.
+    It uses rejection, step by step. For eta >= 0, a geometric number is accepted with the product of the (l + eta) / (l
+    + 1). For eta < 0, the product is proportional to the law of a number that stops at k with probability -eta / k.
+    That number is accepted with probability (1 - gamma)^(k - 1). The mean number of steps is at most about 1 / gamma.
     """
     eta = Fraction(eta)
     while True:
@@ -121,7 +74,7 @@ def draw_count(eta, gamma, bits):
 
 
 def happens(probability, bits):
-    """Return True with exactly this probability, a Fraction: compare its binary digits with uniform ones."""
+    """Return True with exactly this probability, a Fraction, by comparing its binary digits with uniform ones."""
     rest, whole = probability.numerator, probability.denominator
     while rest:
         digits, rest = divmod(rest << 64, whole)

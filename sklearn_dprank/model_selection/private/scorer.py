@@ -1,4 +1,4 @@
-"""Private Kendall tau distance between ballots and a fitted order, and its use as a scorer."""
+"""Private Kendall tau agreement between ballots and a fitted order, as a scorer."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,38 +21,39 @@ from ..parameters import is_aggregator
 
 
 class PrivateKendallTau(BaseEstimator):
-    """Score a fitted aggregator privately: how far the ballots agree with its order, plus noise.
+    """Score a fitted aggregator privately, by the noisy agreement of the ballots with its order.
 
-    A scikit-learn scorer, ``scorer(fitted, X)``; larger is better. Every call is a release of its own.
+    Use it as a scikit-learn scorer, ``scorer(fitted, X)``; larger is better. Every call is a separate release.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of one call, in nats.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours.
+        Neighbouring relation.
     random_state : None, int, Generator or RandomState, default=None
-        None draws from the operating system's secure source. Anything else is for simulation only; with an
-        int, every call has the same noise.
+        None uses the operating system's secure source. Any other value is for simulations only. With an int, every call
+        has the same noise.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator who calls it. The statistic is the net agreement of the order with the
-    ballots: over all pairs of items, the voters who prefer the upper item to the lower one minus those who
-    prefer the lower to the upper. It is an integer. A ballot adds to each of the C(m, 2) pairs +1, -1 or, where
-    it ties the items or has no opinion, 0; together something from -C(m, 2) (the reversed order) to +C(m, 2)
-    (the order itself). One ballot more or less thus moves it by at most C(m, 2), and one ballot replaced by
-    at most 2 C(m, 2). It gets exact discrete Laplace noise of that scale over epsilon. A row of X is a ballot: a voter
-    who stands in k rows has k times epsilon. The score may be published. What it scores is a release with a price of
-    its own: the guarantees add up, or see `PrivateSelection`.
+    Unit: one ballot. Trust: the curator who calls the scorer. The statistic is the net agreement of the order with the
+    ballots. Over all pairs of items, it is the number of voters who prefer the upper item minus the number of voters
+    who prefer the lower item. It is an integer. For each of the C(m, 2) pairs, a ballot adds +1 or -1, or 0 if it ties
+    the items or has no opinion. In total, a ballot adds between -C(m, 2) (the reversed order) and +C(m, 2) (the order
+    itself). Adding or removing one ballot therefore changes the statistic by at most C(m, 2), and replacing one by at
+    most 2 C(m, 2). The statistic gets exact discrete Laplace noise of that scale over epsilon.
+
+    A row of X is a ballot. For a voter with k rows, epsilon is k times as large. The score may be published. The
+    estimator that it scores is a release with its own cost. The guarantees add up; see also `PrivateSelection`.
 
     .. rubric:: Remarks
 
-    It is not divided by the number of voters, which is private under "add_remove". Candidates scored on the same
-    ballots have the same scale: with n complete strict ballots the net agreement is n C(m, 2) (1 - 2 d), d the
-    average Kendall tau distance, so that both rank candidates alike.
+    The score is not divided by the number of voters, which is private under "add_remove". Candidates scored on the same
+    ballots have the same scale. With n complete strict ballots, the net agreement is n C(m, 2) (1 - 2 d), where d is
+    the average Kendall tau distance. Both rank candidates in the same order.
 
     References
     ----------
@@ -79,7 +80,7 @@ class PrivateKendallTau(BaseEstimator):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """What one call promises: a `PrivacyGuarantee`, from the parameters alone."""
+        """Guarantee of one call, from the parameters alone."""
         check_epsilon(self.epsilon)
         check_neighboring(self.neighboring)
         return PrivacyGuarantee(
@@ -92,22 +93,22 @@ class PrivateKendallTau(BaseEstimator):
         Parameters
         ----------
         estimator : fitted aggregator, or a Pipeline that ends in one
-            What is scored; its order counts as public here.
+            Estimator to score. Its order counts as public here.
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots, as for the estimator's ``fit`` (before a pipeline's transformers).
+            Ballots, as for the estimator's ``fit`` (before a pipeline's transformers).
         y : None
             Ignored.
 
         Returns
         -------
         int
-            In pairs times voters; larger is better.
+            Score in pairs times voters; larger is better.
 
         Raises
         ------
         ValueError
-            If a parameter is invalid, the estimator is no aggregator or has a transformer before it that may mix
-            ballots with each other, or X is no set of ballots over its items.
+            If a parameter is invalid, the estimator is not an aggregator, a transformer before it may mix ballots with
+            each other, or X is not a set of ballots over its items.
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
         """
@@ -123,7 +124,7 @@ class PrivateKendallTau(BaseEstimator):
 
 
 def refuse_mixing(estimator):
-    """Refuse a pipeline whose transformers may mix ballots with each other: one voter could move all of them."""
+    """Raise ValueError if a pipeline's transformers may mix ballots, because one voter could then change them all."""
     if (mixing := mixing_step(estimator)) is not None:
         name, step = mixing
         raise ValueError(
@@ -133,7 +134,7 @@ def refuse_mixing(estimator):
 
 
 def _order_and_ballots(estimator, X):
-    """Return (ranks, Profile) as the aggregator itself sees them, at the end of a pipeline if there is one."""
+    """Return (ranks, Profile) of the aggregator, which may be the last step of a pipeline."""
     refuse_mixing(estimator)
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
@@ -149,15 +150,15 @@ def _order_and_ballots(estimator, X):
 
 @dataclass(frozen=True)
 class NetAgreement(Query):
-    """Over all pairs, the voters who prefer the upper item of an order to the lower one minus those who do not.
+    """Net agreement: over all pairs, the voters who prefer the upper item of an order minus those who prefer the lower.
 
-    A ballot adds to each of the C(m, 2) pairs +1, -1 or, where it ties the items or has no opinion, 0: from -C(m, 2)
-    (the reversed order) to C(m, 2) (the order itself) together.
+    For each of the C(m, 2) pairs, a ballot adds +1 or -1, or 0 if it ties the items or has no opinion. In total, it
+    adds between -C(m, 2) (the reversed order) and C(m, 2) (the order itself).
 
     Parameters
     ----------
     ranks : tuple of int
-        Where the order puts each item; smaller is better. A pair that it ties counts for nothing.
+        Position of each item in the order; smaller is better. Pairs that the order ties are not counted.
     """
 
     ranks: tuple[int, ...]

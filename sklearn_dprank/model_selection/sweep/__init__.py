@@ -1,4 +1,4 @@
-"""Sweeps: every candidate fitted again and again with fresh noise, on ballots that are counted once."""
+"""Repeated fits of candidates with fresh noise, on ballots that are counted once."""
 
 from .refit import smallest_within
 from .search import GridSearchCV

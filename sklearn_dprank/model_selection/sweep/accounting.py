@@ -21,20 +21,14 @@ _SPLITS = "splits must not depend on what the ballots say"
 
 
 def promise_of(fitted):
-    """Return what a fit promises the voters; what a search in it declares does not bind the one around it."""
+    """Return the guarantee of a fit; `public_ballots=True` of a search inside it does not count."""
     return owed_by(fitted, declared=False)
 
 
 def total_of(guarantees, split_voters):
-    """Compose releases, whatever their neighbouring relations are.
+    """Return the composed guarantee of releases, under "replace" if their neighbouring relations differ.
 
-    Parameters
-    ----------
-    guarantees : list of PrivacyGuarantee
-        Of all releases.
-    split_voters : bool
-        Whether the voters were split. One voter more moves others from split to split, so that only "replace",
-        which keeps their number, bounds what changes.
+    If the voters were split, it is also "replace": adding one voter would move others from split to split.
     """
     if not guarantees:
         return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
@@ -46,51 +40,33 @@ def total_of(guarantees, split_voters):
 
 
 def costs_of(scored, unscored, scoring, split_voters):
-    """Return what publishing the fits of a search promises, and what publishing its results does.
+    """Return the guarantees of publishing the fits of a search, and of publishing its results.
 
-    Parameters
-    ----------
-    scored, unscored : list of PrivacyGuarantee
-        Of the fits of the trials, and of the refit.
-    scoring : Scoring
-        What the scores of one fit promise.
-    split_voters : bool
-        Whether voters were split.
-
-    Returns
-    -------
-    fits, results : PrivacyGuarantee
-        Whatever is declared.
+    `scored` holds the guarantees of the trials, and `unscored` that of the refit. `public_ballots` has no effect here.
     """
     fits = total_of([*scored, *unscored], split_voters)
     if scoring.promises is None:
         return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
     results = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
-    # Recorded seeds let anybody subtract the noise, of fits and scores alike.
+    # With the recorded seeds, any reader can subtract the noise of fits and scores.
     return fits, _with(results, _TIMES).simulated(certified=False)
 
 
 def declared_public():
-    """Return the guarantee where the ballots are declared public: the same before a fit and after it."""
+    """Return the guarantee of a search on ballots that are declared public, before or after its fit."""
     how = "the ballots are declared public: their voters are owed nothing"
     return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(_DECLARED,))
 
 
 def forecast(search, X):
-    """Return what the results of a search on X will promise, at most, before it is fitted; ballots are not read.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, or it cannot be known.
-    """
+    """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits."""
     if search.public_ballots:
         return declared_public()
     scoring = scoring_of(metrics_of(search.scoring))
     if scoring.promises is None:
         return costs_of([], [], scoring, split_voters=False)[1]
     if not (isinstance(search.cv, str) and search.cv == "all"):
-        raise ValueError(f'what a search with cv={search.cv!r} will owe depends on how it splits; use cv="all".')
+        raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
     check_whole(search.n_trials, "n_trials", most=MOST_TRIALS)
     fits = [owed_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
     refit = [] if search.refit is False else [_worst_of(fits)]
@@ -98,7 +74,7 @@ def forecast(search, X):
 
 
 def _worst_of(guarantees):
-    """Return what covers each of several guarantees."""
+    """Return a guarantee that covers each of several guarantees."""
     if len(set(guarantees)) == 1:
         return guarantees[0]
     if len({g.neighboring for g in guarantees if math.isfinite(g.epsilon)}) > 1:
@@ -108,7 +84,7 @@ def _worst_of(guarantees):
 
 
 def warn_reader(estimator, exact_scores):
-    """Say in the guarantee of a refitted estimator, and of those inside it, what it does not cover."""
+    """Add caveats to the guarantees of a refitted estimator and of the estimators inside it."""
     mixed = mixing_step(estimator) is not None
     estimator = last_step(estimator)
     while estimator is not None:
@@ -124,18 +100,7 @@ def _with(guarantee, *caveats):
 
 
 def metrics_of(scoring):
-    """Return scorers by name; None in place of one is the estimator's own score.
-
-    Parameters
-    ----------
-    scoring : None, callable or dict of {str: callable}
-        As a user gave it.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or an empty dict.
-    """
+    """Return scorers by name, where None is the estimator's own score; raise ValueError if `scoring` is invalid."""
     if scoring is None or callable(scoring):
         return {"score": scoring}
     if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
@@ -147,17 +112,14 @@ def metrics_of(scoring):
 
 
 class Scoring(NamedTuple):
-    """What the scores of one fit promise: a guarantee for each, or None if one is exact; and who only claims one."""
+    """Guarantees of the scores of one fit (None if a score is exact), and caveats about unverified claims."""
 
     promises: list[PrivacyGuarantee] | None
     claims: tuple[str, ...]
 
 
 def scoring_of(metrics):
-    """Return what scores by these metrics promise.
-
-    Only `PrivateKendallTau` itself is known to keep a promise: a guarantee that another scorer states is a claim.
-    """
+    """Return the guarantees of scores by these metrics; only those of `PrivateKendallTau` itself are trusted."""
     known = {name: scorer for name, scorer in metrics.items() if type(scorer) is PrivateKendallTau}
     claims = tuple(
         f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
@@ -169,7 +131,7 @@ def scoring_of(metrics):
 
 
 def refuse_mixed(metrics, estimators):
-    """Refuse, before any fit, a private score of what a transformer may have mixed."""
+    """Raise ValueError, before any fit, if a private scorer would score a pipeline that may mix ballots."""
     if any(isinstance(scorer, PrivateKendallTau) for scorer in metrics.values()):
         for estimator in estimators:
             refuse_mixing(estimator)

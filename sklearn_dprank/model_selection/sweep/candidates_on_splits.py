@@ -1,7 +1,8 @@
-"""What a trial fits and scores: a candidate prepared on a split, so that what no seed changes is done once.
+"""Candidates prepared on splits, so that work that does not depend on the seed is done once.
 
-There are three ways. An aggregator on its own is planned once, on counted ballots (`Counted`). Where transformers
-without a seed come before it, they run once, too (`AfterPipeline`). Anything else is fitted anew (`FromScratch`).
+There are three cases. An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before
+an aggregator run once, too (`AfterPipeline`). Any other estimator is fitted from the start in each trial
+(`FromScratch`).
 """
 
 from collections.abc import Iterator
@@ -22,21 +23,21 @@ from .accounting import promise_of
 
 
 class Prepared(Protocol):
-    """A candidate on one split."""
+    """Interface of a candidate on one split."""
 
     def refits(self, seeds) -> Iterator[Any]:
-        """Yield the candidate, fitted with one seed after another; the same object again and again, perhaps."""
+        """Yield the candidate fitted with each seed; it may be the same object every time."""
 
     def score(self, fitted, scorer) -> float:
-        """Return the score of a fit on the split's test ballots; no scorer is the candidate's own score."""
+        """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
 
     def promise(self, fitted) -> PrivacyGuarantee:
-        """Return what publishing the fit promises the voters."""
+        """Return the guarantee of publishing the fit."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """An aggregator on counted profiles, planned once; a trial is one release."""
+    """Aggregator that is planned once on counted profiles; each trial is one release."""
 
     aggregator: Any
     rule: Any
@@ -45,17 +46,17 @@ class Counted:
     test: Profile
 
     def refits(self, seeds):
-        # Threads may work on the same candidate: each has an aggregator of its own, whose parameters nobody changes.
+        # Threads may work on the same candidate, so each refits its own copy. Parameters do not change.
         return copy(self.aggregator).refits(self.train, self.rule, self.plan, seeds)
 
     def score(self, fitted, scorer):
-        if scorer is None:  # an aggregator's own score, without checking once more what was checked before
+        if scorer is None:  # the aggregator's own score, without checking the ballots again
             return -average_kendall_tau(fitted.ranks_, self.test)
-        # A scorer may keep what it is given, and the next trial fits the same object.
+        # A scorer may keep a reference, and the next trial fits the same object again.
         return self.scored(copy(fitted), scorer)
 
     def scored(self, fitted, scorer):
-        """Return what a scorer says of a fit."""
+        """Return the score that a scorer gives to a fit."""
         return scorer(fitted, self.test)
 
     def promise(self, fitted):
@@ -64,7 +65,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class AfterPipeline(Counted):
-    """The aggregator that a pipeline ends in; its transformers, if any, have no random_state and ran once."""
+    """Last step of a pipeline whose transformers, if any, have no random_state and ran once."""
 
     before: list
     name: str
@@ -82,7 +83,7 @@ class AfterPipeline(Counted):
 
 @dataclass(frozen=True)
 class FromScratch:
-    """Any other estimator: cloned and fitted from the start for every trial."""
+    """Any other estimator, cloned and fitted from the start in every trial."""
 
     estimator: Any
     train: Any
@@ -100,7 +101,7 @@ class FromScratch:
 
 
 def check_one_estimator(estimator):
-    """Refuse what is no estimator, such as a list of them."""
+    """Raise ValueError if `estimator` is not an estimator, for example a list of estimators."""
     if not hasattr(estimator, "set_params"):
         raise ValueError(
             f"estimator must be one estimator, got {type(estimator).__name__}; to compare several, let a grid range "
@@ -109,20 +110,7 @@ def check_one_estimator(estimator):
 
 
 class CandidatesOnSplits:
-    """Every candidate on every split, prepared when it is first needed; on the first split at once, to find errors.
-
-    Parameters
-    ----------
-    estimators : list of estimator
-        The candidates, unfitted.
-    splits : Splits
-        The ballots.
-
-    Raises
-    ------
-    ValueError
-        If the parameters of a candidate are invalid or do not fit together.
-    """
+    """Candidates on splits, prepared when first needed; on the first split immediately, to raise errors early."""
 
     def __init__(self, estimators, splits):
         self._estimators = estimators
@@ -140,7 +128,7 @@ class CandidatesOnSplits:
 
 
 def _prepared(estimator, splits, split):
-    """Return a candidate on a split, by the way that does most of the work once."""
+    """Return a candidate on a split, in the case that shares the most work between trials."""
     train, test = splits[split]
     if _follows_its_plan(estimator):
         return _counted(estimator, *splits.counted(split)[1:])
@@ -153,7 +141,7 @@ def _prepared(estimator, splits, split):
 
 
 def _counted(aggregator, train, test):
-    """Plan a release; raise whatever is wrong with the parameters, from public inputs only."""
+    """Return an aggregator planned from public inputs; raise the errors of its parameters."""
     rule, plan = aggregator.plan_for(train)
     if "positions" in plan.needs and train.positions is None:
         raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
@@ -163,12 +151,12 @@ def _counted(aggregator, train, test):
 
 
 def _follows_its_plan(estimator):
-    """Tell whether this is an aggregator that fits and scores as all of them do."""
+    """Return whether `estimator` is an aggregator that fits and scores in the standard way."""
     return is_aggregator(estimator) and type(estimator).follows_plan()
 
 
 def _ends_in_a_plan(estimator):
-    """Tell whether this is a pipeline of transformers without a random_state, and such an aggregator."""
-    if type(estimator) is not Pipeline:  # a subclass may do anything
+    """Return whether this is a Pipeline of transformers without random_state that ends in a standard aggregator."""
+    if type(estimator) is not Pipeline:  # a subclass may behave differently
         return False
     return _follows_its_plan(estimator[-1]) and not any(has_seed(step) for _, step in estimator.steps[:-1])

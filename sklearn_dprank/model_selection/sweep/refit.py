@@ -1,4 +1,4 @@
-"""Which candidate a search takes: by a metric, by a function of the results, or the smallest epsilon near the best."""
+"""Choice of the best candidate: by a metric, by a callable, or by the smallest epsilon near the best score."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,22 +11,7 @@ from ..parameters import is_called
 
 
 def check_refit(refit, names, several):
-    """Refuse, before any fit, what cannot decide.
-
-    Parameters
-    ----------
-    refit : bool, str or callable
-        As of `GridSearchCV`.
-    names : list of str
-        The metrics.
-    several : bool
-        Whether `scoring` names them.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, or no name of a metric where one is needed.
-    """
+    """Raise ValueError, before any fit, unless `refit` is valid for these metrics (`several`: given by name)."""
     if hasattr(refit, "check"):
         refit.check(names)
     if callable(refit) or refit is False or (refit is True and not several):
@@ -48,17 +33,11 @@ def deciding(refit, names):
 
 
 def best_row(refit, cv_results, names):
-    """Return the row of the best candidate, or None where nothing decides which it is.
-
-    Raises
-    ------
-    ValueError
-        If a callable returns no row, or no candidate has a finite mean.
-    """
+    """Return the row of the best candidate, or None if `refit` names no metric; raise ValueError if no row is valid."""
     if callable(refit):
         row = int(refit(cv_results))
         if not 0 <= row < len(cv_results["params"]):
-            raise ValueError(f"refit returned {row}, which is no row of cv_results_.")
+            raise ValueError(f"refit must return a row of cv_results_, got {row}.")
         return row
     name = deciding(refit, names)
     if name is None:
@@ -69,24 +48,25 @@ def best_row(refit, cv_results, names):
 
 
 class smallest_within(BaseEstimator):
-    """Take the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
+    """Choose the smallest epsilon whose score is within a tolerance of the best: ``refit=smallest_within(0.01)``.
 
-    More epsilon is less noise, so the best score belongs to the largest epsilon of a grid, up to chance; what a
-    search can tell is how little is enough.
+    More epsilon means less noise, so the largest epsilon of a grid has the best score, up to chance. A search is useful
+    to find the smallest epsilon that is sufficient.
 
     Parameters
     ----------
     tolerance : float
-        In units of the score: 0.01 is a hundredth of all pairs for the average Kendall tau distance.
+        Largest distance from the best score, in units of the score. For the average Kendall tau distance, 0.01 is one
+        hundredth of all pairs.
     parameter : str or None, default=None
-        The parameter to keep small; None is the one called "epsilon", or whose name ends in "__epsilon".
+        Parameter to minimise. None is the one named "epsilon", or whose name ends in "__epsilon".
     metric : str or None, default=None
-        Which of several metrics decides; None is the only one.
+        Metric that decides, if there are several. None is the only one.
 
     Notes
     -----
-    Candidates without the parameter, or whose value is None or infinite (a non-private aggregator, say), count for the
-    best score and are never taken. Of several with the smallest epsilon, the best is taken.
+    Candidates whose parameter is missing, None or infinite (such as non-private aggregators) count for the best score,
+    but are never chosen. If several candidates have the smallest epsilon, the one with the best score is chosen.
 
     Examples
     --------
@@ -105,7 +85,7 @@ class smallest_within(BaseEstimator):
         self.metric = metric
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Return the index of the candidate.
+        """Return the row of the chosen candidate.
 
         Parameters
         ----------
@@ -115,19 +95,19 @@ class smallest_within(BaseEstimator):
         Returns
         -------
         int
-            Its row.
+            Row of the candidate.
 
         Raises
         ------
         ValueError
-            If the tolerance is negative, no candidate was scored, no candidate with the parameter is within the
-            tolerance, or the parameter or metric is not there or not unique.
+            If the tolerance is negative, no candidate was scored, or no candidate with the parameter is within the
+            tolerance. Also if the parameter or the metric is missing or ambiguous.
         """
         names = [key.removeprefix("mean_test_") for key in cv_results if key.startswith("mean_test_")]
         self.check(names)
         score = cv_results[f"mean_test_{names[0] if self.metric is None else self.metric}"]
         if np.isnan(score).all():
-            raise ValueError("no candidate was scored; nothing can be chosen.")
+            raise ValueError("no candidate was scored, so none can be chosen.")
         near = score >= np.nanmax(score) - self.tolerance
         epsilon = self._parameter(cv_results["params"])
         best = np.where(near, epsilon, np.inf).min()
@@ -139,17 +119,17 @@ class smallest_within(BaseEstimator):
         return int(np.nanargmax(np.where(near & (epsilon == best), score, -np.inf)))
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse, before any fit, a tolerance or a metric that cannot decide.
+        """Check the tolerance and the metric before any fit.
 
         Parameters
         ----------
         names : list of str
-            The metrics of the search.
+            Metrics of the search.
 
         Raises
         ------
         ValueError
-            If the tolerance is negative, or the metric is not there or not unique.
+            If the tolerance is negative, or the metric is missing or ambiguous.
         """
         check_number(self.tolerance, "tolerance", least=0, most=np.inf)
         if self.metric is None and len(names) > 1:
@@ -158,7 +138,7 @@ class smallest_within(BaseEstimator):
             raise ValueError(f"metric must be one of {names}, got {self.metric!r}.")
 
     def _parameter(self, candidates):
-        """Return every candidate's value of the parameter; infinity where it has none."""
+        """Return the parameter's value for every candidate; infinity where it is missing or None."""
         values = []
         for candidate in candidates:
             names = [name for name in candidate if self._is_it(name)]

@@ -1,4 +1,4 @@
-"""`GridSearchCV`: many candidates, several trials of each, and a refit of the best one."""
+"""`GridSearchCV`: several trials of many candidates, and a refit of the best one."""
 
 import time
 import warnings
@@ -43,7 +43,7 @@ def _refitted(search):
 
 
 class BestEstimator:
-    """The half of a search that its ``best_estimator_`` answers for."""
+    """Methods and attributes of a search that use its ``best_estimator_``."""
 
     refit: Any
     scorer_: dict[str, Metric | None]
@@ -63,7 +63,7 @@ class BestEstimator:
         Returns
         -------
         float
-            Larger is better.
+            Score; larger is better.
         """
         check_is_fitted(self, "best_estimator_")
         name = deciding(self.refit, list(self.scorer_))
@@ -80,15 +80,15 @@ class BestEstimator:
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the items, where the ballots had them."""
+        """Names of the items, if the ballots had them."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.feature_names_in_
 
 
 class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
-    """Compare parameters and mechanisms by repeated fits with fresh noise.
+    """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
-    Like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split, on ballots that
+    It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
     are counted once for all fits.
 
     Parameters
@@ -96,67 +96,67 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         An aggregator, or a Pipeline that ends in one.
     param_grid : dict or list of dict
-        Values to try by parameter. It may range over estimators, to compare mechanisms in one search: with
-        ``Pipeline([("aggregator", DPBorda())])``, ``{"aggregator": [DPBorda(), DPKwikSort()],
-        "aggregator__epsilon": [0.1, 1.0]}``.
+        Values to try for each parameter. Values may be estimators, to compare mechanisms in one search: with
+        ``Pipeline([("aggregator", DPBorda())])``,
+        ``{"aggregator": [DPBorda(), DPKwikSort()], "aggregator__epsilon": [0.1, 1.0]}``.
     n_trials : int, default=10
         Fits with fresh noise for each candidate on each split.
     cv : "all", None, int, splitter or iterable, default="all"
-        "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out would change
-        their number, and so how much the noise matters). Anything else means what it means in scikit-learn; of a
-        splitter that needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
+        "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
+        change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. If a
+        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
-        ``scoring(estimator, X)``, larger is better; several by name; None is the estimator's own score, minus the
-        average Kendall tau distance. For an aggregator X is the `~sklearn_dprank.ballots.Profile` of the voters,
-        already counted, which every metric takes; for a pipeline it is the ballots as they were passed.
+        ``scoring(estimator, X)``, larger is better; a dict holds several by name. None is the estimator's own score,
+        minus the average Kendall tau distance. For an aggregator, X is the `~sklearn_dprank.ballots.Profile` of the
+        voters, already counted, which every metric accepts. For a pipeline, X is the ballots as they were passed.
     n_jobs : int or None, default=None
-        Joblib workers. Results do not depend on it, nor on the backend.
+        Number of joblib workers. Results depend neither on it nor on the backend.
     refit : bool, str or callable, default=True
-        Whether to fit the best candidate once more on all voters. With several metrics, the name of the one that
+        Whether to fit the best candidate once more on all voters. With several metrics, pass the name of the one that
         decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials; each has its own child seed, in ``cv_results_["seed"]``. The refit keeps the estimator's
-        own ``random_state``: with None it is a release, not a simulation.
+        Seed of all trials. Each trial has its own child seed, in ``cv_results_["seed"]``. The refit keeps the
+        estimator's own ``random_state``: with None, it is a release and not a simulation.
     public_ballots : bool, default=False
-        Declare that the ballots are public (simulated, or published before), so that scores of them reveal nothing.
+        Declares the ballots public (simulated, or published before), so that their scores reveal no private data.
     progress : bool, default=True
-        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
+        Whether to show a progress bar after two seconds. It needs tqdm (the extra ``progress``).
 
     Attributes
     ----------
     cv_results_ : dict of {str: array}
-        One row a candidate: "params" and "param_<name>"; the mean, standard deviation, minimum and maximum over all
-        trials ("mean_test_score", "std_test_score", "min_test_score", "max_test_score"), "rank_test_score" and
-        "split<k>_test_score"; "trial_test_score" and "seed", whose entries are arrays of shape (n_splits, n_trials);
-        "mean_fit_time" and so on, in seconds (of fits that are worked out together, the first bears the time). With
-        several metrics "score" is replaced by their names.
+        One row per candidate. "params" and "param_<name>" are its parameters. "mean_test_score", "std_test_score",
+        "min_test_score" and "max_test_score" summarise all trials; there are also "rank_test_score" and
+        "split<k>_test_score". The entries of "trial_test_score" and "seed" are arrays of shape (n_splits, n_trials).
+        "mean_fit_time" and so on are in seconds. If fits are computed together, the first bears the time. With several
+        metrics, "score" is replaced by their names.
     best_index_ : int
         Row of the best candidate.
     best_params_ : dict
-        Its parameters.
+        Parameters of the best candidate.
     best_score_ : float
-        Its mean score, by the metric that decides. With several metrics and no name of one in `refit`, nothing
-        decides, and there is no best score (nor, without `refit`, a best candidate).
+        Mean score of the best candidate, by the metric that decides. If several metrics are used and `refit` names
+        none, it is missing. Without `refit`, `best_index_` and `best_params_` are then missing, too.
     best_estimator_ : estimator
         The best candidate, fitted on all voters; with `refit` only.
     refit_time_ : float
-        Seconds.
+        Time of the refit, in seconds.
     n_splits_, multimetric_ : int, bool
-        How many splits there were, and whether `scoring` is a dict.
+        Number of splits, and whether `scoring` is a dict.
     scorer_ : dict of {str: callable or None}
-        What scored, by name; None is the estimator's own score.
+        Scorers by name; None is the estimator's own score.
     n_features_in_, feature_names_in_ : int, ndarray of str
         Those of the best estimator.
     privacy_ : PrivacyGuarantee
-        What publishing the results of the search promises the voters: nothing (epsilon is infinite), unless the
-        scoring is private or the ballots are declared public.
+        Guarantee for the voters if the results of the search are published. Its epsilon is infinite, unless the scoring
+        is private or the ballots are declared public.
     results_cost_ : PrivacyGuarantee
-        The same, whatever was declared. A search around this one counts it: ``public_ballots`` binds only the search
-        that says it.
+        The same guarantee, even if the ballots were declared public. An outer search counts this one, because
+        ``public_ballots`` affects only the search that sets it.
     fits_cost_ : PrivacyGuarantee
-        What it would cost to publish every fit of the search, without scores (basic composition). Fits under
-        different neighbouring relations are added up under "replace", and so are those of a `cv` that splits the
-        voters: one voter more moves others from split to split.
+        Guarantee if every fit of the search is published, without scores (basic composition). Fits under different
+        neighbouring relations are composed under "replace". So are fits of a `cv` that splits the voters, because
+        adding one voter moves others from split to split.
 
     Raises
     ------
@@ -165,30 +165,29 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    PrivateSelection : Chooses on private ballots, at a stated total cost.
-    cross_validate : One candidate.
+    PrivateSelection : Selection on private ballots at a stated total cost.
+    cross_validate : Repeated fits of one candidate.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    ``cv_results_``, ``best_index_``, ``best_params_`` and ``best_score_`` are functions of the ballots, computed
-    exactly: none may be published if the ballots are private, and ``privacy_`` says so. ``best_estimator_`` keeps
-    the guarantee of its one fit, with the caveat that its parameters were selected on exact scores. The same is true
-    of scikit-learn's own ``GridSearchCV``, which does not say it. To tune without cost, search on public or simulated
-    votes (`~sklearn_dprank.datasets.make_mallows`); to tune on private ballots, use `PrivateSelection`.
+    ``cv_results_``, ``best_index_``, ``best_params_`` and ``best_score_`` are exact functions of the ballots. If the
+    ballots are private, none of them may be published, as ``privacy_`` states. ``best_estimator_`` keeps the guarantee
+    of its one fit, with the caveat that its parameters were selected on exact scores. The same holds for scikit-learn's
+    own ``GridSearchCV``, which does not warn about it. To tune at no privacy cost, search on public or simulated votes
+    (`~sklearn_dprank.datasets.make_mallows`). To tune on private ballots, use `PrivateSelection`.
 
-    Scores of `PrivateKendallTau` are private. A ``guarantee`` that another scorer states is a claim: it shows in the
-    caveats and counts as nothing. A search in this one that declares its ballots public, and an estimator of another
-    package, are not believed either.
+    Scores of `PrivateKendallTau` are private. If another scorer states a ``guarantee``, the claim is listed in the
+    caveats and the score counts as exact. `public_ballots` of a nested search, and guarantees of estimators from other
+    packages, are not trusted either.
 
     .. rubric:: Remarks
 
-    The best epsilon of a grid is its largest, up to chance: ``refit=smallest_within(0.01)`` takes the smallest that
-    is good enough.
+    The largest epsilon of a grid is the best one, up to chance. ``refit=smallest_within(0.01)`` chooses the smallest
+    that is good enough.
 
-    An interrupt (Ctrl-C) leaves ``cv_results_`` of the trials that finished, NaN for the others, and is raised
-    again.
+    An interrupt (Ctrl-C) keeps ``cv_results_`` of the finished trials, with NaN for the others, and is raised again.
 
     Examples
     --------
@@ -246,7 +245,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots.
+            Ballots.
         y : None
             Ignored.
 
@@ -276,7 +275,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
             for trial, row in run(jobs_of(seeds), candidates.prepared, metrics, self.n_jobs, self.progress):
                 results.add(trial, row)
         except KeyboardInterrupt:
-            self._keep(results, scoring, splits)  # what finished, and what it cost
+            self._keep(results, scoring, splits)  # finished trials, and their cost
             raise
         self._keep(results, scoring, splits)
         self._choose(list(metrics))
@@ -285,12 +284,12 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         return record_pipeline(self)
 
     def _keep(self, results, scoring, splits):
-        """Keep what was found and what it costs."""
+        """Set ``cv_results_`` and the privacy attributes."""
         self.cv_results_ = results.as_dict()
         self._account(results.guarantees, [], scoring, splits)
 
     def _choose(self, names):
-        """Set the best index, parameters and score, where something decides them."""
+        """Set the best index, parameters and score, as far as `refit` determines them."""
         row, name = best_row(self.refit, self.cv_results_, names), deciding(self.refit, names)
         if row is None:
             return
@@ -300,7 +299,7 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
             self.best_score_ = float(self.cv_results_[f"mean_test_{name}"][row])
 
     def _fit_best(self, X, results, scoring, splits):
-        """Fit the best candidate on all voters, and count that, too."""
+        """Fit the best candidate on all voters, and add its cost."""
         start = time.perf_counter()
         self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
         self.refit_time_ = time.perf_counter() - start
@@ -313,11 +312,11 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
 
     def _will_owe(self, X, voter_epsilon):
-        """Return what publishing the results will promise, at most, for `privacy.PrivacyBudget`."""
+        """Return an upper bound on the guarantee of the results before the fit, for `privacy.PrivacyBudget`."""
         return forecast(self, X)
 
     def _owed(self, declared):
-        """Return what publishing the results promises, for `privacy.guarantee_of`."""
+        """Return the guarantee of the results, for `privacy.guarantee_of`."""
         return self.privacy_ if declared else self.results_cost_
 
     def __sklearn_is_fitted__(self):
@@ -330,16 +329,9 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
 
 
 class Results:
-    """Collects rows as trials finish, in any order; unfinished trials are NaN and left out of means.
+    """Collector of finished trials, in any order; unfinished trials are NaN and are left out of means.
 
-    Parameters
-    ----------
-    candidates : list of dict
-        Parameters of each candidate.
-    seeds : ndarray of int, shape (n_candidates, n_splits, n_trials)
-        The seed of each fit.
-    names : list of str
-        The metrics.
+    `candidates` are dicts of parameters, and `seeds` has shape (n_candidates, n_splits, n_trials).
     """
 
     def __init__(self, candidates, seeds, names):
@@ -356,7 +348,7 @@ class Results:
 
     @property
     def guarantees(self):
-        """What each finished fit promises."""
+        """Guarantee of each finished fit."""
         return [row.guarantee for row in self._rows]
 
     def as_dict(self):
@@ -385,7 +377,7 @@ class Results:
 def _score_columns(name, scores, finished):
     """Return the columns of one metric, from scores of shape (n_candidates, n_splits, n_trials)."""
     mean = np.nanmean(scores, axis=(1, 2))
-    mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a scorer that fails is not passed over
+    mean[(finished & np.isnan(scores)).any(axis=(1, 2))] = np.nan  # a NaN from the scorer is not skipped
     worst_last = np.where(np.isnan(mean), np.inf, -mean)
     return {
         **{f"split{k}_test_{name}": np.nanmean(scores[:, k], axis=1) for k in range(scores.shape[1])},
@@ -411,7 +403,7 @@ def _parameter_columns(candidates):
 
 
 def _cells(array):
-    """Return one object a candidate: its array of shape (n_splits, n_trials). Columns stay one-dimensional."""
+    """Return a one-dimensional object array with one array of shape (n_splits, n_trials) per candidate."""
     cells = np.empty(len(array), dtype=object)
     cells[:] = list(array)
     return cells

@@ -1,4 +1,4 @@
-"""The ballots of every split, read and counted once for all candidates."""
+"""Ballots of every split, read and counted once for all candidates."""
 
 from typing import Any
 
@@ -11,25 +11,16 @@ from ...ballots.rankings import check_ballots
 
 
 class Splits:
-    """The ballots of every split, read and counted once for all candidates.
+    """Ballots of every split, read and counted once for all candidates.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_voters, n_items) or Profile
-        The ballots.
-    cv : "all", None, int, splitter or iterable
-        As in `cross_validate`.
-
-    Raises
-    ------
-    ValueError
-        If a Profile would have to be split, there is no split, or a voter is in a part twice.
+    `cv` is that of `cross_validate`. A `cv` that would split a Profile, gives no split, or puts a voter twice into one
+    part raises ValueError.
     """
 
     def __init__(self, X, cv):
         self._parts = _split(X, cv)
         self._counted: dict[Any, Any] = {}
-        #: Whether voters were divided: not where all are fitted and scored.
+        #: Whether voters were split; False for cv="all".
         self.split_voters = not _is_all(cv)
 
     def __len__(self):
@@ -40,21 +31,10 @@ class Splits:
         return self._parts[split]
 
     def counted(self, split, before=None):
-        """Return a split as an aggregator meets it: counted, once for all candidates.
+        """Return (steps, train, test) of a split, with the ballots counted once for all candidates.
 
-        Parameters
-        ----------
-        split : int
-            Which.
-        before : Pipeline or None, default=None
-            Unfitted transformers before the aggregator; equal ones run once.
-
-        Returns
-        -------
-        steps : list of (str, transformer)
-            The transformers, fitted on the ballots to fit.
-        train, test : Profile
-            The same object twice where all are fitted and scored.
+        `before` is a Pipeline of unfitted transformers; equal ones run once. `steps` are the same transformers, fitted
+        on the training ballots. For cv="all", `train` and `test` are the same Profile.
         """
         key = split, None if before is None else _fingerprint(before)
         if key not in self._counted:
@@ -68,7 +48,7 @@ class Splits:
 
 
 def _split(X, cv):
-    """Return (train, test) for every split; the same object twice where all are fitted and scored."""
+    """Return (train, test) for every split; the same object twice for cv="all"."""
     if _is_all(cv):
         return [(X, X)]
     if isinstance(X, Profile):
@@ -86,14 +66,14 @@ def _split(X, cv):
 
 
 def _refuse_repeats(parts, n_voters):
-    """Refuse a split with a voter twice in one part: a guarantee is about one ballot, one row."""
+    """Raise ValueError if a part holds a voter twice, because a guarantee covers one row per voter."""
     for split, part in enumerate(parts):
         for rows, kind in zip(part, ("training", "test"), strict=True):
-            taken = np.arange(n_voters)[rows]  # as X is: masks and negative indices name voters, too
+            taken = np.arange(n_voters)[rows]  # indexed like X, because rows may be masks or negative indices
             if np.unique(taken).size < taken.size:
                 raise ValueError(
-                    f"cv repeats rows in the {kind} part of split {split}: a voter in k rows is owed k times the "
-                    "epsilon that is stated; use splits without repetition (not a bootstrap), or resample public "
+                    f"cv repeats rows in the {kind} part of split {split}: a voter in k rows loses k times the "
+                    "stated epsilon; use splits without repetition (not a bootstrap), or resample public "
                     "ballots beforehand."
                 )
 
@@ -103,15 +83,15 @@ def _is_all(cv):
 
 
 def _fingerprint(transformers):
-    """Return a key that equal transformers share; those that cannot be pickled share nothing."""
+    """Return a key that equal transformers share; those that cannot be pickled get a unique key."""
     try:
         return joblib.hash(transformers)
-    except Exception:  # pickling runs foreign code, which may raise anything
+    except Exception:  # pickling runs third-party code, which may raise any exception
         return object()
 
 
 def _counted(X):
-    """Return a profile whose pairs are counted, so that workers share them."""
+    """Return a profile with counted pairs, so that workers share the counts."""
     profile = as_profile(X)
     profile.pairwise_counts, profile.strict  # noqa: B018
     return profile

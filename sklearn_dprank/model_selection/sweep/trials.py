@@ -20,11 +20,11 @@ from ...privacy.guarantee import PrivacyGuarantee
 from ..parameters import parameters_of
 from ..seeds import is_seed
 
-_BLOCK = 30  # most trials in one job: enough to share a sampler's table
+_BLOCK = 30  # largest number of trials in one job: enough to share a sampler's table
 
 
 class Job(NamedTuple):
-    """Trials first, first + 1, ... of one candidate on one split, one for each seed."""
+    """Trials first, first + 1, ... of one candidate on one split, one per seed."""
 
     candidate: int
     split: int
@@ -33,7 +33,7 @@ class Job(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one fit gave: a score for each metric, seconds, and what the release promises."""
+    """Result of one fit: a score for each metric, times in seconds, and the guarantee of the release."""
 
     scores: list[float]
     fit_time: float
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Where a row belongs."""
+    """Indices of a row."""
 
     candidate: int
     split: int
@@ -50,7 +50,7 @@ class Trial(NamedTuple):
 
 
 def refuse_seeds(rows):
-    """Refuse a grid that ranges over seeds."""
+    """Raise ValueError if the grid ranges over seeds."""
     for name in {name for row in rows for name in row if is_seed(name)}:
         raise ValueError(
             f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
@@ -59,7 +59,7 @@ def refuse_seeds(rows):
 
 
 def jobs_of(seeds):
-    """Return the jobs of seeds of shape (n_candidates, n_splits, n_trials): every candidate's first trials first."""
+    """Return jobs from seeds of shape (n_candidates, n_splits, n_trials), with every candidate's first trials first."""
     n_candidates, n_splits, n_trials = seeds.shape
     return [
         Job(candidate, split, first, seeds[candidate, split, first : first + _BLOCK].tolist())
@@ -70,20 +70,10 @@ def jobs_of(seeds):
 
 
 def run(jobs, prepared, metrics, n_jobs, progress):
-    """Fit and score, and yield (Trial, Row) as they finish, in any order.
+    """Fit and score; yield (Trial, Row) in the order in which trials finish.
 
-    Parameters
-    ----------
-    jobs : list of Job
-        What to run.
-    prepared : callable of (candidate, split) -> Prepared
-        What is fitted and scored.
-    metrics : dict of {str: callable or None}
-        Scorers by name; None is the estimator's own score.
-    n_jobs : int or None
-        Joblib workers.
-    progress : bool
-        Whether to show a bar when it takes long.
+    ``prepared(candidate, split)`` returns a `Prepared`. `metrics` holds scorers by name; None is the estimator's own
+    score.
     """
     with progress_bar(sum(len(job.seeds) for job in jobs), progress) as advance:
         for job, rows in _finished(jobs, prepared, metrics, n_jobs):
@@ -95,7 +85,7 @@ def run(jobs, prepared, metrics, n_jobs, progress):
 def _finished(jobs, prepared, metrics, n_jobs):
     workers = effective_n_jobs(n_jobs)
     if workers == 1:
-        for job in jobs:  # in this process a row is there as soon as it is made
+        for job in jobs:  # rows are yielded as soon as they are made
             yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
         return
     packs = Packs(jobs, workers)
@@ -106,12 +96,12 @@ def _finished(jobs, prepared, metrics, n_jobs):
 
 
 def _returned(parcels, n_jobs, workers):
-    """Yield what `_task` returns of each parcel, in any order."""
+    """Yield the result of `_task` for each parcel, in any order."""
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    except ValueError:  # the backend has no generators: "multiprocessing", whose pickle is the plain one besides
+    except ValueError:  # the backend ("multiprocessing") has no generators, and uses plain pickle
         portable = (delayed(_elsewhere)(os.getpid(), jobs, *map(_portable, parts)) for jobs, *parts in parcels)
-        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # round by round: what is finished is kept, and shown
+        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # in rounds, so that finished rows are kept and shown
             while some := list(islice(portable, workers)):
                 yield from parallel(some)
     else:
@@ -119,10 +109,10 @@ def _returned(parcels, n_jobs, workers):
 
 
 def _parcel(pack, metrics, prepared):
-    """Return the arguments of `_task` for a pack of jobs.
+    """Return the arguments of `_task` for a batch of jobs.
 
-    Each job brings the class of what is fitted and its fields, one by one: a backend that sends a large profile once
-    only can see it then.
+    Each job passes the class of its candidate and its fields one by one. Only then can a backend see a large profile
+    and send it once.
     """
     jobs, parts = [], []
     for job in pack:
@@ -134,16 +124,16 @@ def _parcel(pack, metrics, prepared):
 
 
 def _portable(part):
-    """Return what plain pickle can send: large arrays as they are, anything else by cloudpickle."""
+    """Return a part that plain pickle can send: large arrays unchanged, other objects wrapped by cloudpickle."""
     if isinstance(part, (np.ndarray, Profile, type)):
         return part
     return wrap_non_picklable_objects(part, keep_wrapper=False)
 
 
 def _elsewhere(home, *parcel):
-    """Do `_task` in another process, which leaves Ctrl-C to `home`: interrupted, it may die with a lock of its pool."""
+    """Run `_task`; a worker process ignores Ctrl-C, because an interrupt could leave a lock of the pool held."""
     if os.getpid() != home:
-        with suppress(ValueError):  # a worker's thread
+        with suppress(ValueError):  # not the main thread of the worker
             signal.signal(signal.SIGINT, signal.SIG_IGN)
     return _task(*parcel)
 
@@ -154,7 +144,7 @@ def _task(jobs, metrics, *parts):
 
 
 def rows_of(prepared, seeds, metrics):
-    """Yield one row a seed."""
+    """Yield one Row per seed."""
     fits = prepared.refits(seeds)
     for seed in seeds:
         start = time.perf_counter()
@@ -166,31 +156,24 @@ def rows_of(prepared, seeds, metrics):
 
 
 def _seeded(scorer: Any, seed, place):
-    """Give a scorer that draws noise a stream of its own: those of the fit are children 0, 1 and 2 of the seed."""
+    """Return a scorer whose noise has its own stream: child (3, place) of the seed, since the fit uses 0, 1 and 2."""
     if "random_state" in parameters_of(scorer):
         stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, place)))
         return clone(scorer).set_params(random_state=stream)
     return scorer
 
 
-_LONG = 0.2  # seconds of work in a pack, where there is much of it: sending takes a hundredth of that
-_SHORT = 0.02  # and at least: the last packs are small, so that all workers are done at about the same time
-_SHARE = 3  # packs of a worker, at least, that what is left would make
-_DILUTED = 9  # what only the first trial of a pack takes, a sampler's table say, is a tenth of the pack at most
+_LONG = 0.2  # upper limit of a batch in seconds; sending a batch takes a hundredth of that
+_SHORT = 0.02  # lower limit in seconds; the last batches are small, so that workers finish at about the same time
+_SHARE = 3  # the remaining work makes at least this many batches per worker
+_DILUTED = 9  # the extra time of a batch's first trial, such as a sampler's table, is at most a tenth of the batch
 
 
 class Packs:
-    """The jobs of a sweep as an iterator of lists of jobs, of which some are parts of one.
+    """Iterator of batches of jobs, sized by measured run times; a job may be split between batches.
 
-    The first packs are of two trials each, because nothing is known. It may be read in one thread and told in another
-    how long trials took.
-
-    Parameters
-    ----------
-    jobs : list of Job
-        What to run, in this order.
-    workers : int
-        How many will work on it.
+    The first batches have two trials each, because no times are known. One thread may iterate while another calls
+    `heard`.
     """
 
     def __init__(self, jobs, workers):
@@ -209,7 +192,7 @@ class Packs:
         while self._left and (not pack or room > 0):
             job = self._left.popleft()
             size, took = self._fitting(job, room)
-            if pack and took > 2 * room:  # it starts a pack of its own
+            if pack and took > 2 * room:  # the job starts a new batch
                 self._left.appendleft(job)
                 break
             pack.append(job._replace(seeds=job.seeds[:size]))
@@ -219,15 +202,7 @@ class Packs:
         return pack
 
     def heard(self, job, seconds):
-        """Take note of how long each trial of a job took, in order.
-
-        Parameters
-        ----------
-        job : Job
-            Which.
-        seconds : list of float
-            One a trial.
-        """
+        """Record the seconds that each trial of a job took, in order."""
         first, *more = seconds
         each = sum(more) / len(more) if more else first
         self._paces[job.candidate, job.split] = (max(first - each, 0.0), each)
@@ -235,18 +210,18 @@ class Packs:
         self._usual = tuple(sum(column) / len(known) for column in zip(*known, strict=True))
 
     def _room(self):
-        """Return how many seconds the next pack may take."""
+        """Return the target length of the next batch, in seconds."""
         if self._usual is None:
             return 0.0
         left = sum(begin + each * len(job.seeds) for job in self._left for begin, each in [self._pace(job)])
         return min(max(left / (_SHARE * self._workers), _SHORT), _LONG)
 
     def _pace(self, job):
-        """Return the seconds that the first trial of a job takes longer than others, and those of each other."""
+        """Return the extra seconds of a job's first trial, and the seconds of each trial."""
         return self._paces.get((job.candidate, job.split), self._usual)
 
     def _fitting(self, job, room):
-        """Return how many trials of a job go into a pack with so much room, and how many seconds they take."""
+        """Return the number of trials of a job that fit into `room` seconds, and their duration in seconds."""
         if self._usual is None:
             return min(2, len(job.seeds)), math.inf
         begin, each = self._pace(job)

@@ -1,4 +1,4 @@
-"""`cross_validate`: one estimator, many trials."""
+"""`cross_validate`: repeated fits of one estimator."""
 
 from typing import Any
 
@@ -28,48 +28,48 @@ def cross_validate(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> dict[str, NDArray[Any]]:
-    """Fit an estimator again and again with fresh noise, and score every fit.
+    """Fit an estimator repeatedly with fresh noise, and score every fit.
 
     Parameters
     ----------
     estimator : estimator
-        An aggregator, or a Pipeline that ends in one; it is cloned, never fitted.
+        An aggregator, or a Pipeline that ends in one. It is cloned and not changed.
     X : array-like of shape (n_voters, n_items) or Profile
-        The ballots. For an aggregator they are counted once for all trials.
+        Ballots. For an aggregator, they are counted once for all trials.
     n_trials : int, default=10
         Fits with fresh noise on every split.
     cv : "all", None, int, splitter or iterable, default="all"
-        "all" is the papers' protocol: fit on all voters, score against all voters (holding voters out
-        would change their number, and so how much the noise matters). Anything else means what it
-        means in scikit-learn; no part may hold a row twice.
+        "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
+        change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. No
+        part may hold a row twice.
     scoring : None, callable or dict of {str: callable}, default=None
-        ``scoring(estimator, X)``; several by name; None is the estimator's own score. For an aggregator X is the
-        `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric takes; for a pipeline
-        it is the ballots as they were passed.
+        ``scoring(estimator, X)``; a dict holds several by name. None is the estimator's own score. For an aggregator, X
+        is the `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric accepts. For a
+        pipeline, X is the ballots as they were passed.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials: each has its own child seed.
+        Seed of all trials. Each trial has its own child seed.
     n_jobs : int or None, default=None
-        Joblib workers. Results do not depend on it.
+        Number of joblib workers. Results do not depend on it.
     progress : bool, default=True
-        Whether to show a bar when it takes more than two seconds; needs tqdm (the extra ``progress``).
+        Whether to show a progress bar after two seconds. It needs tqdm (the extra ``progress``).
 
     Returns
     -------
     dict of {str: ndarray}
-        One entry a fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time"
-        in seconds (of fits that are worked out together, the first bears the time), "split", "trial", and "seed", the
-        ``random_state`` with which the fit can be replayed.
+        One entry per fit: "test_score" (or "test_<name>" for each of several metrics), "fit_time" and "score_time" in
+        seconds, "split", "trial" and "seed". If fits are computed together, the first bears the time. With "seed" as
+        its ``random_state``, a fit can be repeated.
 
     Raises
     ------
     ValueError
-        If `n_trials` is no positive integer, `scoring` is no metric, `cv` puts a voter into a part twice, or a
-        Profile meets a `cv` that would have to split it.
+        If `n_trials` is not a positive integer, or `scoring` is not a metric. Also if `cv` puts a voter twice into one
+        part, or would split a Profile.
 
     Notes
     -----
-    Scores are exact functions of the ballots and are not private; seeds are for simulation only. A
-    release is one fit with ``random_state=None``.
+    Scores are exact functions of the ballots and are not private. Seeds are for simulation only. A release is one fit
+    with ``random_state=None``.
 
     Examples
     --------

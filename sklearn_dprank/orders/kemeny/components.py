@@ -1,9 +1,9 @@
-"""Majority components: where a Kemeny problem falls apart."""
+"""Decomposition of Kemeny problems into majority components."""
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-_FEW = 32  # up to so many items a closure of bit masks is faster than a call of scipy
+_FEW = 32  # up to so many items, a closure of bit masks is faster than SciPy
 
 
 def majority_components(margins):
@@ -12,22 +12,21 @@ def majority_components(margins):
     Parameters
     ----------
     margins : array, shape (m, m)
-        ``margins[i, j]`` is positive if i beats j: voters who prefer i to j minus voters who prefer
-        j to i. A zero is a tie, and no edge.
+        ``margins[i, j]`` is positive if i beats j: the voters who prefer i to j minus the voters who prefer j to i.
+        Zero is a tie and adds no edge.
 
     Returns
     -------
     list of array of int
-        The components, best first, each in increasing order of items. Among components that may come
-        next, the one with the smallest item does.
+        Components, best first, each in increasing order of items. If several components can come next, the one with the
+        smallest item does.
 
     Notes
     -----
-    Optimal orders of the components, concatenated, are a Kemeny optimum. No strict edge goes from a later
-    component to an earlier one, so the concatenation puts each pair of items from two components in an
-    order that costs the smaller of its two costs (either one, for a tie). Within a component it costs the
-    optimum of that component. Both parts are lower bounds on the same parts of every order. This is
-    the extended Condorcet criterion (Truchon, 1998), with ties.
+    Optimal orders of the components, concatenated, are a Kemeny optimum. No strict edge goes from a later component to
+    an earlier one. For two items from different components, the concatenation therefore costs the smaller of their two
+    costs (either one, for a tie). Within a component, it costs the optimum of that component. Both parts are lower
+    bounds on the same parts of every order. This is the extended Condorcet criterion (Truchon, 1998), with ties.
 
     References
     ----------
@@ -45,7 +44,7 @@ def majority_components(margins):
     [[3], [0, 1, 2]]
     """
     beats = np.asarray(margins) > 0
-    # a set of items is the bit mask of an int, of any length
+    # a set of items is a bit mask, stored in a Python int of any length
     beaten_by = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(beats.T, axis=1, bitorder="little")]
     labels = _closure(beaten_by) if len(beats) <= _FEW else connected_components(beats, connection="strong")[1].tolist()
     parts: dict[int, list[int]] = {}  # in the order of their smallest items
@@ -60,7 +59,7 @@ def majority_components(margins):
         waiting.append((part, inside, above & ~inside))
     ordered = []
     done = 0
-    while waiting:  # quadratic in the components, but a step is one operation on masks
+    while waiting:  # quadratic in the components, but each step is one operation on masks
         place = next(place for place, (_, _, above) in enumerate(waiting) if not above & ~done)
         part, inside, _ = waiting.pop(place)
         ordered.append(np.array(part, dtype=np.int64))
@@ -69,9 +68,9 @@ def majority_components(margins):
 
 
 def _closure(beaten_by):
-    """Return, for each item, the mask of itself and all that beat it directly or through others (Warshall).
+    """Return, for each item, the mask of itself and all items that beat it directly or through others (Warshall).
 
-    Two items are in one component if, and only if, their masks are equal.
+    Two items are in one component if and only if their masks are equal.
     """
     above = [mask | 1 << item for item, mask in enumerate(beaten_by)]
     for through in range(len(above)):

@@ -1,4 +1,4 @@
-"""The Kemeny order: least total disagreement, with a certificate."""
+"""Kemeny orders: least total disagreement, with a proved lower bound."""
 
 import math
 import warnings
@@ -14,21 +14,21 @@ from .components import majority_components
 from .linear_ordering import LinearOrdering
 from .work import WORK_LIMIT, Work
 
-_SET = 20  # steps a subset and an item take in dynamic programming
+_SET = 20  # steps per subset and item in dynamic programming
 
 
 @dataclass(frozen=True)
 class MinimumOrder:
-    """An order and what is proved about it.
+    """Order with a proved lower bound on the optimum.
 
     Attributes
     ----------
     order : array of int, shape (m,)
-        The items, best first.
+        Items, best first.
     value : int or float
-        Its total cost.
+        Total cost of the order.
     bound : int or float
-        No order costs less; proved, never a solver's word.
+        Proved lower bound on the total cost of every order. It does not rely on the solver.
     """
 
     order: np.ndarray
@@ -37,7 +37,7 @@ class MinimumOrder:
 
     @property
     def gap(self):
-        """How far above the optimum the total may be, at most: ``value - bound``."""
+        """Largest possible difference between the total and the optimum: ``value - bound``."""
         return self.value - self.bound
 
     @property
@@ -47,30 +47,31 @@ class MinimumOrder:
 
 
 def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18, bits=None):
-    """Find an order of least total cost, or a good one and a proof of how good.
+    """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
-    The items are split into majority components. A component of up to `max_dp` items is solved by dynamic
-    programming over subsets, a larger one by local search and branch and cut.
+    The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
+    over subsets, a larger one by local search and branch and cut.
 
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
-        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. For pairwise counts C
-        (voters who prefer i to j) it is ``C.T``, and the total is the Kemeny score. For margins alone it is
-        ``margins.T``: the same orders, another constant in the total.
+        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. For pairwise counts C (voters who
+        prefer i to j), pass ``C.T``; the total is then the Kemeny score. For margins alone, pass ``margins.T``: the
+        optimal orders are the same, but the total is not the Kemeny score.
     tolerance : float, default=0.0
-        Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not
-        negative. It is relative to the total of `cost`: pass ``C.T`` rather than margins.
+        Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not negative.
+        The tolerance is relative to the total of `cost`, so pass ``C.T`` rather than margins.
     work_limit : float, default=10000
-        Limit on the work, in units of about a millisecond. They are counted, from the sizes of what is done and the
-        simplex iterations, so that the result does not depend on the machine's speed. Large components alone can be
-        cut short; 0 leaves the order of net wins and the bound of one circle.
+        Limit on the work, in units of about a millisecond. Work is counted from problem sizes and simplex iterations,
+        so the result does not depend on the machine's speed. Only large components can be cut short. With 0, they keep
+        the order of net wins, or of the indices if that costs less, and the bound of one cycle of majorities.
     time_limit : float or None, default=None
-        Seconds of wall clock, looked at like `work_limit`; the result then depends on the machine.
+        Limit on the wall-clock time, in seconds. It is checked like `work_limit`, but the result depends on the
+        machine.
     max_dp : int, default=18
-        Size of the largest component solved by dynamic programming: 8 * 2**max_dp bytes.
+        Size of the largest component solved by dynamic programming, which takes 8 * 2**max_dp bytes.
     bits : BitSource or None, default=None
-        For the draws of the memetic search; None takes a fixed sequence.
+        Source of random words for the memetic search. None uses a fixed sequence.
 
     Returns
     -------
@@ -85,13 +86,14 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
 
     Notes
     -----
-    Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two so fine
-    that their sum still has 52 bits; `value` and `bound` are those of the rounded costs.
+    Totals and bounds of integers are exact. Floats are first rounded to multiples of a power of two, chosen so that the
+    absolute values sum to between 2**50 and 2**51 multiples. `value` and `bound` refer to the rounded costs.
 
-    Among several optima, dynamic programming takes the first in lexicographic order within the component. So does
-    branch and cut, unless local search meets one by itself, which is then taken: a proved order is the same with and
-    without highspy (the extra ``solver``), which makes proofs faster. What was not proved within the limit may differ,
-    and so may an order whose ties the limit left open.
+    If there are several optima, dynamic programming returns the first in lexicographic order within the component.
+    Branch and cut returns the same order, unless local search from a fixed start finds an optimum; that optimum is then
+    returned. A proved order is therefore the same with and without highspy (the extra ``solver``), which makes proofs
+    faster. An order that was not proved within the limit may differ. The choice between tied optima may also differ if
+    the limit ended it.
 
     Examples
     --------
@@ -105,19 +107,19 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     check_number(tolerance, "tolerance", least=0)
     cost, unit = _integers(cost)
     work = Work(work_limit, time_limit)
-    max_dp = max(max_dp, 2)  # no circle to cut below three items
+    max_dp = max(max_dp, 2)  # branch and cut needs three items
     order = majority_order(cost.T - cost)
     if order is not None:
         value = _over_pairs(np.minimum(cost, cost.T)) * unit
         return MinimumOrder(order, value, value)
     parts = majority_components(cost.T - cost)
-    # Each pair costs at least the minimum of its two costs, and a pair across components costs no more: what is left
-    # to decide is what the pairs within components cost beyond their minima.
+    # Each pair costs at least the smaller of its two costs, and a pair across components costs no more. Only the excess
+    # of the pairs within components remains to be decided.
     least = np.minimum(cost, cost.T)
     beyond = cost - least
     value = bound = _over_pairs(least)
     large = [part for part in parts if len(part) > max_dp]
-    # what lies outside the large components is tolerance to share out
+    # costs outside the large components increase the tolerance that these share
     waiting = len(large)
     outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
@@ -138,14 +140,14 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
 
 
 def warn_of_gap(found, tolerance=0.0):
-    """Warn where a limit ended the search before the order was proved to be as good as was asked.
+    """Warn if a limit ended the search before the requested tolerance was proved.
 
     Parameters
     ----------
     found : MinimumOrder
-        What `minimum_order` returned.
+        Result of `minimum_order`.
     tolerance : float, default=0.0
-        What it was asked for.
+        Tolerance that was passed to `minimum_order`.
     """
     if found.gap > tolerance * found.bound * (1 + 1e-9):
         warnings.warn(
@@ -157,7 +159,7 @@ def warn_of_gap(found, tolerance=0.0):
 
 
 def majority_order(margins):
-    """Return the order that every pair agrees with, or None.
+    """Return the order that agrees with the majority on every pair, or None.
 
     Parameters
     ----------
@@ -167,7 +169,7 @@ def majority_order(margins):
     Returns
     -------
     array of int, shape (m,), or None
-        The only optimum, best first; None where pairs tie or go round in a circle.
+        The only optimum, best first. None if pairs tie or majorities form a cycle.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def _over_pairs(matrix):
 
 
 def _first_optimum(cost, work):
-    """`best_order`, with no checks for few items, where they would take as long as the rest."""
+    """Return the first optimum by dynamic programming, without input checks for few items."""
     work.spend(_SET * len(cost) << len(cost) - 1)
     if len(cost) > FEW:
         order, total = best_order(cost)
@@ -203,7 +205,7 @@ def _first_optimum(cost, work):
 
 
 def _integers(cost):
-    """Return (cost as int64 with a zero diagonal, what a unit of it is worth)."""
+    """Return (cost as int64 with a zero diagonal, the value of one unit)."""
     cost = np.array(cost)
     check_square(cost, "cost")
     if cost.dtype.kind not in "iuf":

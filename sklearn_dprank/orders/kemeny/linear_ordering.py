@@ -1,16 +1,20 @@
 """Branch and cut for Kemeny optima, with bounds proved in integers, and the choice among tied optima.
 
-With x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij), an order costs a constant plus the sum of
-w_ij x_ij, w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items form a
-directed cycle: x_ij + x_jk + x_ki <= 2. Of these 2 C(m, 3) rows A x <= b, violated ones enter the linear program.
+Let x_ij = 1 if i comes before j (i < j; x_ji stands for 1 - x_ij). An order costs a constant plus the sum of w_ij x_ij,
+w_ij = cost[i, j] - cost[j, i]. Vectors x in {0, 1} are orders exactly if no three items form a directed cycle:
+x_ij + x_jk + x_ki <= 2. There are 2 C(m, 3) such rows A x <= b, and only violated ones enter the linear program.
 
-The solver is never trusted. For any y >= 0, every x in [low, high] with A x <= b has
+Bounds do not rely on the solver. For any y >= 0, every x in [low, high] with A x <= b has
 
-    w x >= (w + A'y) x - b'y >= sum of min((w + A'y) low, (w + A'y) high) - b'y,
+    w x >= (w + A'y) x - b'y >= sum of min((w + A'y) low, (w + A'y) high) - b'y.
 
-which is evaluated in 64-bit integers for the solver's y, rounded. The same reduced costs w + A'y fix pairs
-whose other order cannot lead to a better total. A node of the tree is a partial order; as it has a linear extension,
-no linear program is infeasible, and infeasibility need not be certified.
+`dual_bound` evaluates this in 64-bit integers for the solver's y, rounded. The same reduced costs w + A'y fix pairs
+whose other order cannot lead to a better total. A node of the search tree is a partial order, which has a linear
+extension. No linear program is therefore infeasible, and infeasibility needs no certificate.
+
+`LinearOrdering` is the search. Several orders may have the least cost, and which of them it meets depends on the
+solver. `met_optimum` runs a deterministic local search, which stops at an optimum. If it finds none, `first_optimum`
+returns the first optimum in lexicographic order.
 
 References
 ----------
@@ -29,28 +33,29 @@ from .local_search import insertion_search, memetic_search, perturbed_search, to
 from .relaxation import Relaxation, alternating_prices, packed_circles, packing_steps, relaxation, violated_circles
 from .work import Work
 
-_CUTS = 3000  # rows added a round
-_ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds that close too little of the gap before branching
-_PROGRESS = 0.05  # the part of the gap that a round should close
-_LARGE = 100  # items from which on linear programs may take all of the time, and good orders are looked for first
-_FIRST = 0.5  # of the work, at most: to look for them
+_CUTS = 3000  # rows added per round
+_ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before branching
+_PROGRESS = 0.05  # fraction of the gap that a round should close
+_LARGE = 100  # from so many items on, linear programs may use all of the work: search for good orders first
+_FIRST = 0.5  # largest fraction of the work for that search
 _SLACK = 1e-7
-_FRACTION_BITS = 20  # of the multipliers y, where 64 bits leave room
-_ROOT = 0.75  # of the work: the linear programs before the memetic search
-_TRY = 3 * 10**8  # steps for linear programs from circles of majorities, before alternating directions find the rows
-_ALTERNATING = 0.5  # of the work at the root, at most
-_PACKING = 0.25  # of the work, at most: a bound where the linear programs do not come to an end
+_FRACTION_BITS = 20  # fraction bits of the multipliers y, fewer if 64 bits leave less room
+_ROOT = 0.75  # fraction of the work for linear programs at the root, before the memetic search
+_TRY = 3 * 10**8  # steps for linear programs from 3-cycles of majorities, before alternating directions find the rows
+_ALTERNATING = 0.5  # largest fraction of the root's work for alternating directions
+_PACKING = 0.25  # largest fraction of the work reserved for a packing, in case the search does not finish
 
 
 def dual_bound(program, multipliers, low, high):
-    """Bound w x from below over low <= x <= high, A x <= b, without trusting any solver.
+    """Return a lower bound on w x over low <= x <= high, A x <= b, that does not rely on a solver.
 
     Parameters
     ----------
     program : Relaxation
-        w, whose absolute values sum to less than 2**60; A (three entries of 1 or -1 a row) and b (0, 1 or 2).
+        Contains w, whose absolute values sum to less than 2**60; A (three entries of 1 or -1 per row); and b (0, 1
+        or 2).
     multipliers : array of float, shape (q,)
-        Any y >= 0; the better the solver did, the better the bound.
+        Any y >= 0. Better dual prices give a better bound.
     low, high : array of int64, shape (p,)
         0 or 1.
 
@@ -62,7 +67,7 @@ def dual_bound(program, multipliers, low, high):
         w + A'y in the same units.
     shift : int
     """
-    # no partial sum below exceeds the total in absolute value: it must stay under 2**62 after scaling
+    # the total bounds every partial sum below, and must stay under 2**62 after scaling
     total = float(np.abs(program.weights).sum()) + 3 * float(multipliers.sum())
     shift = min(_FRACTION_BITS, 61 - math.frexp(total)[1])
     if shift < 0:
@@ -74,27 +79,27 @@ def dual_bound(program, multipliers, low, high):
 
 
 class LinearOrdering:
-    """One branch and cut search.
+    """Branch and cut search for one Kemeny problem; the constructor runs it.
 
     Parameters
     ----------
     cost : array of int64, shape (m, m)
         Cost of placing i before j; absolute values sum to less than 2**60.
     tolerance : float
-        Stop once `value` + `elsewhere` is proved to be at most 1 + tolerance times its optimum.
+        Stop once `value` + `elsewhere` is proved to be at most 1 + tolerance times the optimum of that sum.
     elsewhere : int
         Cost outside this problem that counts when the tolerance is applied.
     work : Work or None, default=None
-        What may be spent, looked at inside every loop and by the solver; None is no limit.
+        Limit on the work, checked inside every loop and by the solver; None means no limit.
     bits : BitSource or None
-        For the memetic search.
+        Source of random words for the memetic search.
 
     Attributes
     ----------
     order : array of int, shape (m,)
-        The best order found.
+        Best order found.
     value, bound : int
-        Its total cost, and a proved lower bound on every order's.
+        Its total cost, and a proved lower bound on the cost of every order.
     """
 
     def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, bits=None):
@@ -107,7 +112,7 @@ class LinearOrdering:
         self._w = (cost - cost.T)[self._i, self._j]
         self._constant = int(np.tril(cost, -1).sum())
         self._program = relaxation(self._w)
-        self._grid = int(np.gcd.reduce(self._w)) or 1  # totals differ by multiples of it
+        self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
         self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
         self._failed = False
         self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
@@ -127,9 +132,9 @@ class LinearOrdering:
 
     @property
     def _goal(self):
-        """Only totals up to here are worth finding (without the constant): the rest is within the tolerance."""
+        """Largest total worth finding (without the constant): larger ones are within the tolerance."""
         if self._settled:
-            return self._best  # what is as good counts too
+            return self._best  # equally good orders count too
         above, one = self._tolerance
         slack = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
         return self._best - max(self._grid, slack + 1)
@@ -148,7 +153,7 @@ class LinearOrdering:
         return self._failed or self._work.over
 
     def _search(self):
-        """Branch, the lowest bound first; return the proved bound (without the constant)."""
+        """Branch on the node of lowest bound first; return the proved bound (without the constant)."""
         root_bound = self._round_up(int(np.minimum(self._w, 0).sum()))
         root = self._root(root_bound)
         heap, count = [], 0
@@ -162,7 +167,7 @@ class LinearOrdering:
             if bound > self._goal:
                 continue
             if not free.any():
-                self._offer(np.argsort(-order.sum(axis=1), kind="stable"))  # the only one left
+                self._offer(np.argsort(-order.sum(axis=1), kind="stable"))  # the only order left
                 continue
             pick = int(np.argmax(np.where(free, np.minimum(x, 1 - x) * np.abs(self._w) + _SLACK, 0)))
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
@@ -177,7 +182,7 @@ class LinearOrdering:
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
     def _root(self, bound):
-        """Cut before any branching; where that takes long, alternating directions find the rows that matter."""
+        """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
         self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
@@ -192,7 +197,7 @@ class LinearOrdering:
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
     def _approach(self, bound, order, work):
-        """Start from the circles that alternating directions find: return (bound, partial order)."""
+        """Start from the directed 3-cycles that alternating directions find; return (bound, partial order)."""
         circles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
@@ -205,7 +210,7 @@ class LinearOrdering:
         return max(bound, self._round_up(proved, shift)), order
 
     def _settle(self, order):
-        """Take the optimum that searches meet from an order, or else the first of all: the same whatever the solver."""
+        """Choose among tied optima, independently of the solver: the one that `met_optimum` finds, else the first."""
         met = met_optimum(self._cost, order, self._best + self._constant, self._work)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
@@ -221,7 +226,7 @@ class LinearOrdering:
         self.order = first_optimum(self._cost, self.order, cut)
 
     def _solve(self, bound, order, patience, work, root=False):
-        """Cut at one node: return (bound, partial order, x), or None if nothing better lies below."""
+        """Cut at one node; return (bound, partial order, x), or None if no better order lies below."""
         if bound > self._goal:
             return None
         x, objective = np.full(len(self._w), 0.5), -math.inf
@@ -241,9 +246,9 @@ class LinearOrdering:
             if bound > self._goal:
                 return None
             order = self._fix(order, reduced, (self._goal << shift) - proved, work)
-            if (order & order.T).any():  # what a better total implies runs in a circle: there is none
+            if (order & order.T).any():  # a better total would imply a cycle, so there is none
                 return None
-            if root and solved.value > objective + 1e-9:  # dropping rows without progress may go in circles
+            if root and solved.value > objective + 1e-9:  # dropping rows without progress may repeat forever
                 self._program.keep(solved.tight)
                 objective = solved.value
             circles = violated_circles(before, _CUTS, work)
@@ -264,7 +269,7 @@ class LinearOrdering:
         return _closure(order, work)
 
     def _limits(self, order):
-        """Return the bounds of x that a partial order sets."""
+        """Return the bounds on x that a partial order implies."""
         return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
 
     def _matrix(self, x):
@@ -273,7 +278,7 @@ class LinearOrdering:
         return before
 
     def _heaviest(self, circles):
-        """Return up to _CUTS circles, those dearest to break first."""
+        """Return up to _CUTS directed 3-cycles, those that cost most to break first."""
         size = np.abs(self._w)[self._pair[circles, np.roll(circles, -1, axis=1)]]
         return circles[np.argsort(-size.min(axis=1), kind="stable")[:_CUTS]]
 
@@ -281,7 +286,7 @@ class LinearOrdering:
         self._program.add(*self._rows(circles))
 
     def _rows(self, circles):
-        """Return the pairs of each circle, and 1, or -1 for a pair that is turned around."""
+        """Return the pairs of each directed 3-cycle, and their signs: 1, or -1 for a reversed pair."""
         following = np.roll(circles, -1, axis=1)
         return self._pair[circles, following], np.where(circles < following, 1, -1)
 
@@ -291,32 +296,33 @@ def _closure(order, work):
     order, m = order.copy(), len(order)
     between = np.flatnonzero(order.any(axis=0) & order.any(axis=1))
     work.spend(len(between) * (4000 + m**2 // 16))
-    for item in between:  # a product of matrices takes hundreds of times as long where BLAS meets busy cores
+    for item in between:  # on busy cores, a BLAS product of matrices takes hundreds of times as long
         order[order[:, item]] |= order[item]
     return order
 
 
-_KICKS = 4  # before orders are crossed, which takes longer and meets more
+_KICKS = 4  # perturbations before the memetic search, which takes longer and finds more optima
 
 
 def met_optimum(cost, order, least, work):
-    """Return the order that searches from another one meet, and stop at if it is an optimum.
+    """Return the order that local searches reach from another one; they stop at an optimum.
 
     Parameters
     ----------
     cost : array of int, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
-        Where to begin, best first.
+        Starting order, best first.
     least : int
-        The total of an optimum.
+        Total cost of an optimum.
     work : Work
-        What may be spent.
+        Limit on the work.
 
     Returns
     -------
     array of int, shape (m,)
-        A function of `cost`, `order` and `least`, whatever found an optimum before.
+        Order that depends on `cost`, `order`, `least` and the remaining work only, not on how an optimum was found
+        before.
 
     Examples
     --------
@@ -340,13 +346,15 @@ def first_optimum(cost, order, cut):
     order : array of int, shape (m,)
         An optimum, best first.
     cut : callable
-        ``cut(before)`` of a relation of items, bool of shape (m, m), returns None if no optimum agrees with it, or two
-        matrices: a partial order that contains it and agrees with the same optima, and a guess, in [0, 1], of what
-        comes before what. A relation that goes round in a circle agrees with nothing.
+        ``cut(before)`` takes a relation of items, bool of shape (m, m). It returns None if no optimum agrees with the
+        relation. Otherwise, it returns two matrices: a partial order that contains the relation and agrees with the
+        same optima, and a guess, in [0, 1], of whether i comes before j. No order agrees with a relation that has a
+        cycle.
 
     Returns
     -------
     array of int, shape (m,)
+        An optimum. If `cut` also returns None at a limit, it may not be the first.
 
     Examples
     --------
@@ -377,7 +385,7 @@ def first_optimum(cost, order, cut):
 
 
 def _optimum_within(cost, least, order, before, cut):
-    """Return an order of the least total that agrees with a relation, or None; `order`, which does, if it will do."""
+    """Return an order of the least total that agrees with a relation, or None; `order` agrees and is tried first."""
     if total_cost(cost, order) == least:
         return order
     waiting = [before]
@@ -406,7 +414,7 @@ def _agree(order, before):
 
 
 def _first(before, item, rest):
-    """Return the relation and that an item comes before the rest."""
+    """Return the relation, extended by `item` before the rest."""
     wider = before.copy()
     wider[item, rest] = True
     wider[item, item] = False
@@ -414,6 +422,6 @@ def _first(before, item, rest):
 
 
 def _moved(order, item, place):
-    """Return the order with an item moved ahead to a place."""
+    """Return the order with `item` moved ahead to `place`."""
     others = order[order != item]
     return np.concatenate([others[:place], [item], others[place:]])

@@ -7,8 +7,8 @@ import numpy as np
 
 from .work import Work
 
-_ITEM, _ENTRY = 6000, 4  # steps an item takes, and an entry of its row
-_KICK = 8  # random insertions a kick: enough to leave a local optimum, few enough to stay near it
+_ITEM, _ENTRY = 6000, 4  # steps per item, and per entry of its row
+_KICK = 8  # random insertions per perturbation: enough to leave a local optimum, few enough to stay near it
 _PLASTIC = 1.3247179572447460  # R2 sequence: multiples of (1/g, 1/g**2) mod 1 fill the unit square evenly
 
 
@@ -38,22 +38,21 @@ def total_cost(cost, order):
 
 
 def insertion_search(cost, order, work=None):
-    """Move single items to where they cost least, one after the other, while that lowers the total cost.
+    """Improve an order by moving single items, each to its cheapest place, while this lowers the total cost.
 
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
-        Items, best first: where to start.
+        Starting order, best first.
     work : Work or None, default=None
-        What may be spent, looked at before each item; None is no limit.
+        Limit on the work, checked before each item; None means no limit.
 
     Returns
     -------
     array of int, shape (m,)
-        An order that no move of one item improves (for floats: by more than rounding), or the one reached when the
-        work was over.
+        Order that no move of one item improves (for floats: by more than rounding), or the order reached at the limit.
 
     Examples
     --------
@@ -70,12 +69,12 @@ def insertion_search(cost, order, work=None):
 
 
 def rounding(excess):
-    """Return what a sum of entries may be off by: a move must save more. It is 0 for integers."""
+    """Return the possible rounding error of a sum of entries, which a move must exceed; 0 for integers."""
     return 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
 
 
 class _Descent:
-    """An order that goes down.
+    """Insertion search on one order.
 
     Parameters
     ----------
@@ -87,16 +86,16 @@ class _Descent:
     Attributes
     ----------
     order : array of int64, shape (m,)
-        The order reached.
+        Current order.
     saved : int or float
-        What it costs less than the first one.
+        Cost of the first order minus that of the current one.
     """
 
     def __init__(self, excess, order):
         self.order, self.saved = order, 0
         self._excess = excess
         self._place = np.argsort(order)
-        # before[g]: what the item would cost more ahead of all items than in gap g (0: first; m: last)
+        # before[g]: extra cost of the item in first place, compared with gap g (0: first; m: last)
         self._before = np.zeros(len(order) + 1, dtype=excess.dtype)
         self._noise = rounding(excess)
 
@@ -106,7 +105,7 @@ class _Descent:
         return other
 
     def run(self, work):
-        """Give each item in turn its best gap, until all have it or the work is over."""
+        """Move each item in turn to its best gap, until no item moves or the work is used up."""
         m = len(self.order)
         item = settled = 0
         while settled < m and not work.over:
@@ -120,7 +119,7 @@ class _Descent:
             item = (item + 1) % m
 
     def move(self, place, gap):
-        """Move the item in `place` into `gap` (0: first; m: last), whatever it costs."""
+        """Move the item at `place` to `gap` (0: first; m: last), even if this costs more."""
         item = self.order[place]
         self._costs(item)
         self._move(item, place, gap)
@@ -143,28 +142,30 @@ class _Descent:
 
 
 def perturbed_search(cost, order, kicks=30, bits=None, work=None, enough=None):
-    """Iterate insertion search: kick the best order so far, search again, keep what is no worse.
+    """Improve an order by iterated local search.
+
+    Each iteration perturbs the best order, runs `insertion_search`, and keeps the result unless it is worse.
 
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
-        Items, best first: where to start.
+        Starting order, best first.
     kicks : int, default=30
-        How many times.
+        Number of perturbations.
     bits : BitSource or None, default=None
-        Supplies ``integers(bound, size)`` for the kicks. None takes a fixed evenly spread sequence, so that
-        the result is a function of `cost` and `order`.
+        Supplies ``integers(bound, size)`` for the perturbations. None uses a fixed, evenly spread sequence, so that the
+        search is deterministic.
     work : Work or None, default=None
-        What may be spent; None is no limit.
+        Limit on the work; None means no limit.
     enough : int or float or None, default=None
-        A total at which to stop, once it is met.
+        Total cost at which the search stops.
 
     Returns
     -------
     array of int, shape (m,)
-        An order that no move of one item improves, or the best one met when the work was over.
+        Order that no move of one item improves, or the best order found at the limit.
 
     References
     ----------
@@ -206,35 +207,36 @@ def _moves(m, kick, bits):
     return np.stack([places, gaps], axis=1).tolist()
 
 
-_MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # orders that are kept, and children a generation: see `_count`
-_PATIENCE = 5  # generations in a row that leave the members as they are
-_STEP, _STEP_ENTRY = 16_000, 2  # steps an item takes in all orders at once, and each of their entries
+_MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # limits on the population size, see `_count`
+_PATIENCE = 5  # generations without a better member before the search ends
+_STEP, _STEP_ENTRY = 16_000, 2  # steps per item for all orders together, and per entry of the orders
 
 
 def memetic_search(cost, order, bits=None, work=None, enough=None):
-    """Cross good orders, let each child go down by `insertion_search`, and keep the best; again and again.
+    """Improve a population of orders by crossover and insertion search, and return the best one.
 
-    A child takes half of its places, drawn at random, with their items in the sequence of the second parent, and
-    the others as they are in the first. So the parents' agreements stay: they are what good orders have in common.
+    A child is a copy of its first parent. The items at a random half of its places are put into the sequence that they
+    have in the second parent. A child therefore keeps many pairs on which its parents agree. Good orders tend to share
+    them.
 
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
-        Items, best first: one of the orders to start with. The others are drawn.
+        One of the starting orders, best first. The others are random.
     bits : BitSource or None, default=None
-        Supplies ``words(size)`` for the draws. None takes a fixed sequence, so that the result is a function of
-        `cost` and `order`.
+        Supplies ``words(size)`` for the random choices. None uses a fixed sequence, so that the search is
+        deterministic.
     work : Work or None, default=None
-        What may be spent; None is no limit. The search ends by itself once its generations bring nothing better.
+        Limit on the work; None means no limit. The search also ends after several generations without an improvement.
     enough : int or float or None, default=None
-        A total at which to stop, once it is met.
+        Total cost at which the search stops.
 
     Returns
     -------
     array of int, shape (m,)
-        An order that no move of one item improves, or the best one met when the work was over.
+        Order that no move of one item improves, or the best order found at the limit.
 
     References
     ----------
@@ -269,25 +271,25 @@ def memetic_search(cost, order, bits=None, work=None, enough=None):
 
 
 def descended(excess, orders, work):
-    """Move single items of many orders to where they cost least, each order as `insertion_search` does it.
+    """Run `insertion_search` on many orders at once.
 
-    One item after the other is moved, in all orders at once. An order is settled once a round of all items moves none.
+    Items are moved one after the other, each in all orders at once. An order is settled once no item moves in a round.
 
     Parameters
     ----------
     excess : array, shape (m, m)
         ``excess[i, j]`` is the cost of i before j minus that of j before i.
     orders : array of int, shape (k, m)
-        Items, best first, one order a row.
+        Items, best first, one order per row.
     work : Work
-        What may be spent, looked at before each item.
+        Limit on the work, checked before each item.
 
     Returns
     -------
     orders : array of int, shape (count, m)
-        Those that settled before the work was over, the first to settle first.
+        Orders that settled before the limit, the first to settle first.
     totals : array, shape (count,)
-        The sum of `excess` over the pairs of each.
+        Sum of `excess` over the pairs of each order.
 
     Examples
     --------
@@ -317,13 +319,13 @@ def descended(excess, orders, work):
                 moved[better] = True
                 _move(orders, places, better, item, gap[better, None])
         settled.append(orders[~moved])
-        totals.append(-ahead[~moved])  # each item before those ahead of it is the other way round
+        totals.append(-ahead[~moved])  # `ahead` sums the reversed pairs
         orders, places = orders[moved], places[moved]
     return np.concatenate(settled), np.concatenate(totals)
 
 
 def _move(orders, places, rows, item, gap):
-    """Move one item of each of these rows into a gap (0: first; m: last), given in a column."""
+    """Move one item of each of these rows into its gap (0: first; m: last), shape (len(rows), 1)."""
     now = places[rows]
     old = now[:, item, None]
     new = gap - (gap > old)
@@ -335,12 +337,12 @@ def _move(orders, places, rows, item, gap):
 
 
 def _count(m):
-    """Return how many orders of m items descend together: fewer of many, where a generation takes long."""
+    """Return the population size for m items: smaller for many items, because a generation takes longer."""
     return min(max(_ENTRIES // max(m, 1), _FEWEST), _MOST)
 
 
 def _best(orders, totals, count):
-    """Return those of least total, one of each, and their totals; the first come first among equals."""
+    """Return the distinct orders of least total, at most `count`, and their totals; equals stay in sequence."""
     kept: dict[bytes, int] = {}
     for row in np.argsort(totals, kind="stable").tolist():
         kept.setdefault(orders[row].tobytes(), row)
@@ -351,12 +353,12 @@ def _best(orders, totals, count):
 
 
 def _shuffled(words, count, m):
-    """Return `count` orders of m items, drawn independently."""
+    """Return `count` independent random orders of m items."""
     return np.argsort(words(count * m).reshape(count, m), axis=1, kind="stable")
 
 
 def _couples(words, members, count):
-    """Draw two different members for each of `count` children; return the first ones and the second ones."""
+    """Draw two different members as parents for each of `count` children; return the first and the second parents."""
     size = np.uint64(len(members))
     first, step = words(2 * count).reshape(2, count)
     first, step = first % size, np.uint64(1) + step % (size - np.uint64(1))
@@ -364,7 +366,7 @@ def _couples(words, members, count):
 
 
 def _crossed(first, second, shuffled):
-    """Return the first parents with the items of half of their places in the sequence of the second ones."""
+    """Return the first parents, with the items at half of their places in the sequence of the second parents."""
     places = np.sort(shuffled[:, : shuffled.shape[1] // 2], axis=1)
     items = np.take_along_axis(first, places, axis=1)
     sequence = np.argsort(np.take_along_axis(np.argsort(second, axis=1), items, axis=1), axis=1)

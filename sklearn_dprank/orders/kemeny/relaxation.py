@@ -1,19 +1,23 @@
-"""Lower bounds for Kemeny optima: a linear program, alternating directions, and packings of directed 3-cycles.
+"""Lower bounds for Kemeny optima: linear programs, alternating directions, and packings of directed 3-cycles.
 
-The linear program, solved by SciPy from scratch or by HiGHS's own bindings with a warm start:
-minimise w x over low <= x <= high, where each row, a directed 3-cycle of three pairs, has x_p + x_q + x_r <= b with
-some of the pairs reversed.
+Linear programs. `Relaxation` (SciPy, cold start) and `WarmRelaxation` (highspy, warm start) minimise w x over
+low <= x <= high. Each row is a directed 3-cycle of three pairs and states x_p + x_q + x_r <= b, with some of the pairs
+reversed. `relaxation` chooses the solver, and `violated_circles` finds rows that a solution violates.
 
-Alternating directions find dual prices of its rows within a percent, where the simplex method takes long.
-Write z_ij = x_ij - 1/2 = -z_ji. The relaxation asks for the least w z with |z_ij| <= 1/2 for each pair and
-|z_ij + z_jk + z_ki| <= 1/2 for each three items. Every pair and every three items get a copy of what they limit, u = z
-and v = C z, which is clipped; then z is mended by least squares, and so on (Boyd et al., section 3.1). Mending is one
-line: on all pairs C'C is m times the projection away from gradients (Jiang et al., theorem 3), so that
+Alternating directions. `alternating_prices` finds dual prices of all rows to about a percent, for problems on which the
+simplex method takes long. Write z_ij = x_ij - 1/2 = -z_ji. The relaxation minimises w z subject to |z_ij| <= 1/2 for
+each pair and |z_ij + z_jk + z_ki| <= 1/2 for each three items. Each pair and each three items have a copy of the
+limited quantity, u = z and v = C z. An iteration clips the copies to their limits and then updates z by least squares
+(Boyd et al., section 3.1). The update has a closed form, because on all pairs C'C is m times the projection away from
+gradients (Jiang et al., theorem 3):
 
     (I + C'C)^-1 r = (r + m g) / (1 + m),  g_ij = (sum of r_i. - sum of r_j.) / m.
 
-What a copy exceeds its limit by before it is clipped is its price. Nothing here is exact: `linear_ordering.dual_bound`
-makes a proved bound of any prices.
+The price of a limit is the amount by which its copy exceeds the limit before clipping. Prices are approximate, but
+`linear_ordering.dual_bound` derives a proved bound from any prices.
+
+Packings. `packed_circles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower bound
+that needs no linear program.
 
 References
 ----------
@@ -38,18 +42,18 @@ _SLACK = 1e-7
 
 
 class Solved(NamedTuple):
-    """What a solver says.
+    """Solution of a linear program.
 
     Attributes
     ----------
     x : array of float, shape (p,)
-        In [0, 1].
+        Primal solution, in [0, 1].
     multipliers : array of float, shape (q,)
-        One for each row, not negative.
+        Dual price of each row, not negative, in units of the weights.
     value : float
-        Of the program, where the largest weight is 1.
+        Objective value, in units of the largest absolute weight.
     tight : array of bool, shape (q,)
-        The rows that hold the solution where it is; without the others it is the same.
+        Binding rows. The solution stays optimal without the other rows.
     """
 
     x: np.ndarray
@@ -59,23 +63,23 @@ class Solved(NamedTuple):
 
 
 class Relaxation:
-    """A linear program whose rows come and go; this one is solved by SciPy, each time from the beginning.
+    """Linear program over directed 3-cycles, solved by SciPy, each time from scratch. Rows can be added and dropped.
 
     Parameters
     ----------
     weights : array of int64, shape (p,)
-        w, one for each pair.
+        Objective w, one weight for each pair.
 
     Attributes
     ----------
     columns, signs : array of int64, shape (q, 3)
-        The pairs of each row, and 1 or -1.
+        Pairs of each row, and their signs: 1, or -1 for a reversed pair.
     right : array of int64, shape (q,)
-        b: 2 less one for each -1 of the row.
+        b: 2 minus the number of reversed pairs in the row.
 
     Examples
     --------
-    Three items, each before the next one and the last before the first: no order has more than two of these.
+    The row states that an order has at most two of 0 before 1, 1 before 2 and 2 before 0.
 
     >>> import numpy as np
     >>> from sklearn_dprank.orders.kemeny.relaxation import Relaxation
@@ -96,24 +100,24 @@ class Relaxation:
         self.right = np.empty(0, dtype=np.int64)
 
     def add(self, columns, signs):
-        """Add rows."""
+        """Add rows; both arrays have shape (count, 3)."""
         self.columns = np.concatenate([self.columns, columns])
         self.signs = np.concatenate([self.signs, signs])
         self.right = np.concatenate([self.right, 2 - (signs < 0).sum(axis=1)])
 
     def keep(self, rows):
-        """Drop the rows that a mask does not name."""
+        """Drop the rows that a Boolean mask does not select."""
         self.columns, self.signs, self.right = self.columns[rows], self.signs[rows], self.right[rows]
 
     def solve(self, low, high, work):
-        """Solve within bounds of shape (p,), as far as the work goes.
+        """Solve the program within bounds of shape (p,), up to the limit of `work`.
 
         Returns
         -------
         Solved or None
-            None where the solver did not come to an end.
+            None if the solver did not finish.
         """
-        columns = np.unique(np.append(self.columns, 0))  # the others take what is cheaper; a program needs one
+        columns = np.unique(np.append(self.columns, 0))  # pairs in rows; pair 0 because linprog needs one
         size = len(self.right) + len(columns)
         limits = {}
         if work.left < math.inf:
@@ -139,20 +143,20 @@ class Relaxation:
         return Solved(x, prices, float(self.weights @ x) / self.scale, (result.slack < _SLACK) | (prices > 0))
 
     def basis(self):
-        """Return where a later program may `start`; None here."""
+        """Return a basis from which a later program may `start`; None for SciPy."""
         return None
 
     def start(self, basis):
-        """Start the next program from what `basis` returned, unless rows were dropped since."""
+        """Start the next program from a `basis`; has no effect for SciPy."""
 
     def _prices(self, marginals):
         return np.maximum(-marginals, 0) * self.scale
 
 
 class WarmRelaxation(Relaxation):
-    """The same program in a model of HiGHS that lives on: each solution starts from the basis of the last one.
+    """Linear program over directed 3-cycles in a persistent HiGHS model. Each solution starts from the last basis.
 
-    The parameters, attributes and methods are those of `Relaxation`; ``import highspy`` has to work.
+    The parameters, attributes and methods are those of `Relaxation`. The class requires highspy.
     """
 
     pace = WARM
@@ -171,7 +175,7 @@ class WarmRelaxation(Relaxation):
         self._model.changeColsCost(p, self._all, weights / self.scale)
 
     def add(self, columns, signs):
-        """Add rows."""
+        """Add rows; both arrays have shape (count, 3)."""
         super().add(columns, signs)
         q = len(columns)
         starts = np.arange(0, 3 * q, 3, dtype=np.int32)
@@ -180,7 +184,7 @@ class WarmRelaxation(Relaxation):
         self._model.addRows(q, np.full(q, self._free), above, 3 * q, starts, *entries)
 
     def keep(self, rows):
-        """Drop the rows that a mask does not name."""
+        """Drop the rows that a Boolean mask does not select."""
         super().keep(rows)
         dropped = np.flatnonzero(~rows).astype(np.int32)
         self._model.deleteRows(len(dropped), dropped)
@@ -188,7 +192,7 @@ class WarmRelaxation(Relaxation):
             self._done = 0  # the basis is empty again
 
     def solve(self, low, high, work):
-        """Solve within bounds of shape (p,), as far as the work goes; return Solved, or None."""
+        """Solve within bounds of shape (p,) and the remaining `work`; return Solved, or None if not finished."""
         model, size = self._model, len(self.right) + len(self.weights)
         most = self.pace.iterations(size, work.left, self._done) if work.left < math.inf else 2**31 - 1
         model.setOptionValue("simplex_iteration_limit", most)
@@ -206,24 +210,24 @@ class WarmRelaxation(Relaxation):
         return Solved(np.clip(np.array(found.col_value), 0, 1), prices, info.objective_function_value, tight)
 
     def basis(self):
-        """Return where a later program may `start`."""
+        """Return the basis from which a later program may `start`."""
         return self._model.getBasis()
 
     def start(self, basis):
-        """Start the next program from what `basis` returned, unless rows were dropped since."""
+        """Start the next program from a `basis`, unless rows were dropped since it was returned."""
         status = basis.row_status
         basis.row_status = status + [self._basic] * (len(self.right) - len(status))
         self._model.setBasis(basis)
 
 
 def relaxation(weights):
-    """Return a `WarmRelaxation` where highspy (the extra ``solver``) is installed, else a `Relaxation`."""
+    """Return a `WarmRelaxation` if highspy (the extra ``solver``) is installed, else a `Relaxation`."""
     return WarmRelaxation(weights) if _highspy() else Relaxation(weights)
 
 
 @cache
 def _highspy():
-    """Return HiGHS's bindings, or None."""
+    """Return the module highspy, or None if it is not installed."""
     try:
         return import_module("highspy")
     except ImportError:
@@ -231,38 +235,38 @@ def _highspy():
 
 
 _ITERATIONS = 200
-_STEP = 0.04  # rho, where weights are 1 on average
-_WORTH = 1.0  # in units of the step: a row of a lower price has to be found again
+_STEP = 0.04  # step size rho, for weights that are 1 on average
+_WORTH = 1.0  # in units of the step; rows with lower prices enter only if they are violated
 _RELAX = 1.8  # over-relaxation
-_SWEEP_ROW, _SWEEP_CELL = 10_000, 3  # steps an item takes in an iteration, and each pair of items behind it
+_SWEEP_ROW, _SWEEP_CELL = 10_000, 3  # steps per item and iteration, and per pair of later items
 _MOST_CELLS = 2**26  # 256 MB
 
 
 def alternating_steps(n_items):
-    """Return how many steps an iteration takes, at most about."""
+    """Return an approximate upper limit on the steps of one iteration."""
     return _SWEEP_ROW * n_items + _SWEEP_CELL * _cells(n_items)
 
 
 def alternating_prices(excess, work):
-    """Return circles, what each is worth about, and a fraction of an order.
+    """Return directed 3-cycles with approximate dual prices, and a fractional order.
 
     Parameters
     ----------
     excess : array of int64, shape (m, m)
         ``excess[i, j]`` is the cost of i before j minus that of j before i.
     work : Work
-        What may be spent.
+        Limit on the work.
 
     Returns
     -------
     circles : array of int, shape (count, 3)
-        (i, j, k), i < j and i < k: x_ij + x_jk + x_ki is at most 2. Those with a price.
+        Directed 3-cycles (i, j, k) with a price, i < j and i < k, for the row x_ij + x_jk + x_ki <= 2.
     prices : array of float, shape (count,)
-        Above 0, in units of the cost. None is given for more items than memory allows.
+        Above 0, in units of the cost. Empty if the copies of all three items would exceed the memory limit.
     least : float
-        A price that is worth a row of a linear program.
+        Smallest price that justifies a row of a linear program.
     before : array of float, shape (m, m)
-        About x.
+        Approximation of x.
 
     Examples
     --------
@@ -304,7 +308,7 @@ def _cells(n_items):
 
 
 def _clipped(now, copies):
-    """Move copies, before they are clipped, to where they should be `now` (overwritten); return them reflected."""
+    """Update the copies before clipping, for their current values `now` (overwritten); return the copies reflected."""
     within = np.clip(copies, -0.5, 0.5)
     now -= within
     now *= _RELAX
@@ -316,39 +320,40 @@ def _clipped(now, copies):
 
 
 def _priced(threes):
-    """Return the circles whose copies exceed their limits, and by how much."""
+    """Return the directed 3-cycles whose copies exceed their limits, and by how much."""
     circles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
     for i, copies in enumerate(threes):
-        first, second = np.nonzero(copies > 0.5)  # the copies of the other way round are the same with a minus
+        first, second = np.nonzero(copies > 0.5)  # the reversed 3-cycle has the same value with a minus
         prices.append(copies[first, second].astype(float) - 0.5)
         circles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
     return np.concatenate(circles), np.concatenate(prices)
 
 
-_ROW, _ENTRY, _CELL = 8000, 6, 6  # steps a row of a packing takes and each of its entries, and a pair of a scan
+_ROW, _ENTRY, _CELL = 8000, 6, 6  # steps per row of a packing, per entry of it, and per pair of a scan
 
 
 def violated_circles(before, limit, work):
-    """Return the triples (i, j, k), i < j and i < k, most above x_ij + x_jk + x_ki = 2.
+    """Return violated directed 3-cycles: triples (i, j, k), i < j and i < k, with x_ij + x_jk + x_ki above 2.
 
     Parameters
     ----------
     before : array, shape (m, m)
         ``before[i, j]`` in [0, 1] is x_ij, and ``before[j, i]`` is one minus it.
     limit : int
-        At most so many, the most violated first.
+        Largest number of triples.
     work : Work
-        What may be spent; once it is over, the i that are left are not looked at.
+        Limit on the work. Once it is reached, the remaining i are skipped.
 
     Returns
     -------
     array of int, shape (count, 3)
+        The most violated triples, in descending order of violation.
     """
     waiting, count = [(np.empty((0, 3), dtype=np.int64), np.empty(0))], 0
     for i in range(len(before) - 2):
         if work.over:
             break
-        # each of the three exceeds 0 where they exceed 2 together
+        # if the three terms exceed 2 together, each exceeds 0
         j, k = (i + 1 + np.flatnonzero(before[i, i + 1 :])), (i + 1 + np.flatnonzero(before[i + 1 :, i]))
         work.spend(_ROW + _CELL * len(j) * len(k))
         above = before[i, j, None] + before[j[:, None], k] + before[k, i] - (2 + 1e-6)
@@ -369,7 +374,7 @@ def _joined(waiting):
 
 
 def _most(triples, excess, limit):
-    """Return those of most excess, no more than `limit`; the first come first among equals."""
+    """Return the triples with the largest excess, no more than `limit`; the first come first among equals."""
     if len(triples) <= limit:
         return triples, excess
     most = np.argsort(-excess, kind="stable")[:limit]
@@ -377,39 +382,39 @@ def _most(triples, excess, limit):
 
 
 def packed_circles(excess, work):
-    """Bound from below what every order overrules, by circles that share no part of a majority.
+    """Return a lower bound on the majorities that every order violates, from a packing of directed 3-cycles.
 
-    Every order overrules a pair of each circle of majorities. Circles to which weights are given, so that no pair
-    carries more than its majority, therefore cost every order the sum of the weights at least. Circles of three are
-    filled greedily; where ties leave none, or no work is left, one circle of any length is found.
+    Every order reverses at least one pair of each directed cycle of majorities. Give weights to cycles so that no pair
+    carries more weight than its majority. Every order then costs at least the sum of the weights. Directed 3-cycles are
+    filled greedily. If ties leave none of them, or no work is left, a single cycle of any length is used.
 
     Parameters
     ----------
     excess : array of int, shape (m, m)
         ``excess[i, j]`` is the cost of i before j minus that of j before i.
     work : Work
-        What may be spent. The single circle is found even so.
+        Limit on the work. The single cycle is found even if no work is left.
 
     Returns
     -------
     int
-        A bound on what an order costs beyond the cheaper order of each pair; above 0 if majorities run in a circle
-        and the items are one component of them.
+        Lower bound on the cost of an order beyond the cheaper order of each pair. It is above 0 if majorities form a
+        cycle and all items are in one majority component.
     """
-    room = np.maximum(-excess, 0)  # what putting j before i costs more than i before j
+    room = np.maximum(-excess, 0)  # the extra cost of j before i over i before j
     return _threes(room.copy(), work) or _one_circle(room)
 
 
 def packing_steps(n_items):
-    """Return how many steps `packed_circles` takes, at most about: a row for each majority."""
+    """Return an approximate upper limit on the steps of `packed_circles`: one row for each majority."""
     return n_items**2 // 4 * (_ROW + _ENTRY * n_items // 3)
 
 
 def _threes(room, work):
-    """Fill circles i -> j -> k -> i, one i after the other; return the sum of their weights."""
+    """Fill the directed 3-cycles i -> j -> k -> i, for one i after the other; return the sum of their weights."""
     total = 0
     for i in range(len(room) - 2):
-        back = room[i + 1 :, i].copy()  # from each k
+        back = room[i + 1 :, i].copy()  # k -> i, for each k
         for j in np.flatnonzero(room[i, i + 1 :]):
             if work.over:
                 return total
@@ -425,7 +430,7 @@ def _threes(room, work):
 
 
 def _one_circle(room):
-    """Follow the largest majorities until an item comes again; return the smallest of the circle, or 0."""
+    """Follow the largest majorities until an item recurs; return the smallest majority of this cycle, or 0."""
     item, seen = 0, {}
     majorities: list[int] = []
     while len(room) and item not in seen:

@@ -1,30 +1,30 @@
-"""How much work a search may do: counted, so that what it finds does not depend on the machine."""
+"""Work limits for searches, counted in steps so that results do not depend on the machine."""
 
 import math
 import time
 from typing import NamedTuple
 
 WORK_LIMIT = 10_000  # units: about ten seconds
-_UNIT = 10**6  # steps of about a nanosecond each
+_UNIT = 10**6  # steps, about a nanosecond each
 
 
 class Work:
-    """What is left to spend.
+    """Remaining work of a search.
 
-    A step is what takes about a nanosecond. Every loop says how many it takes, from the sizes that it works on and
-    the solver's iterations, never from a clock.
+    A step takes about a nanosecond. Every loop reports its steps, computed from the sizes of its data and the solver's
+    iterations, never from a clock.
 
     Parameters
     ----------
     limit : float, default=inf
         Units of a million steps, about a millisecond each.
     seconds : float or None, default=None
-        Wall clock that ends the work too, whatever is left.
+        Limit on wall-clock time, in addition to `limit`.
 
     Attributes
     ----------
     left : float
-        Steps that are left; below 0 once the last step took more.
+        Remaining steps; negative if the last loop exceeded the limit.
 
     Examples
     --------
@@ -45,27 +45,27 @@ class Work:
 
     @property
     def over(self):
-        """Whether nothing is left, or the time is up."""
+        """Whether the steps or the time are used up."""
         return self.left <= 0 or self.seconds <= 0
 
     @property
     def seconds(self):
-        """Seconds of wall clock that are left; infinite without a limit."""
+        """Remaining seconds of wall-clock time; infinite without a limit."""
         return math.inf if self._deadline == math.inf else self._deadline - time.monotonic()
 
     def spend(self, steps):
-        """Count steps, here and in what this is a part of."""
+        """Subtract steps, here and from the work that this is a part of."""
         self.left -= steps
         if self._whole is not None:
             self._whole.spend(steps)
 
     def share(self, steps):
-        """Return the share of what is left that so many steps take; infinite where nothing is left."""
+        """Return the fraction of the remaining work that these steps take; infinite if none is left."""
         left = min(self.left, self.seconds * 1000 * _UNIT)
         return steps / left if left > 0 else math.inf
 
     def part(self, share):
-        """Return a part of the steps and the seconds that are left, in [0, 1]; what it spends is spent here."""
+        """Return a fraction, in [0, 1], of the remaining steps and seconds. Its steps are also subtracted here."""
         part = Work.__new__(Work)
         part.left = max(self.left, 0) * share
         seconds = self.seconds
@@ -75,23 +75,23 @@ class Work:
 
 
 class Pace(NamedTuple):
-    """How long a simplex method takes, in steps.
+    """Cost model of a simplex method, in steps.
 
-    An iteration takes the longer, the fuller the basis is; and it fills with the iterations since it was empty, each of
-    which brings in a column at most. How full it is tells how many iterations there were for each row and column.
+    An iteration takes longer, the fuller the basis is. Each iteration adds at most one column to the basis. The number
+    of iterations per row and column since the basis was empty therefore measures how full it is.
 
     Attributes
     ----------
     start : float
-        For a program, whatever its size.
+        Steps of a program of any size.
     line : float
-        For each row and column.
+        Steps for each row and column.
     iteration : float
-        For each row and column in an iteration at first.
+        Steps of an iteration for each row and column while the basis is empty.
     filled : float
-        More of it once the basis is full.
+        Additional steps of an iteration for each row and column once the basis is full.
     half : float
-        After how many iterations for each row and column the basis is half full.
+        Number of iterations for each row and column after which the basis is half full.
 
     Examples
     --------
@@ -110,13 +110,13 @@ class Pace(NamedTuple):
     half: float
 
     def steps(self, size, iterations, done=0):
-        """Return about how many steps a program of `size` rows and columns takes, `done` iterations from the start."""
+        """Return the approximate steps of a program with `size` rows and columns together, after `done` iterations."""
         fullness = ((done + iterations) / size) ** 2
         each = self.iteration + self.filled * fullness / (fullness + self.half**2)
         return self.start + size * (self.line + iterations * each)
 
     def iterations(self, size, steps, done=0):
-        """Return how many iterations `steps` pay for."""
+        """Return the number of iterations that `steps` allow."""
         paid, dear = 0, 2 + int(max(0.0, steps - self.start) / (size * self.iteration))
         while dear - paid > 1:
             middle = (paid + dear) // 2
@@ -124,5 +124,5 @@ class Pace(NamedTuple):
         return paid
 
 
-COLD = Pace(start=3_000_000, line=1000, iteration=1, filled=30, half=0.6)  # SciPy, which starts each program anew
-WARM = Pace(start=200_000, line=2000, iteration=1, filled=18, half=0.5)  # HiGHS, from the last basis
+COLD = Pace(start=3_000_000, line=1000, iteration=1, filled=30, half=0.6)  # SciPy, cold start
+WARM = Pace(start=200_000, line=2000, iteration=1, filled=18, half=0.5)  # highspy, warm start from the last basis

@@ -1,4 +1,4 @@
-"""What every sampler of orders is: made from what it draws from, and asked for an order with ``draw(bits)``."""
+"""Base classes for samplers of orders, and validation of margins."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..._utils.checks import check_number, check_square
 
 
 class OrderSampler:
-    """A law of orders to draw from, with all the work done that is the same for every draw.
+    """Base class for samplers of orders. The constructor does the work that is the same for every draw.
 
     Attributes
     ----------
@@ -22,12 +22,12 @@ class OrderSampler:
         Parameters
         ----------
         bits : BitSource
-            Where the randomness comes from.
+            Source of randomness.
 
         Returns
         -------
         array of int, shape (n_items,)
-            The items, best first.
+            Items, best first.
         """
         raise NotImplementedError
 
@@ -37,37 +37,37 @@ class OrderSampler:
         Parameters
         ----------
         size : int
-            How many.
+            Number of orders.
         bits : BitSource
-            Where the randomness comes from.
+            Source of randomness.
 
         Returns
         -------
         array of int, shape (size, n_items)
-            One order a row, best first.
+            One order per row, best first.
         """
         return np.array([self.draw(bits) for _ in range(size)], dtype=np.int64).reshape(size, self.n_items)
 
 
 class RejectionSampler(OrderSampler):
-    """A law of orders to draw from by independent tries, of which those that are accepted have it.
+    """Base class for samplers that make independent tries and reject some; accepted tries have the exact distribution.
 
-    No estimator uses it: the time depends on what it draws from, so it is for simulations with public data. There is no
-    limit on the number of tries, because a limit would change the law.
+    No estimator uses it, because the running time depends on the data: use it for simulations with public data. The
+    number of tries has no limit, because a limit would change the distribution.
     """
 
-    _batches = (256, 4096)  # tries at once: first, and at most
+    _batches = (256, 4096)  # tries per batch: the first, and the largest
 
     def tries(self, size, bits):
         """Return the orders accepted among `size` independent tries, in the order of the tries."""
         raise NotImplementedError
 
     def draw(self, bits):
-        """Draw one order, best first, int, shape (n_items,), however long it takes."""
+        """Draw one order, best first, int, shape (n_items,); the running time has no limit."""
         return self.sample(1, bits)[0]
 
     def sample(self, size, bits):
-        """Draw independent orders, best first, int, shape (size, n_items), however long it takes."""
+        """Draw independent orders, best first, int, shape (size, n_items); the running time has no limit."""
         out = np.empty((size, self.n_items), dtype=np.int64)
         done, (batch, largest) = 0, self._batches
         while done < size:
@@ -79,14 +79,14 @@ class RejectionSampler(OrderSampler):
 
 
 def checked_margins(margins, scale, antisymmetric=False):
-    """Return margins as an array, or raise the errors that samplers of orders share.
+    """Return margins as an array, after the validation that samplers of orders share.
 
     Parameters
     ----------
     margins : array-like of shape (n_items, n_items)
         W[i, j] = voters who prefer i to j minus voters who prefer j to i.
     scale : float
-        Not negative.
+        At least 0.
     antisymmetric : bool, default=False
         Whether W[j, i] must be -W[i, j].
 
@@ -97,7 +97,7 @@ def checked_margins(margins, scale, antisymmetric=False):
     Raises
     ------
     ValueError
-        If margins are empty, not square, not finite or not antisymmetric, or scale is negative or not finite.
+        If `margins` is empty, not square, not finite or not antisymmetric, or `scale` is negative or not finite.
     """
     margins = np.asarray(margins)
     check_square(margins, "margins")

@@ -1,24 +1,24 @@
-"""Drawing one of several options by its weight, however unlikely it is.
+"""Random choice by log weights, accurate for very unlikely options.
 
-Weights come as their logs. The options are lined up from the least likely to the most, so that sums of small weights
-are not lost beside large ones, and the uniform number that picks one has full relative precision
-(`bits.log_uniform`): an option of probability e^-1000 has that probability, and comes when it is due.
+Weights are given as their logs. Options are sorted from the least to the most likely, so that sums of small weights are
+not lost beside large ones. The uniform number that selects an option has full relative precision (`bits.log_uniform`).
+An option of probability e^-1000 is therefore drawn with that probability.
 """
 
 from bisect import bisect_right
 
 import numpy as np
 
-_DEEP = -600.0  # exp of it, and of what is added up near it, still has all its digits
+_DEEP = -600.0  # exp of it, and sums of such values, still have full precision
 
 
 class Choice:
-    """One of several options.
+    """Random choice among options by log weight.
 
     Parameters
     ----------
     log_weights : array of float, shape (k,)
-        Logs of the weights, up to a constant; -inf is never drawn, and one at least is finite.
+        Logs of the weights, up to a constant. At least one is finite; options with -inf are never drawn.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Choice:
         self._log_mass = mass.tolist()
 
     def at(self, log_uniform):
-        """Return the index of the option at the log of a number in (0, 1)."""
+        """Return the index of the option that the log of a number in (0, 1) selects."""
         return self._options[bisect_right(self._log_mass, log_uniform)]
 
     def draw(self, bits):
@@ -43,12 +43,12 @@ class Choice:
 
 
 class CountedChoice:
-    """One of several options by how many ways each comes about: exactly, for whole numbers.
+    """Exact random choice among options in proportion to integer counts.
 
     Parameters
     ----------
     counts : array of int, or of float without fractions, shape (k,)
-        Their sum is at least 1 and at most 2**53; an option of 0 is never drawn.
+        The sum is at least 1 and at most 2**53; options with count 0 are never drawn.
 
     Examples
     --------
@@ -77,14 +77,14 @@ def _lined_up(log_weights):
 
 
 def draw_each(log_weights, bits):
-    """Draw one option a row, as `Choice` does.
+    """Draw one option per row, as `Choice` does.
 
     Parameters
     ----------
     log_weights : array of float, shape (n, k)
-        Logs of the weights, up to a constant a row.
+        Logs of the weights, up to a constant per row.
     bits : BitSource
-        Where the randomness comes from.
+        Source of randomness.
 
     Returns
     -------
@@ -105,27 +105,28 @@ def draw_each(log_weights, bits):
 
 
 def log_choice_error(options, exponent, choices=1):
-    """Bound the relative error of the probability of what is drawn by one choice after another.
+    """Return a bound on the relative error of the probability of a sequence of choices.
 
     Parameters
     ----------
     options : int
-        Most options of one choice.
+        Largest number of options of one choice.
     exponent : float
-        A bound on minus the log of the probability of all that is drawn.
+        Bound on minus the log of the probability of the whole sequence.
     choices : int, default=1
-        How many choices.
+        Number of choices.
 
     Returns
     -------
     float
-        A bound on the error of its log.
+        Bound on the error of the log of the probability.
 
     Notes
     -----
-    Let u = 2**-53 and -t the log of an option's probability. A cumulative probability c up to that option is off by a
-    factor of at most 1 + u (2 t + 2) of its own (those before it share all earlier errors), and the uniform number it
-    is compared with by 1 + u (t + 2). As the option is the largest up to it, c is at most `options` times its
-    probability, which is thus right up to u options (3 t + 4); the sum of t over all choices is at most `exponent`.
+    Let u = 2**-53, and -t the log of an option's probability. Let c be the cumulative probability up to that option. It
+    has an error factor of at most 1 + u (2 t + 2) of its own; all earlier errors are shared with the options before it.
+    The uniform number that is compared with c has a factor of at most 1 + u (t + 2). Options are sorted, so c is at
+    most `options` times its probability. The relative error of that probability is thus at most u options (3 t + 4).
+    The sum of t over all choices is at most `exponent`.
     """
     return 2.0**-53 * options * (3 * exponent + 4 * choices)

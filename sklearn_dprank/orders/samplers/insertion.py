@@ -1,13 +1,14 @@
-"""Exact sampling of orders by their Kendall cost, by insertion of item after item with rejection.
+"""Exact sampling of orders by their Kendall cost, by insertion of one item after the other, with rejection.
 
-Items are inserted one by one. A gap g of the current order costs item i what its reversed pairs cost, and whatever
-the order of the items T placed so far, the gap with p of them before it costs at least
+Inserting item i into a gap of the current order costs the pairs that it reverses. Let T be the items placed so far. In
+any order of T, the gap with p of them before it costs at least
 
     sum over T of X[j, i] + the p smallest of scale * W[i, j],    X = max(0, scale * W),
 
-X[j, i] being the price of i before j. The sum U of exp(-that) over p bounds the total weight of the gaps. A try accepts
-each insertion with probability (total weight) / U and picks the gap in proportion to its weight, so it ends in an order
-with probability (weight of the order) / (product of the U): an accepted try has exactly the law wanted.
+where X[j, i] is the cost of i before j. The sum U of exp(-that) over p bounds the total weight of the gaps. A try
+accepts each insertion with probability (total weight) / U and picks the gap in proportion to its weight. It therefore
+ends in an order with probability (weight of the order) / (product of the U). An accepted try has exactly the required
+distribution.
 """
 
 import numpy as np
@@ -17,16 +18,17 @@ from .choice import draw_each
 
 
 def insertion_order(margins, scale, order="borda"):
-    """Return the order in which items are inserted. It changes the speed of the sampler, never its law.
+    """Return the order in which items are inserted. It affects the speed of the sampler, not its distribution.
 
     Parameters
     ----------
     margins : array of shape (n_items, n_items)
         W[i, j] = voters who prefer i to j minus voters who prefer j to i.
     scale : float
-        Price of one voter on one pair.
+        Cost of one voter's opinion on one pair.
     order : {"borda", "smallest_last", "index"} or array of int, default="borda"
-        By net wins, best first; the items whose bound U is smallest last; by index; or a given permutation.
+        "borda": by net wins, best first. "smallest_last": items with the smallest bound U last. "index": by index. An
+        array is a given permutation.
 
     Returns
     -------
@@ -69,24 +71,24 @@ def _smallest_last(margins, scale):
 
 
 def _cost_first(row, scale):
-    """Return the price of placing an item, whose margins are `row`, before all of the others."""
+    """Return the cost of placing an item, whose margins are `row`, before all others."""
     return scale * np.maximum(0, -row).sum()
 
 
 def least_gap_costs(row, scale):
-    """Return a lower bound of the price of the gap with p items before it, p = 0, ..., len(row), in any order."""
+    """Return lower bounds on the cost of the gap with p = 0, ..., len(row) items before it, for any order of them."""
     return _cost_first(row, scale) + scale * np.concatenate([[0], np.cumsum(np.sort(row))])
 
 
 def gap_costs(row, orders, scale):
-    """Return the price of each gap of each of `orders`, whose items index `row`: shape (len(orders), gaps)."""
+    """Return the cost of each gap of each of `orders`, whose items index `row`: shape (len(orders), gaps)."""
     steps = np.zeros((len(orders), orders.shape[1] + 1), dtype=row.dtype)
     np.cumsum(row[orders], axis=1, out=steps[:, 1:])  # integers are summed first and scaled once
     return _cost_first(row, scale) + scale * steps
 
 
 def insert_at(orders, item, gap):
-    """Return `orders`, one a row, with `item` put before the place `gap` of each row."""
+    """Return `orders`, one per row, with `item` inserted before the place `gap` of each row."""
     rows, length = orders.shape
     place = np.arange(length + 1)
     source = np.minimum(place - (place > gap[:, None]), length - 1)
@@ -96,33 +98,40 @@ def insert_at(orders, item, gap):
 
 
 class InsertionSampler(RejectionSampler):
-    """The law of orders with probability proportional to exp(-scale * Kendall cost), by insertion with rejection.
+    """Sampler of orders with probability proportional to exp(-scale * Kendall cost), by insertion with rejection.
 
-    The Kendall cost of an order is the number of strict pairwise opinions of the voters that it contradicts; orders
-    differ in it by the sum of the margins over the pairs they put the other way round.
+    The Kendall cost of an order is the number of strict pairwise opinions of the voters that it contradicts. The costs
+    of two orders differ by the sum of the margins over the pairs that they order differently.
 
     Parameters
     ----------
     margins : array of shape (n_items, n_items)
         W = C - C.T, where C[i, j] voters prefer i to j.
     scale : float
-        At least 0. The exponential mechanism has epsilon / C(m, 2) if neighbours add or remove a ballot, half of that
-        if they replace one: one monotone cost, no factor 2 for added or removed ballots.
+        At least 0. The exponential mechanism uses epsilon / C(m, 2) if neighbours add or remove a ballot, and half of
+        it if they replace one. The cost is monotone, so added or removed ballots need no factor 2.
     order : {"borda", "smallest_last", "index"} or array of int, default="borda"
-        The order of insertion, see `insertion_order`; it decides the number of tries.
+        Order of insertion, see `insertion_order`. It affects the number of tries.
 
     Raises
     ------
     ValueError
-        If margins are not square, finite and antisymmetric, or scale is negative or not finite.
+        If `margins` is not square, finite and antisymmetric, or `scale` is negative or not finite.
 
     Notes
     -----
-    The number of tries is geometric with mean (product of the bounds) / (total weight), which is unbounded: a few to a
-    thousand for Mallows ballots of up to 45 items in Borda order, hopeless for margins with strong cycles. As
-    `RejectionSampler` says, there is no cap and no timeout, and nothing of it may be published. The bounds are enlarged
-    by 1e-12 so that rounding never makes a probability of acceptance exceed 1. Both acceptance and gap are drawn with
-    relative precision, so that an order comes as often as is owed, however seldom that is.
+    .. rubric:: Privacy
+
+    The number of tries depends on the ballots and has no cap and no timeout (see `RejectionSampler`). Do not publish
+    any result of this sampler for private ballots.
+
+    .. rubric:: Remarks
+
+    The number of tries is geometric with mean (product of the bounds) / (total weight), which is unbounded. It is a few
+    to a thousand for Mallows ballots of up to 45 items in Borda order, and far too large for margins with strong
+    cycles. The bounds are enlarged by 1e-12, so that rounding never makes an acceptance probability exceed 1.
+    Acceptance and gap are drawn with relative precision, so samples follow the exact distribution, including very rare
+    orders.
 
     References
     ----------
@@ -150,14 +159,14 @@ class InsertionSampler(RejectionSampler):
 
     def tries(self, size, bits):
         """Return the orders accepted among `size` independent tries, in the order of the tries."""
-        orders = np.zeros((size, 1), dtype=np.int64)  # of places in the order of insertion
+        orders = np.zeros((size, 1), dtype=np.int64)  # places in the order of insertion
         for k, log_bound in enumerate(self._log_bounds, start=1):
             row = self._margins[self._order[k], self._order[:k]]
             costs = gap_costs(row, orders, self._scale)
             least = costs.min(axis=1)
             log_mass = np.log(np.exp(least[:, None] - costs).sum(axis=1)) - least
             kept = bits.log_uniform(len(orders)) < log_mass - log_bound
-            # The gap has its own uniform number: the one that accepted lies on a grid relative to the bound.
+            # The gap needs its own uniform number, because the accepting one lies on a grid relative to the bound.
             orders = insert_at(orders[kept], k, draw_each(-costs[kept], bits))
             if len(orders) == 0:
                 return np.empty((0, len(self._order)), dtype=np.int64)

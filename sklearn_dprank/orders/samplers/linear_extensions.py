@@ -1,6 +1,7 @@
-"""The prudent order: exact sampling of orders by the largest margin that they violate, for up to 16 items.
+"""Exact samplers of the prudent order: by the largest margin that an order violates, for up to 16 items.
 
-The orders that violate no margin above a threshold are the linear extensions of a relation, which `levels` counts.
+The orders that violate no margin above a threshold are the linear extensions of a relation. `threshold_counts` counts
+them.
 """
 
 import numpy as np
@@ -30,27 +31,29 @@ def _check_size(n_items):
 
 
 class LinearExtensions(OrderSampler):
-    """The orders that put i before j whenever `before[i, j]`: their number, and draws that are exactly uniform.
+    """Linear extensions of a relation: their number, and draws that are exactly uniform.
+
+    A linear extension is an order that puts i before j whenever ``before[i, j]``.
 
     Parameters
     ----------
     before : array of bool, shape (n_items, n_items)
-        A relation on at most 16 items; the diagonal is ignored, transitivity is not required.
+        A relation on 1 to 16 items. The diagonal is ignored; transitivity is not required.
 
     Attributes
     ----------
     count : int
-        The number of linear extensions, exactly; 0 if the relation has a cycle.
+        Exact number of linear extensions; 0 if the relation has a cycle.
 
     Raises
     ------
     ValueError
-        If `before` is not square or has more than 16 items.
+        If `before` is not square, is empty or has more than 16 items.
 
     Notes
     -----
-    The sums run in doubles, and every partial sum is an integer of at most 16! < 2**53: nothing is rounded. A draw
-    takes integers from the bits, and nothing else.
+    Sums are computed in doubles. Every partial sum is an integer of at most 16! < 2**53, so the counts are exact. A
+    draw uses only random integers.
 
     Examples
     --------
@@ -77,7 +80,7 @@ class LinearExtensions(OrderSampler):
         Raises
         ------
         ValueError
-            If there is none.
+            If the relation has a cycle.
         """
         if self.count == 0:
             raise ValueError("before has a cycle: no order satisfies it.")
@@ -85,11 +88,11 @@ class LinearExtensions(OrderSampler):
 
 
 def level_log_weights(log_counts, values, scale):
-    """Return the log probabilities (up to a constant) of the levels in a mixture that amounts to exp(-scale * u).
+    """Return log weights of levels whose mixture has probabilities proportional to exp(-scale * u).
 
-    If N_k orders have u <= v_k, v_1 < ... < v_K, then drawing k with probability proportional to
-    N_k (exp(-scale v_k) - exp(-scale v_{k+1})), v_{K+1} = infinity, and then one of these orders uniformly, gives
-    each order a probability proportional to exp(-scale u). Everything stays in logarithms: scale * v may be large.
+    Suppose that N_k orders have u <= v_k, v_1 < ... < v_K, v_{K+1} = infinity. Draw k with probability proportional to
+    N_k (exp(-scale v_k) - exp(-scale v_{k+1})), and then one of the N_k orders uniformly. Each order then has a
+    probability proportional to exp(-scale u). All computations use logarithms, because scale * v may be large.
     """
     drops = np.append(-np.diff(values) * scale, -np.inf)
     with np.errstate(divide="ignore"):
@@ -97,31 +100,30 @@ def level_log_weights(log_counts, values, scale):
 
 
 class MinimaxMarginSampler(OrderSampler):
-    """The law of orders with probability proportional to exp(-scale * u), u the largest violated margin.
+    """Sampler of orders with probability proportional to exp(-scale * u), u the largest violated margin.
 
-    u(order) is the maximum of margins[i, j] over the pairs that the order puts the other way round, j before i. It is
-    signed, never clipped at 0: a negative u means that every pair stands as its majority wants it, by -u at least.
+    u(order) is the maximum of margins[i, j] over the pairs with j before i in the order. It is signed and never clipped
+    at 0: if u is negative, the order agrees with every majority, and each majority is at least -u.
 
     Parameters
     ----------
     margins : array of shape (n_items, n_items)
-        W[i, j] = voters who prefer i to j minus voters who prefer j to i; at most 16 items; diagonal ignored.
+        W[i, j] = voters who prefer i to j minus voters who prefer j to i; 1 to 16 items. The diagonal is ignored.
     scale : float
-        At least 0. One ballot moves every margin, so u as well, by at most 1 if neighbours add or remove a ballot
-        (2 if they replace one): epsilon / 2 (epsilon / 4) is the exponential mechanism.
+        At least 0. One ballot changes every margin, and so u, by at most 1 if neighbours add or remove a ballot (2 if
+        they replace one). The exponential mechanism uses epsilon / 2 (epsilon / 4).
 
     Raises
     ------
     ValueError
-        If margins are not square and finite or have more than 16 items; if scale is negative or not finite.
+        If `margins` is empty, not square, not finite or has more than 16 items; if `scale` is negative or not finite.
 
     Notes
     -----
-    The orders with u <= v are the linear extensions of {W > v}. Their numbers for all thresholds come from a single
-    sweep over subsets and are exact integers, and so is the draw of an extension. Only the choice of a threshold is in
-    double precision: relative precision, however unlikely it is. No term is pruned and the work is the same for all
-    margins with as many distinct thresholds.
-    The table takes 8 * K * 2**m bytes for K thresholds, K <= m (m - 1) / 2 + 1.
+    The orders with u <= v are the linear extensions of {W > v}. One sweep over subsets counts them for all thresholds,
+    in exact integers. The draw of an extension is also exact. Only the choice of a threshold is in double precision,
+    with relative precision for very unlikely ones. No term is pruned. The work is the same for all margins with the
+    same number of distinct thresholds. The table takes 8 * K * 2**m bytes for K thresholds, K <= m (m - 1) / 2 + 1.
 
     Examples
     --------
@@ -148,7 +150,7 @@ class MinimaxMarginSampler(OrderSampler):
 
 
 class MinimaxMarginFlips(OrderSampler):
-    """Permute-and-flip by the largest violated margin u: the order with the largest -scale * u + Exp(1).
+    """Permute-and-flip by the largest violated margin u: draws the order with the largest -scale * u + Exp(1).
 
     Parameters
     ----------
@@ -164,8 +166,8 @@ class MinimaxMarginFlips(OrderSampler):
 
     Notes
     -----
-    How many orders have each u exactly is a difference of two counts of linear extensions. Which u comes is drawn with
-    `Flips`, then one of its orders uniformly, by exact integers: nothing is listed, and nothing is drawn in vain.
+    The number of orders with each value of u is a difference of two counts of linear extensions. `Flips` draws u. One
+    of its orders is then drawn uniformly, with exact integers. Orders are not listed, and no draw is rejected.
 
     Examples
     --------
@@ -188,12 +190,12 @@ class MinimaxMarginFlips(OrderSampler):
 
 
 def _levels(margins):
-    """Return the values that the largest violated margin can take, ascending, and the orders within each, `Counts`."""
+    """Return the possible values of the largest violated margin, ascending, and the orders up to each, as `Counts`."""
     n_items = len(margins)
     _check_size(n_items)
     distinct = ~np.eye(n_items, dtype=bool)
     values = np.unique(margins[distinct]) if n_items > 1 else np.zeros(1)
-    # Whatever the order, one direction of each pair is violated: no threshold below matters.
+    # Every order violates one direction of each pair, so u is at least this floor.
     floor = np.max(np.minimum(margins, margins.T)[distinct], initial=values[0])
     values = values[values >= floor]
     return values, Counts(np.where(distinct, np.searchsorted(values, margins), 0), len(values))

@@ -1,4 +1,4 @@
-"""Exact sampling of orders by their total cost, from the mass of every subset of the items."""
+"""Exact sampling of orders by their total cost, from the total weight of every subset of the items."""
 
 import math
 
@@ -15,7 +15,7 @@ def _logsumexp(values):
     """Overwrite `values` and return the log of the sum of their exponentials over axis 1."""
     top = values.max(axis=1)
     values -= top[:, None]
-    np.maximum(values, -700.0, out=values)  # below, exp underflows: no sum changes, but it takes twice as long
+    np.maximum(values, -700.0, out=values)  # smaller ones do not change a sum, but are slow: exp underflows
     np.exp(values, out=values)
     total = values.sum(axis=1)
     np.log(total, out=total)
@@ -23,15 +23,15 @@ def _logsumexp(values):
 
 
 class PartitionTable(OrderSampler):
-    """The law of orders with probability proportional to exp(-scale * total cost): its mass, and exact samples.
+    """Sampler of orders with probability proportional to exp(-scale * total cost), and its partition function.
 
     Parameters
     ----------
     cost : array of int or float, shape (m, m)
-        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. Integers are summed
-        exactly and scaled once, which is what `log_rounding_error` assumes.
+        ``cost[i, j]`` is the cost of placing i before j; the diagonal is ignored. Integers are summed exactly and
+        scaled once, as `log_rounding_error` assumes.
     scale : float
-        Non-negative. In the exponential mechanism, epsilon over the sensitivity (or over twice it).
+        At least 0. In the exponential mechanism, epsilon over the sensitivity (or over twice the sensitivity).
 
     Attributes
     ----------
@@ -41,15 +41,17 @@ class PartitionTable(OrderSampler):
     Raises
     ------
     ValueError
-        If `cost` is not a square matrix of integers or finite floats, could overflow, or has more than 30
-        rows; if `scale` is negative or not finite.
+        If `cost` is not a square matrix of integers or finite floats, could overflow, or has more than 30 rows; if
+        `scale` is negative or not finite.
 
     Notes
     -----
-    Orders are drawn item by item from the table of all subsets (forward filtering, backward sampling), so
-    no draw is ever rejected and the time is the same for every `cost`. The table takes 8 * 2**m bytes: 8 MB
-    at m = 20, 270 MB at m = 25. The law is exact up to double precision: every order has its
-    probability within a factor exp(2 * log_rounding_error(...) + log_choice_error(...)), however small it is.
+    Orders are drawn item by item from the table of all subsets (forward filtering, backward sampling). No draw is
+    rejected, and the running time does not depend on the values of `cost`. The table takes 8 * 2**m bytes: 8 MB at
+    m = 20, 270 MB at m = 25.
+
+    The distribution is exact up to double precision. The probability of each order, however small, is within a factor
+    exp(2 * log_rounding_error(...) + log_choice_error(...)).
 
     Examples
     --------
@@ -76,7 +78,7 @@ class PartitionTable(OrderSampler):
         self._first = OneByOne(self.n_items, self._choice_of)
 
     def draw(self, bits):
-        """Draw one order, best first, int, shape (m,); a set of items met before costs next to nothing."""
+        """Draw one order, best first, int, shape (m,); choices are cached for each set of remaining items."""
         return self._first.draw(bits)
 
     def _choice_of(self, mask, left):
@@ -84,7 +86,7 @@ class PartitionTable(OrderSampler):
         return Choice(self._weights(np.array([mask]), left[None])[0])
 
     def sample(self, size, bits):
-        """Draw independent orders, best first, int, shape (size, m): side by side, not one `draw` after the other."""
+        """Draw independent orders, best first, int, shape (size, m). It is faster than repeated calls of `draw`."""
 
         def pick(masks, left):
             return draw_each(self._weights(masks, left), bits)
@@ -96,41 +98,43 @@ class PartitionTable(OrderSampler):
         return orders
 
     def _weights(self, masks, left):
-        """Return the log weight of each item of each set as the first of it."""
+        """Return the log weight of each item of each set as its first item."""
         return self._sweep.peel(self._table, masks, left, self._scale)
 
 
 def log_rounding_error(n_items, exponent):
-    """Bound the rounding error of any entry of the log table behind `PartitionTable`.
+    """Return a bound on the rounding error of any entry of the log table behind `PartitionTable`.
 
     Parameters
     ----------
     n_items : int
-        Number of items m.
+        Number m of items.
     exponent : float
-        A bound on scale times the sum over pairs of ``abs(cost[i, j] - cost[j, i])``. In the exponential
-        mechanism for Kemeny with n voters, scale = epsilon / C(m, 2) gives epsilon * n.
+        Bound on scale times the sum over pairs of ``abs(cost[i, j] - cost[j, i])``. In the exponential mechanism for
+        Kemeny with n voters, scale = epsilon / C(m, 2) gives epsilon * n.
 
     Returns
     -------
     float
-        A bound on the absolute error of the log of the mass of any subset of items, above the constant
-        (costs are integers that sum below 2**53).
+        Bound on the absolute error of the log weight of any subset of items, above the constant. Costs must be integers
+        that sum to less than 2**53.
 
     Notes
     -----
-    A multiplicative error eta on every probability costs a mechanism 2 eta on top of its epsilon, and eta is
-    at most twice this bound: an order's probability is a product of exp(F(S - x) - c) / exp(F(S)), where the
-    errors of F cancel but for those of the whole set and those made locally at each S.
+    A relative error eta of every probability adds 2 eta to the epsilon of a mechanism. eta is at most twice this bound:
+    an order's probability is a product of exp(F(S - x) - c) / exp(F(S)). The errors of F cancel, except those of the
+    whole set and the local ones made at each S.
 
-    Let u = 2**-53, F(S) the exact log mass of a k-subset and M a bound on all abs(F). One step takes t_x = F(S - x)
-    - c_x, where c_x is one product: errors u c_x and u abs(t_x), with c_x <= M + abs(t_x) and abs(t_x) <= M + (F(S) -
-    t_x). They count in proportion to p_x = exp(t_x - F(S)), and the sum of p_x (F(S) - t_x) is an entropy,
-    at most log k: together u (3 M + 2 log k). Subtracting the largest adds u log k, the exponential 4 u, k - 1
-    additions (k - 1) u, the logarithm 4 u log k, adding the largest back u M. The sum over k <= m
-    is below u m (4 M + (m + 7) / 2 + 7 log m); the constants below are rounded up for second-order
-    terms. And F(S) lies between log k! and minus the cheaper of any order and its reverse, at most half of
-    `exponent`, so M is the larger of the two.
+    Let u = 2**-53, F(S) the exact log weight of a k-subset and M a bound on all abs(F). One step takes
+    t_x = F(S - x) - c_x, where c_x is one product. Its errors are u c_x and u abs(t_x), with c_x <= M + abs(t_x) and
+    abs(t_x) <= M + (F(S) - t_x). They count in proportion to p_x = exp(t_x - F(S)). The sum of p_x (F(S) - t_x) is an
+    entropy, at most log k. Together this gives u (3 M + 2 log k).
+
+    The other operations add: subtracting the largest value u log k, the exponential 4 u, k - 1 additions (k - 1) u, the
+    logarithm 4 u log k, and adding the largest value back u M. The sum over k <= m is below u m (4 M + (m + 7) / 2 + 7
+    log m). The constants below are rounded up for second-order terms. M is the larger of two limits on abs(F(S)). F(S)
+    is at most log k!, and at least minus the smaller cost of any order and its reverse. That cost is at most half of
+    `exponent`.
 
     Examples
     --------

@@ -1,27 +1,27 @@
-"""Permute-and-flip among options of few different costs, without listing them: only how many there are of each cost.
+"""Permute-and-flip over many options with few distinct costs, from the number of options of each cost.
 
-Permute-and-flip (McKenna and Sheldon 2020) goes through the options in random order and takes each with probability
-exp(-rate (cost - least cost)), the first that it takes. That is the same law as the option with the largest -rate cost
-+ Exp(1), with independent standard exponential variables (Ding et al. 2021). Of n options of one cost only the largest
-variable matters; its distribution function is (1 - e^-x)^n, so that one draw does for all of them.
+Permute-and-flip (McKenna and Sheldon 2020) visits the options in random order and takes each with probability
+exp(-rate (cost - least cost)), until one is taken. Its distribution is that of the option with the largest
+-rate cost + Exp(1), with independent standard exponential variables (Ding et al. 2021). Among n options of the same
+cost, only the largest variable matters. Its distribution function is (1 - e^-x)^n, so one draw replaces n.
 """
 
 import numpy as np
 
-_SMALL = -40.0  # log of z; below, 1 - e^-z is z
+_SMALL = -40.0  # log of z below which 1 - e^-z is z in double precision
 
 
 class Flips:
-    """The cost of the option that permute-and-flip takes.
+    """Permute-and-flip draw of a cost.
 
     Parameters
     ----------
     costs : array of int, shape (k,)
-        The different costs.
+        Distinct costs.
     counts : array of int, or of float without fractions, shape (k,)
-        How many options have each; 0 is never taken, and one at least is positive.
+        Number of options of each cost. At least one is positive; costs with count 0 are never drawn.
     rate : float
-        At least 0. If one ballot moves every cost by at most d, this loses 2 rate d.
+        At least 0. If one ballot changes every cost by at most d, the privacy loss is 2 rate d.
 
     Examples
     --------
@@ -51,14 +51,14 @@ def largest_exponentials(log_counts, bits):
     Parameters
     ----------
     log_counts : array of float, shape (k,)
-        The logs of n.
+        Logs of n.
     bits : BitSource
-        Where the randomness comes from.
+        Source of randomness.
 
     Returns
     -------
     array of float, shape (k,)
-        -ln(1 - U^(1 / n)) for uniform U, with relative precision at both ends: there is no largest value.
+        -ln(1 - U^(1 / n)) for uniform U, with relative precision in both tails. Values have no upper limit.
 
     Examples
     --------
@@ -77,38 +77,41 @@ def largest_exponentials(log_counts, bits):
 
 
 def _log_exponentials(size, bits):
-    """Return logs of standard exponential variables, by inversion from either tail: one half lies below log 2."""
+    """Return logs of standard exponential variables, by inversion from either tail, separated at the median log 2."""
     log_v = bits.log_uniform(size)
     small = np.where(log_v < _SMALL, log_v - np.log(2), np.log(-np.log1p(-np.exp(np.maximum(log_v, _SMALL)) / 2)))
     return np.where(bits.coins(size), small, np.log(np.log(2) - log_v))
 
 
 def log_flip_error(exponent, log_options):
-    """Bound the relative error of the probability of any option that is drawn with `Flips`.
+    """Return a bound on the relative error of the probability of any option that `Flips` draws.
 
     Parameters
     ----------
     exponent : float
-        A bound on rate times the difference of two costs, which are integers below 2**52.
+        Bound on rate times the difference of two costs, which are integers below 2**52.
     log_options : float
-        The log of the number of options, or more.
+        Log of the number of options, or an upper bound on it.
 
     Returns
     -------
     float
-        A bound on the error of its log.
+        Bound on the error of the log of the probability.
 
     Notes
     -----
-    Let u = 2**-53, N the number of options, n those of one cost, r >= 0 its penalty and X the largest variable E of
-    these n. With y standard exponential, E = -ln(1 - e^-z), z = y / n. The uniform number behind y is right up to
-    2 u, ln y up to u (1.5 abs(ln y) + 8), ln z up to u (2 abs(ln z) + 3 ln n + 8). As abs(dE / d ln z) = z / (e^z - 1)
-    is at most 1 and abs(ln z) <= E where z < 1, E is right up to u (4 E + 4 ln N + 16), and E - r up to
-    u (5 E + 4 ln N + 2 r + 16). An option's own variable must exceed a threshold T <= M + r, M the largest variable of
-    all the others; the hazard of the largest of n exponentials is at most 1, so that moving T and the variable together
-    by d changes the log of the chance by at most d, here u (10 M + 7 r + 2 r' + 8 ln N + 32), r' the penalty of the
-    option that sets the threshold. The chance falls with M and its relative error grows with M, so that on average the
-    error is at most that at the mean of M, which is at most ln N + 1. The constants are rounded up.
+    Let u = 2**-53, N the number of options and n the number of one cost. Let r >= 0 be the penalty of that cost, and E
+    the largest variable of its n options. With y standard exponential, E = -ln(1 - e^-z), z = y / n.
+
+    The uniform number behind y has an error of at most 2 u. The errors are then at most u (1.5 abs(ln y) + 8) for ln y,
+    and u (2 abs(ln z) + 3 ln n + 8) for ln z. abs(dE / d ln z) = z / (e^z - 1) is at most 1, and abs(ln z) <= E where
+    z < 1. The error is therefore at most u (4 E + 4 ln N + 16) for E, and u (5 E + 4 ln N + 2 r + 16) for E - r.
+
+    An option's own variable must exceed a threshold T <= M + r, where M is the largest variable of all the others. The
+    hazard of the largest of n exponentials is at most 1. Moving T and the variable together by d thus changes the log
+    of the probability by at most d. Here d is u (10 M + 7 r + 2 r' + 8 ln N + 32), with r' the penalty of the option
+    that sets the threshold. The probability falls with M, and its relative error grows with M. On average, the error is
+    therefore at most that at the mean of M, which is at most ln N + 1. The constants are rounded up.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""K-norm noise for Borda scores: uniform points of the body that all rankings span, and its norm.
+"""K-norm noise for Borda scores: uniform points of the permutohedron, and its norm.
 
-The permutohedron of m items is the convex hull of all centred complete rankings, that is of the permutations of
-(0, ..., m - 1) minus (m - 1) / 2. Tied and partial ballots, centred the same way, lie inside.
+The permutohedron of m items is the convex hull of all centred complete rankings: the permutations of (0, ..., m - 1)
+minus (m - 1) / 2. Tied and partial ballots, centred in the same way, lie inside.
 """
 
 from functools import lru_cache
@@ -13,14 +13,14 @@ from ..._utils.checks import check_whole, positive
 
 @lru_cache(maxsize=32)
 def _pairs(n_items):
-    """Return the pairs (first < second) so that the pair (i, j) stands at index j (j - 1) / 2 + i."""
+    """Return the pairs (first < second), with the pair (i, j) at index j (j - 1) / 2 + i."""
     second, first = np.tril_indices(n_items, -1)
     first.flags.writeable = second.flags.writeable = False
     return first, second
 
 
 def _recursive_tree(n_items, bits):
-    """Return parents (vertex j + 1 hangs from parent[j] <= j) of a tree that is uniform once relabelled at random."""
+    """Return parents (of vertex j + 1: parent[j] <= j) of a tree that is uniform after random relabelling."""
     return np.minimum(bits.integers(n_items, n_items - 1), np.arange(n_items - 1))
 
 
@@ -44,31 +44,33 @@ def _one_point(n_items, bits):
 
 
 def sample_ball(n_items, bits, size=None):
-    """Draw points uniform in the centred permutohedron (the whole body, not its surface).
+    """Draw uniform points of the centred permutohedron (the whole body, not its surface).
 
     Parameters
     ----------
     n_items : int
-        Number of items m, at least 1. The body has dimension m - 1.
+        Number m of items, at least 1. The body has dimension m - 1.
     bits : BitSource
-        Where the randomness comes from.
+        Source of randomness.
     size : int, optional
-        How many points; None for a single one.
+        Number of points; None for a single one.
 
     Returns
     -------
     ndarray of shape (n_items,) or (size, n_items)
-        Vectors of sum zero and gauge at most 1, in units of positions.
+        Vectors with sum zero and gauge at most 1, in units of positions.
 
     Notes
     -----
-    The permutohedron is the sum of the segments [-1/2, 1/2] (e_i - e_j). Heights in general position on the pairs
-    cut this zonotope into one parallelepiped per spanning tree of the complete graph: segments of the tree stay
-    whole, every other pair contributes the end chosen by the sign of y_i - y_j - height_ij. The graphic matroid is
-    unimodular, so all the tiles have the same volume and a uniform tree with uniform coordinates is a uniform point,
-    whatever the heights. Heights that are independent and symmetric about 0 have a law that no relabelling changes, so
-    the labels may be shuffled at the end, which leaves the tree to Aldous's rule: vertex j hangs from
-    min(U_j, j - 1). The cost is O(m**2).
+    The permutohedron is the sum of the segments [-1/2, 1/2] (e_i - e_j). Heights in general position on the pairs cut
+    this zonotope into one parallelepiped per spanning tree of the complete graph. Segments of the tree stay whole.
+    Every other pair contributes the end given by the sign of y_i - y_j - height_ij. The graphic matroid is unimodular,
+    so all tiles have the same volume. A uniform tree with uniform coordinates is therefore a uniform point, for any
+    heights.
+
+    The distribution of independent heights that are symmetric about 0 does not change if items are relabelled. Labels
+    may thus be shuffled at the end. The tree then follows Aldous's rule: vertex j is attached to min(U_j, j - 1). The
+    cost is O(m**2).
 
     References
     ----------
@@ -97,12 +99,12 @@ def gauge(u):
     Parameters
     ----------
     u : array of shape (..., n_items)
-        Vectors of sum zero, in units of positions.
+        Vectors with sum zero, in units of positions.
 
     Returns
     -------
     ndarray of shape (...)
-        Max over k of the sum of the k largest coordinates divided by its bound k (m - k) / 2 (Rado's theorem).
+        Max over k of the sum of the k largest coordinates, divided by its bound k (m - k) / 2 (Rado's theorem).
 
     Examples
     --------
@@ -124,21 +126,27 @@ def knorm_noise(n_items, scale, bits):
     Parameters
     ----------
     n_items : int
-        Number of items m.
+        Number m of items.
     scale : float
-        1 / epsilon when neighbours add or remove a ballot, 2 / epsilon when they replace one.
+        1 / epsilon if neighbours add or remove a ballot, 2 / epsilon if they replace one.
     bits : BitSource
-        Where the randomness comes from.
+        Source of randomness.
 
     Returns
     -------
     ndarray of shape (n_items,)
-        Noise of sum zero in units of positions (net wins are minus twice the centred scores: multiply by 2).
+        Noise with sum zero, in units of positions. Net wins are minus twice the centred scores: multiply by 2.
 
     Notes
     -----
-    The radius is Gamma of shape m, one more than the dimension, because the direction is uniform in the ball and not
-    on its surface. Double precision: publish the order of the noisy scores, never the scores.
+    .. rubric:: Privacy
+
+    The noise is in double precision. Publish the order of the noisy scores, never the scores.
+
+    .. rubric:: Remarks
+
+    The radius has a Gamma distribution of shape m, one more than the dimension, because the direction is uniform in the
+    ball and not on its surface.
 
     References
     ----------

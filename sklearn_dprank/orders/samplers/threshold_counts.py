@@ -1,13 +1,13 @@
-"""How many orders violate no margin above each of many thresholds, and uniform draws of them, for up to 16 items.
+"""Counts and uniform samples of orders that violate no margin above a threshold, for up to 16 items.
 
-The orders that violate no margin above a threshold are the linear extensions of a relation. A linear extension of a
-relation `before` is an order of the items that puts i before j whenever before[i, j]. Its prefixes are down-sets (sets
-that contain whatever must come before their items), so with f(empty) = 1,
+A linear extension of a relation `before` is an order of the items that puts i before j whenever before[i, j]. The
+orders that violate no margin above a threshold are the linear extensions of a relation. The prefixes of a linear
+extension are down-sets: sets that contain every item that must come before one of their items. With f(empty) = 1,
 
     f(S) = [S is a down-set] * sum over x in S of f(S - x)
 
-counts the extensions of the relation restricted to S. All thresholds of a weighted relation are swept together: S is
-a down-set of {W > v} exactly when v >= max of W[outside, inside].
+counts the extensions of the relation restricted to S. One sweep covers all thresholds of a weighted relation W: S is a
+down-set of {W > v} exactly when v >= max of W[outside, inside].
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ from .choice import CountedChoice
 
 @lru_cache(maxsize=4)
 def _links(n_items):
-    """Return for p = 0, 1, ... the 0/1 matrix whose row for S has a one for each S - x, S of p + 1 items."""
+    """Return, for p = 0, 1, ..., the 0/1 matrix from the sets S of p + 1 items (rows) to the sets S - x (columns)."""
     subsets, links = subsets_of(n_items), []
     for p in range(n_items):
         _, items, rest = subsets.layer(p + 1)
@@ -42,21 +42,21 @@ def _opening_level(level):
 
 
 class Counts:
-    """How many orders are linear extensions of the relations level > 0, 1, ..., n_levels - 1, and draws of them.
+    """Numbers of linear extensions of the relations level > 0, 1, ..., n_levels - 1, and uniform draws of extensions.
 
     Parameters
     ----------
     level : array of int, shape (n_items, n_items)
         Zero diagonal, at most 16 items. Not checked.
     n_levels : int
-        How many relations.
+        Number of relations.
     k : int or None, default=None
-        Only the first k items are ordered, ahead of all others; None is all items.
+        Number of items to order, ahead of all others; None means all items.
 
     Attributes
     ----------
     of_all : array of float, shape (n_levels,)
-        The numbers, exactly.
+        Exact number of extensions of each relation.
     """
 
     def __init__(self, level, n_levels, k=None):
@@ -65,7 +65,7 @@ class Counts:
         self._subsets = subsets_of(self._n_items)
         opening = _opening_level(level)[self._subsets.masks]
         every = np.arange(n_levels)
-        self._table = [np.ones((1, n_levels))]  # f by number of items: a row a set, a column a relation
+        self._table = [np.ones((1, n_levels))]  # f by number of items: one row per set, one column per relation
         for start, link in zip(self._subsets.starts[1:], _links(self._n_items)[: self._k], strict=False):
             counts = link @ self._table[-1]
             counts[every < opening[start : start + len(counts), None]] = 0
@@ -74,11 +74,12 @@ class Counts:
         self._met: dict = {}
 
     def draw(self, column, bits, first=False):
-        """Return an extension of the relation of one column: the last item first, by exact integers.
+        """Draw an extension of the relation of one column, uniformly and with exact integers; return it first to last.
 
-        With `first`, one that is an extension of no earlier relation. Relations of earlier columns say more, so that
-        what is counted is f - g, g the earlier column's f. An order whose prefixes were all down-sets of the earlier
-        relation so far must leave it further down; once g is 0 it has left it, and all extensions count.
+        With `first`, only orders that are not extensions of an earlier relation are drawn. Earlier relations contain
+        the later ones. The number of such orders is therefore f - g, where g is the f of the previous column. Items are
+        drawn from last to first. While g of the remaining set is above 0, the rest of the order must still violate the
+        earlier relation. Once g is 0, the order violates it, and all extensions count.
         """
         order, first = [], first and column > 0
         mask = self._whole(column, first, bits)
@@ -93,7 +94,7 @@ class Counts:
         return np.array(order)[::-1]
 
     def _whole(self, column, first, bits):
-        """Return the set of the items that are ordered."""
+        """Return the mask of the items to order; if there are fewer than all, it is drawn."""
         if self._k == self._n_items:
             return 2**self._n_items - 1
         state = column, first
@@ -106,7 +107,7 @@ class Counts:
         return self._table[size][self._subsets.rank[mask] - self._subsets.starts[size], column]
 
     def _last_items(self, column, first, mask):
-        """Return the items of a set, and the choice of the last of them."""
+        """Return the items of a set, and the choice of its last item."""
         left = np.flatnonzero(mask >> np.arange(self._n_items) & 1)
         smaller = len(left) - 1
         counts = self._table[smaller][self._subsets.rank[mask ^ (1 << left)] - self._subsets.starts[smaller]]

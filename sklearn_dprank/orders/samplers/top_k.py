@@ -1,9 +1,10 @@
-"""The best few items in order, drawn by the largest margin that they overrule: all ways to fill the first places.
+"""Samplers for the top k items, weighted by the largest margin that they violate.
 
-Putting items s_1, ..., s_k first, in this order, overrules the margins W[x, s_a] of every x that is not among the first
-a: by how much does the worst loser of each place beat its winner? There are m! / (m - k)! ways, which are listed while
-m^k is at most a million. Of 16 items at most any number is counted: a way overrules nothing above v exactly if each set
-of its first items is a down-set of {W > v}, as the beginning of a linear extension is.
+Putting items s_1, ..., s_k first, in this order, violates the margins W[x, s_a] of every x that is not among the first
+a. Their maximum is the largest margin by which an unplaced item beats the winner of a place. The first places can be
+filled in m! / (m - k)! ways, which are listed while m^k is at most a million. For at most 16 items and k > 2, they are
+counted instead, in any number. A way violates no margin above v exactly if each set of its first items is a down-set of
+{W > v}, like a prefix of a linear extension (`threshold_counts`).
 """
 
 import math
@@ -16,11 +17,11 @@ from .linear_extensions import MAX_ITEMS
 from .permute_and_flip import Flips
 from .threshold_counts import Counts
 
-MOST_WAYS = 10**6  # .1 s and 60 MB
+MOST_WAYS = 10**6  # 0.1 s and 60 MB
 
 
 def n_ways(n_items, k):
-    """Return in how many ways k of the items can take the first places: m! / (m - k)!.
+    """Return the number of ways to fill the first k places with m items: m! / (m - k)!.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def n_ways(n_items, k):
 
 
 def largest_batch(n_items):
-    """Return how many first places can be filled at once, at least 1 and at most ``n_items - 1``.
+    """Return the largest number of first places that can be filled at once, at least 1 and at most ``n_items - 1``.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def largest_batch(n_items):
 
 
 def costs_of_ways(margins, k):
-    """Return the largest margin that each way to fill the first k places overrules.
+    """Return the largest margin that each way to fill the first k places violates.
 
     Parameters
     ----------
@@ -57,9 +58,10 @@ def costs_of_ways(margins, k):
     -------
     costs : array, shape (n_items**k,)
         max of W[x, s_a] over places a and items x that are not among the first a, for s_1, ..., s_k the digits of the
-        index in base n_items. It is signed, never clipped at 0. Where an item stands twice it is `never`.
+        index in base n_items. It is signed and never clipped at 0. Ways that contain an item twice have the value
+        `never`.
     never : int or float
-        More than any margin.
+        Larger than any margin.
 
     Examples
     --------
@@ -71,15 +73,15 @@ def costs_of_ways(margins, k):
     n_items = len(margins)
     items, never = np.arange(n_items), margins.max() + 1
     rivals = margins.copy()
-    np.fill_diagonal(rivals, rivals.min() - 1)  # nobody is a rival of itself
-    order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # down each column the strongest rivals of an item
+    np.fill_diagonal(rivals, rivals.min() - 1)  # an item is not its own rival
+    order = np.argsort(-rivals, axis=0, kind="stable")[:k]  # each column lists the strongest rivals of an item
     strength = np.take_along_axis(rivals, order, axis=0)
-    costs = np.full(1, rivals.min())  # a row a way so far
-    placed: list[np.ndarray] = []  # its items, place by place
+    costs = np.full(1, rivals.min())  # one row per way so far
+    placed: list[np.ndarray] = []  # items of each way, place by place
     for place in range(k):
         worst = np.broadcast_to(strength[place], (len(costs), n_items))
         for rival, margin in zip(order[:place][::-1], strength[:place][::-1], strict=True):
-            worst = np.where(_among(placed, rival), worst, margin)  # the strongest that is not placed yet comes last
+            worst = np.where(_among(placed, rival), worst, margin)  # the strongest unplaced rival overwrites the others
         costs = np.maximum(costs[:, None], worst)
         if placed:
             costs[_among(placed, items)] = never
@@ -94,14 +96,14 @@ def _among(placed, items):
 
 
 class Listed:
-    """All ways to fill the first k places, by what they overrule: from a list.
+    """List of all ways to fill the first k places, grouped by the largest margin that they violate.
 
     Attributes
     ----------
     values : array, shape (n_values,)
-        Ascending: the largest margins that ways overrule.
+        Largest violated margins, ascending.
     counts : array of int, or of float without fractions, shape (n_values,)
-        How many ways overrule each.
+        Number of ways with each value.
     """
 
     def __init__(self, margins, k):
@@ -111,17 +113,17 @@ class Listed:
         self.values, self.counts = values[values < never], counts[values < never]
 
     def draw(self, number, bits):
-        """Draw one of the ways of a value, given by its index."""
+        """Draw one of the ways with the value at index `number`, uniformly."""
         same = np.flatnonzero(self._costs == self.values[number])
         return np.array(np.unravel_index(same[bits.integer(len(same))], self._shape))
 
 
 class Counted:
-    """The same of at most 16 items, without a list; some values may have no ways."""
+    """Counts of the ways of `Listed` for at most 16 items, without a list; some values may have no ways."""
 
     def __init__(self, margins, k):
         distinct = ~np.eye(len(margins), dtype=bool)
-        # No way overrules less than the best winner of the first place does.
+        # The winner of the first place violates at least this margin in every way.
         floor = np.where(distinct, margins, margins.min()).max(axis=0).min()
         self.values = np.unique(margins[distinct & (margins >= floor)])
         level = np.where(distinct, np.searchsorted(self.values, margins), 0)
@@ -129,28 +131,30 @@ class Counted:
         self.counts = np.diff(self._ways.of_all, prepend=0)
 
     def draw(self, number, bits):
-        """Draw one of the ways of a value, given by its index; by exact integers."""
+        """Draw one of the ways with the value at index `number`, uniformly and with exact integers."""
         return self._ways.draw(number, bits, first=True)
 
 
 class TopSampler(OrderSampler):
-    """The best k items by the largest margin u that they overrule, each with probability proportional to exp(-scale u).
+    """Sampler of the top k items in order, with probability proportional to exp(-scale u).
+
+    u is the largest margin that the items violate.
 
     Parameters
     ----------
     margins : array of shape (n_items, n_items)
-        Of all items.
+        Margins of all items.
     k : int
-        How many.
+        Number of items to draw.
     scale : float
-        At least 0. One ballot moves u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
+        At least 0. One ballot changes u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
     placed : sequence of int, default=()
-        Items that have been placed before, and do not matter any more.
+        Items that are already placed. They are left out.
 
     Raises
     ------
     ValueError
-        If margins are not square and finite, or scale is negative or not finite.
+        If `margins` is not square and finite, or `scale` is negative or not finite.
 
     Examples
     --------
@@ -179,7 +183,7 @@ class TopSampler(OrderSampler):
 
 
 class TopFlips(TopSampler):
-    """Permute-and-flip: the best k items are those with the largest -scale u + Exp(1); else as `TopSampler`."""
+    """Permute-and-flip variant of `TopSampler`: the top k items with the largest -scale u + Exp(1)."""
 
     def _law(self, values, counts, scale):
         return Flips(values, counts, scale)

@@ -1,8 +1,9 @@
-"""The prudent order near an anchor: exact sampling of orders that differ from it within a window, for many items.
+"""Exact sampling of orders within a window around an anchor, for the prudent order of many items.
 
-Only orders that keep every pair at least `window` apart in the anchor as the anchor has it are considered. With items
-named by their place in the anchor, a prefix of such an order is {0, ..., a - 1} and some of a + 1, ..., a + window - 1:
-the first unplaced item a and a mask of window - 1 bits. All thresholds of the margins are swept together.
+Only orders that keep the anchor's order of each pair at least `window` places apart in the anchor are considered. Name
+items by their place in the anchor. A prefix of such an order is then {0, ..., a - 1} and some of
+a + 1, ..., a + window - 1. It is represented by the first unplaced item a and a mask of window - 1 bits. One sweep
+covers all thresholds of the margins.
 """
 
 from functools import lru_cache
@@ -20,13 +21,13 @@ MAX_WINDOW = 12  # 2**11 masks
 
 @lru_cache(maxsize=8)
 def _steps(window):
-    """Return how a prefix grows by one item, whatever the place: the masks after (rows) from the masks before.
+    """Return the weights of adding one item to a prefix, at any place: new masks (rows) from old masks (columns).
 
-    The entry is exp(-inversions added): the unplaced items that the anchor has before the new one.
+    An entry is exp(-inversions added), the number of unplaced items that the anchor has before the new one.
     """
     rows, columns, inversions = [], [], []
     for mask in range(2 ** (window - 1)):
-        run = (~mask & (mask + 1)).bit_length() - 1  # items right after a that are placed already
+        run = (~mask & (mask + 1)).bit_length() - 1  # number of placed items right after a
         rows.append(mask >> (run + 1))
         columns.append(mask)
         inversions.append(0)
@@ -39,10 +40,11 @@ def _steps(window):
 
 
 def _opening_level(level, window, never):
-    """Return, for each first unplaced item a and mask, the level from which that prefix is allowed.
+    """Return, for each first unplaced item a and mask, the lowest level that allows the prefix.
 
     It is the largest level[y, x] with y outside and x inside the prefix. The items before a are merged (node 0, always
-    inside), so are a and the items past the window (last node, always outside); `never` marks masks past the end.
+    inside). Item a and the items past the window are also merged (last node, always outside). `never` marks masks past
+    the end.
     """
     n_items = len(level)
     masks = np.arange(2 ** (window - 1))
@@ -67,38 +69,43 @@ def _opening_level(level, window, never):
 
 
 class WindowedSampler(OrderSampler):
-    """The law of orders near an anchor with probability proportional to exp(-inversions - scale * u).
+    """Sampler of orders near an anchor, with probability proportional to exp(-inversions - scale * u).
 
-    Orders keep every pair at least `window` apart in the anchor as the anchor has it; `inversions` counts the pairs
-    of the order that the anchor has the other way round; u is the maximum of margins[i, j] over the pairs less than
-    `window` apart that the order puts the other way round, j before i. It is signed, never clipped at 0.
+    An order keeps the anchor's order of each pair at least `window` places apart in the anchor. `inversions` is the
+    number of pairs that the order and the anchor order differently. Consider the pairs less than `window` apart in the
+    anchor with j before i in the order. u is the maximum of their margins[i, j]. It is signed and never clipped at 0.
 
     Parameters
     ----------
     margins : array of shape (n_items, n_items)
         W[i, j] = voters who prefer i to j minus voters who prefer j to i. The diagonal is ignored.
     anchor : array of int, shape (n_items,)
-        The items in the anchor's order, best first.
+        Items in the anchor's order, best first.
     scale : float
-        At least 0. One ballot moves u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
+        At least 0. One ballot changes u by at most 1 if neighbours add or remove a ballot (2 if they replace one).
     window : int, default=7
-        Pairs at least so far apart in the anchor are fixed; from 1 (the anchor itself) to 12.
+        Pairs at least this far apart in the anchor are fixed; from 1 (the anchor itself) to 12.
 
     Raises
     ------
     ValueError
-        If margins are not square and finite, the anchor is not a permutation, or scale or window is out of range.
+        If `margins` is not square and finite, `anchor` is not a permutation, or `scale` or `window` is out of range.
 
     Notes
     -----
-    Fixed pairs do not count in u: theirs would be a floor under it, the same for every order, that hides what the
-    window can repair. A maximum of margins over pairs chosen by the order and the public anchor alone has sensitivity 1
-    with them or without. The orders considered and their inversions depend on the anchor alone, a public base measure,
-    so the exponential mechanism costs its usual 2 * scale * sensitivity: scale = epsilon / 2 (epsilon / 4 for
-    replaced ballots) pays for this draw.
+    .. rubric:: Privacy
 
-    Exact up to double precision as long as no weight underflows, n_items * (window - 1) <= 700 being enough; beyond,
-    orders of relative weight exp(-700) at the same threshold may be lost.
+    Fixed pairs do not count in u. Their largest margin would be a lower limit on u for every order, and would hide what
+    the window can improve. With or without them, u is a maximum of margins over pairs that only the order and the
+    public anchor determine. Its sensitivity is therefore 1 (2 for replaced ballots). The orders considered and their
+    inversions depend only on the anchor and are a public base measure. The exponential mechanism thus has its usual
+    epsilon of 2 * scale * sensitivity. For a draw at epsilon, set scale to epsilon / 2 (epsilon / 4 for replaced
+    ballots).
+
+    .. rubric:: Precision
+
+    The distribution is exact up to double precision if no weight underflows; n_items * (window - 1) <= 700 is enough.
+    Otherwise, orders of relative weight exp(-700) at the same threshold may be lost.
 
     Examples
     --------
@@ -127,7 +134,7 @@ class WindowedSampler(OrderSampler):
         self._level = Choice(self._log_weights)
 
     def _sweep(self, opening, n_levels):
-        """Fill the masses of prefixes, one table (masks, levels) a length; each column has its own scale."""
+        """Fill the masses of prefixes, one table (masks, levels) per length; each column has its own scale."""
         n_items = len(opening) - 1
         steps = _steps(self._window)
         masks = np.arange(steps.shape[0])
@@ -151,7 +158,7 @@ class WindowedSampler(OrderSampler):
         return self._anchor[self._backward(self._level.draw(bits), bits)]
 
     def _backward(self, level, bits):
-        """Draw an order of places in the anchor, the last one first."""
+        """Draw an order of places in the anchor, from last to first."""
         steps = _steps(self._window)
         order = np.empty(len(self._anchor), dtype=np.int64)
         mask = 0
@@ -169,11 +176,11 @@ class WindowedSampler(OrderSampler):
 
 
 def _thresholds(margins, window):
-    """Return the distinct values u can take, ascending, and the index in them of each margin (0 below the first)."""
+    """Return the distinct values of u, ascending, and the index of each margin in them (0 below the first)."""
     n_items = len(margins)
     gap = np.subtract.outer(np.arange(n_items), np.arange(n_items))
     loose = (abs(gap) < window) & (gap != 0)
-    # One direction of each pair is violated by any order.
+    # Every order violates one direction of each pair.
     floor = np.minimum(margins, margins.T)[loose].max() if loose.any() else 0
     values = np.append(floor, np.unique(margins[loose & (margins > floor)])).astype(float)
     return values, np.where(loose, np.searchsorted(values, margins), 0)

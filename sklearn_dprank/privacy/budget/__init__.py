@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivacyBudget"]
 
-# Loaded when first used, because the other modules here import each other through this package.
+# Loaded on first use: the modules of this package import each other through it.
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(__name__, {"PrivacyBudget": "budget"})

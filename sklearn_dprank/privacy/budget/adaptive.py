@@ -1,19 +1,25 @@
-"""What an account of releases may hold where the next price may depend on what the releases before it said.
+"""Budget limits for releases whose epsilon and delta depend on earlier results.
 
-`PrivacyGuarantee.compose` is for prices that are fixed beforehand. Whoever chooses the next epsilon by what was seen
-can get more out of a bound on every path than the bound itself: two kinds of coins, each path within the optimal bound
-of Kairouz, Oh and Viswanath, have up to 2.2 times its delta together. (That it is so of optimal bounds in general is
-shown by Tran, Koskela, Raisa and Honkela, 2026.) Two rules hold for whatever is chosen:
+`PrivacyGuarantee.compose` is for epsilons and deltas that are fixed in advance. If the next epsilon depends on earlier
+results, a bound on every path need not hold for all paths together. In an example with two kinds of coins, each path
+satisfies the optimal bound of Kairouz, Oh and Viswanath. All paths together have up to 2.2 times its delta. Tran,
+Koskela, Raisa and Honkela (2026) show that optimal bounds in general fail in this way. Two rules remain valid for
+adaptive choices:
 
-- *Sums.* The epsilons add up to at most epsilon, and the deltas to at most what is kept of delta for this rule.
-- *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of what is
-  left of delta. A pure release of epsilon counts as one of mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), which dominates
-  randomised response of epsilon. What is neither Gaussian nor pure does not count, and may not be there.
+- *Sums.* The epsilons add up to at most epsilon. The deltas add up to at most the part of delta for this rule.
+- *One Gaussian.* The mu^2 of Gaussian releases add up to at most that of one Gaussian release of epsilon and of the
+  rest of delta. A pure release of epsilon counts as mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)). A Gaussian release of
+  this mu dominates randomised response of epsilon. If any release is neither Gaussian nor pure, this rule does not
+  hold.
 
-The releases fit as long as *one of the rules* holds: of the outcomes at whose end the first rule holds, those that lose
-more than epsilon have at most the delta of whoever stops before it is broken, for it held all the way; so have the
-others of the second; and the two deltas add up to delta. That is why delta is divided before anything is released.
-Where each rule had all of delta, it would be spent twice.
+The releases fit if one of the two rules holds. The total delta is then the sum of the two parts:
+
+- If the first rule holds at the end, it held throughout, because sums only grow. These outcomes are also outcomes of an
+  analyst who stops before this rule is broken. Those with a loss above epsilon therefore have a probability of at most
+  the first part of delta.
+- In the same way, the second part of delta covers all outcomes at whose end only the second rule holds.
+
+Delta must therefore be divided before the first release. If each rule had all of delta, it would be spent twice.
 """
 
 import math
@@ -32,15 +38,15 @@ from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
 from ..rounding import rounded_down, sum_up
 
-_SLACK = 5e-11  # relative, of delta; half of what `gaussian_sigma` leaves, and far above rounding errors
-_ALIKE = 1e-12  # relative: how far sums of floats may exceed what they may be
-_LARGEST = 1e150  # of pure epsilons, and of mu: beyond it mu^2 is no double
-_ROOM = 1e-9  # relative; what a search by halves, and the inverse of the normal distribution, may be off
+_SLACK = 5e-11  # relative, of delta; half of the slack of `gaussian_sigma`, and far above rounding errors
+_ALIKE = 1e-12  # relative; sums of floats may exceed a limit by this much
+_LARGEST = 1e150  # limit on pure epsilons and on mu; above it, mu^2 overflows
+_ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal distribution
 _TENTH, _HALF = 0.1, 0.5
 
 
 class Left(NamedTuple):
-    """How much one more release may reveal, by its kind; see `sklearn_dprank.privacy.budget.charging.Remaining`."""
+    """Limits for one more release, by kind; see `sklearn_dprank.privacy.budget.charging.Remaining`."""
 
     pure: float
     mu: float
@@ -49,17 +55,9 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """What was released, and what may be.
+    """Limits of a budget, and the releases charged to it.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The most that all releases together may reveal.
-    basic_delta : float or None, default=None
-        How much of delta is kept for sums. None: all of it if of the first release only an (epsilon, delta) is known;
-        half of it if that is pure; and if it is Gaussian a tenth, or nothing where it needs all of delta itself.
-    releases : tuple of PrivacyGuarantee, default=()
-        What was released.
+    `epsilon`, `delta` and `basic_delta` have the meaning of the parameters of `PrivacyBudget`.
 
     References
     ----------
@@ -78,7 +76,7 @@ class Account:
         return replace(self, releases=(*self.releases, guarantee))
 
     def holds(self) -> bool:
-        """Tell whether the releases fit, whatever they were chosen by."""
+        """Return whether the releases fit, even if they were chosen adaptively."""
         epsilon, delta = self._sums
         if _within(epsilon, self.epsilon) and _within(delta, self._kept):
             return True
@@ -91,8 +89,8 @@ class Account:
         return min(sums, gaussian)
 
     def left(self) -> Left:
-        """Return how much one more release may reveal, for each kind of release."""
-        fresh = self._first is None and self.basic_delta is None  # then it is what follows that divides delta
+        """Return the limits for one more release, by kind."""
+        fresh = self._first is None and self.basic_delta is None  # then the first release decides how delta is divided
         kept = self.delta if fresh else self._kept
         epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
         basic = (
@@ -108,17 +106,17 @@ class Account:
 
     @cached_property
     def _mu(self):
-        """Return the mu of one Gaussian release that reveals as much as all, rounded up; infinite if there is none."""
+        """Return the mu of one Gaussian release that covers all releases, rounded up; inf if there is none."""
         return _mu_of(self.releases)
 
     @cached_property
     def _first(self):
-        """Return the first release that may have said something, or None."""
+        """Return the first release with a positive epsilon or delta, or None."""
         return next((g for g in self.releases if g.epsilon or g.delta), None)
 
     @cached_property
     def _kept(self):
-        """Return what is kept of delta for sums."""
+        """Return the part of delta for the rule of sums."""
         if self.basic_delta is not None:
             return self.basic_delta
         if self._first is None or not self._first.delta:
@@ -132,7 +130,7 @@ class Account:
         return rounded_down(Fraction(self.delta) - Fraction(kept))
 
     def _one_gaussian(self, delta):
-        """Return about the smallest epsilon of the second rule; the account's or less, if it holds."""
+        """Return (epsilon, delta) of the second rule; epsilon is at most that of the account if the rule holds."""
         if math.isinf(self._mu) or not delta:
             return math.inf, delta
         if _is_one_gaussian(self._mu, 0.0, delta):
@@ -141,7 +139,7 @@ class Account:
         return (min(least, self.epsilon) if _is_one_gaussian(self._mu, self.epsilon, delta) else least), delta
 
     def _room(self, delta):
-        """Return the mu of the Gaussian release that the second rule leaves room for, rounded down."""
+        """Return the mu of one more Gaussian release that satisfies the second rule, rounded down."""
         if math.isinf(self._mu) or not delta:
             return 0.0
         most = _most_mu(self.epsilon, delta)
@@ -149,12 +147,12 @@ class Account:
 
 
 def _within(total, most):
-    """Tell whether a sum, rounded up, is at most what it may be: ten times .1, as floats, is a little more than 1."""
+    """Return whether a rounded-up sum is within a limit, with tolerance: ten doubles 0.1 add up to more than 1."""
     return total <= most * (1 + _ALIKE)
 
 
 def _tidy(most, spent):
-    """Return what is left, without the dust of a subtraction where that may be spent, too."""
+    """Return the difference of limit and spent, to 12 digits if that much can still be spent."""
     if math.isinf(spent):
         return 0.0
     left = max(Fraction(0), Fraction(most) - Fraction(spent))
@@ -173,24 +171,19 @@ def _mu_of(releases: Iterable[PrivacyGuarantee]) -> float:
 
 
 def _is_one_gaussian(mu, epsilon, delta):
-    """Tell whether delta is enough at epsilon for one Gaussian release of mu."""
+    """Return whether one Gaussian release of mu is (epsilon, delta)-private."""
     return delta > 0 and mu < math.inf and bool(gaussian_deltas(np.array([epsilon]), mu)[0] <= delta * (1 - _SLACK))
 
 
 @lru_cache(maxsize=4096)
 def mu_of_pure(epsilon: float) -> float:
-    """Return the mu of a Gaussian release that reveals no less than any pure one of epsilon, rounded up.
-
-    Parameters
-    ----------
-    epsilon : float
-        Not negative.
+    """Return the mu of a Gaussian release that dominates every pure release of epsilon, rounded up.
 
     Returns
     -------
     float
-        2 Phi^-1(e^epsilon / (1 + e^epsilon)), at most epsilon sqrt(pi / 2): its trade-off curve passes through the one
-        corner of randomised response's, and is convex.
+        2 Phi^-1(e^epsilon / (1 + e^epsilon)), at most epsilon sqrt(pi / 2). The Gaussian trade-off curve is convex and
+        passes through the corner of the curve of randomised response.
 
     Examples
     --------
@@ -203,10 +196,10 @@ def mu_of_pure(epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _most_mu(epsilon, delta):
-    """Return about the largest mu of Gaussian releases that delta is enough for at epsilon; it is."""
+    """Return about the largest mu for which Gaussian releases are (epsilon, delta)-private, rounded down."""
     return _largest(lambda mu: _is_one_gaussian(mu, epsilon, delta))
 
 
 def _largest(fits: Callable[[float], bool]) -> float:
-    """Return about the largest positive number for which the monotone `fits` holds; it does hold there."""
+    """Return, up to rounding, the largest positive number for which the monotone `fits` holds; it holds there."""
     return _LARGEST if fits(_LARGEST) else 1 / smallest(lambda inverse: fits(1 / inverse))

@@ -1,4 +1,4 @@
-"""`PrivacyBudget`: the account of one group of voters."""
+"""Privacy budget for several releases about the same voters."""
 
 import inspect
 import os
@@ -15,66 +15,72 @@ _STAYS = "This failed fit is still charged, because the failure may depend on th
 
 
 class PrivacyBudget:
-    """Privacy budget of one group of voters over several releases.
+    """Privacy budget for more than one release about the same voters.
 
-    Every release is charged before a ballot is read for it. A release that does not fit is refused. If a fit reveals
-    more than was charged, the charge is raised, also beyond the budget.
+    Each release is charged before its ballots are read. A release that does not fit is refused. If a fit reveals more
+    than was charged, the charge is raised, even beyond the budget.
 
     Parameters
     ----------
     epsilon : float
-        The most that all releases together may reveal about one ballot, in nats.
+        Limit on the total privacy loss per ballot, in nats.
     delta : float, default=0.0
-        Probability mass outside that promise, for all together.
+        Limit on the total delta.
     neighboring : {"add_remove", "replace"}, default="add_remove"
-        Which profiles count as neighbours. Under "replace" a guarantee under "add_remove" is charged as
-        `PrivacyGuarantee.under_replace` states it. Under "add_remove" one under "replace" is refused.
+        Neighbouring relation. Under "replace", an "add_remove" release is charged as `PrivacyGuarantee.under_replace`
+        states. Under "add_remove", a "replace" release is refused.
     basic_delta : float or None, default=None
-        How much of delta is kept for releases whose epsilons and deltas add up, as all do of which nothing else is
-        known (the shuffle model's, say); the rest is for Gaussian and pure ones, which cost less together than that.
-        None: all of it if of the first release nothing else is known; half if that is pure; and a tenth if it is
-        Gaussian, or nothing where it needs all itself.
+        Part of delta for basic composition, where epsilons and deltas add up. Releases that are neither Gaussian nor
+        pure, such as shuffle releases, need it. The rest is for Gaussian and pure releases, which compose more tightly.
+        None decides at the first release: half of delta if it is pure, a tenth if it is Gaussian, and all of delta
+        otherwise. It is 0 if the first release is Gaussian and needs all of delta.
     simulation : bool, default=False
-        Whether releases with a seed are charged, as though they had none, instead of refused: a rehearsal.
+        Whether to charge releases with a seed as if they had none. By default they are refused.
 
     Attributes
     ----------
     releases_ : tuple of Release
-        ``(when, what, guarantee, release_id)`` of every charge: when (UTC, whole seconds), what sort of estimator, how
-        much, and the caller's identifier or None. Nothing of the ballots, no number of voters, no seed.
+        One ``(when, what, guarantee, release_id)`` per charge: time (UTC, whole seconds), kind of estimator, guarantee,
+        and the caller's identifier or None. It contains no ballots and no seed. The only number of voters is the public
+        `min_reports` of shuffle and secure aggregation.
     spent_ : PrivacyGuarantee
-        What all of them promise together.
+        Joint guarantee of all charged releases.
     remaining : Remaining
-        How much one more release may reveal: ``epsilon`` if it is pure, ``gaussian_epsilon(delta)`` if it is Gaussian,
-        ``basic_epsilon`` and ``basic_delta`` if nothing else is known of it.
+        Limits for one more release: ``epsilon`` if it is pure, ``gaussian_epsilon(delta)`` if it is Gaussian, and
+        ``basic_epsilon`` and ``basic_delta`` if it is neither.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     See Also
     --------
-    guarantee_of : What something fitted owes.
-    PrivacyGuarantee.compose : What releases promise whose prices were fixed beforehand.
+    guarantee_of : Guarantee of a fitted estimator, pipeline or search.
+    PrivacyGuarantee.compose : Joint guarantee of releases whose epsilons and deltas were fixed in advance.
 
     Notes
     -----
     .. rubric:: Privacy
 
-    All releases that are charged to one budget are (epsilon, delta)-private together, also if each was chosen, or its
-    price was, after a look at those before. They fit as long as their epsilons and deltas add up to at most epsilon
-    and `basic_delta`, or all are Gaussian or pure and reveal no more than one Gaussian release of epsilon and of the
-    rest of delta. (Sums may exceed that by one part in 10^12: ten times .1, as floats, is more than 1.) `spent_` says
-    the smaller of the two, with a caveat: where prices were so chosen and delta is not 0, what is proved is the promise
-    of the whole budget. For pure releases `PrivacyGuarantee.compose` states less, for prices that are fixed beforehand.
+    All releases charged to one budget are jointly (epsilon, delta)-private. You may choose a release and its epsilon
+    after looking at earlier results. The releases fit if one of two conditions holds:
 
-    A fit that fails stays charged, for whether it fails may depend on the ballots. So does one that is interrupted.
-    The budget knows only what is charged to it: another budget, a ``fit`` of its own, an exact ``score`` of private
-    ballots are not in it. A voter who stands in k rows is owed k times what is stated.
+    - Their epsilons add up to at most epsilon, and their deltas to at most `basic_delta`.
+    - All are Gaussian or pure, and together reveal no more than one Gaussian release of epsilon and the rest of delta.
 
-    A budget in memory is forgotten with its process, and cannot be copied, pickled or used in a forked process, because
-    two copies would spend it twice. One in a file (`open`) can be shared by processes.
+    Sums may exceed a limit by one part in 10^12, because the double 0.1 is slightly above 0.1: ten of them exceed 1.
+
+    `spent_` reports the smaller epsilon of the two conditions. If delta is not 0 and choices depended on earlier
+    results, only the guarantee of the whole budget is proved. A caveat of `spent_` explains this. For pure releases
+    with epsilons fixed in advance, `PrivacyGuarantee.compose` with a `delta` can state less.
+
+    A failed or interrupted fit is still charged, because the failure may depend on the ballots. The budget counts only
+    what is charged to it. It does not count another budget, a direct ``fit``, or an exact ``score`` of private ballots.
+    For a voter with k ballots, epsilon is k times as large, and delta is larger.
+
+    A budget in memory ends with its process. It cannot be copied, pickled or used in a forked process, because two
+    copies would spend it twice. Processes can share a budget in a file (`open`).
 
     References
     ----------
@@ -132,31 +138,33 @@ class PrivacyBudget:
         basic_delta: Amount | None = None,
         simulation: bool | None = None,
     ) -> Self:
-        """Return the budget that is kept in a file, of a new file if there is none and `epsilon` is given.
+        """Return the budget in a file; create the file if it does not exist and `epsilon` is given.
 
         Every charge is on the disk before a ballot is read for it. Processes that share the file charge one after the
-        other. A copy of the file, or an old one put back, spends the same budget twice: keep one, on a local disk.
+        other. Keep only one copy of the file, on a local disk. A second copy, or an old copy that is put back, spends
+        the same budget twice.
 
         Parameters
         ----------
         path : str or path-like
-            Of the file, an SQLite database. Who may read it is left to the process's umask; it holds what is in
-            ``releases_``.
+            Path of the file, an SQLite database. It contains ``releases_``. The umask of the process determines who may
+            read it.
         epsilon, delta, neighboring, basic_delta, simulation : optional
-            Of a new budget, as for the class. A file that exists has its own, and these must be the same if they
-            are given.
+            Terms of a new budget, as for the class. For an existing file, terms that are given must equal those in the
+            file.
 
         Returns
         -------
         PrivacyBudget
+            The budget.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file, and no `epsilon` is given.
+            If the file does not exist and `epsilon` is not given.
         ValueError
-            If a parameter is out of bounds or differs from the file's, or the file is damaged, of another kind or of a
-            later version.
+            If a parameter is out of range or differs from the file. Also if the file is damaged, of another kind or of
+            a later version.
         OSError
             If the file cannot be opened and written.
 
@@ -196,43 +204,46 @@ class PrivacyBudget:
     def fit(
         self, estimator: _Estimator, X: Any, y: None = None, *, release_id: str | None = None, **fit_params: Any
     ) -> _Estimator:
-        """Charge what a fit will owe, then fit.
+        """Charge the guarantee of a fit, then fit.
 
-        After the fit its guarantee is compared with the charge: epsilon, delta, certificate, unit and who is trusted.
-        If the fit revealed more, the charge is raised to that, also beyond the budget, and an error is raised. A
-        subclass must not override what `fit` calls between the ballots and the release (``read_ballots``, say).
+        After the fit, its guarantee is compared with the charge: epsilon, delta, certificate, unit, neighbouring
+        relation and trusted parties. If the fit revealed more, the charge is raised to that, even beyond the budget,
+        and an error is raised. A subclass of an aggregator must not override the methods that `fit` calls between
+        ballots and release, such as ``read_ballots``.
 
         Parameters
         ----------
         estimator : estimator
-            An aggregator, a Pipeline of transformers that read each ballot by itself and an aggregator,
-            `~sklearn_dprank.model_selection.PrivateSelection`, or a search whose ballots are declared public (which is
-            charged nothing).
+            An aggregator, or a Pipeline of transformers that read each ballot independently and an aggregator. Also
+            `~sklearn_dprank.model_selection.PrivateSelection`, or a search whose ballots are declared public. Such a
+            search costs no budget.
         X : array-like of shape (n_voters, n_items) or Profile
-            The ballots. What is charged depends on what is public of them only.
+            Ballots. The charge depends only on their public properties.
         y : None
             Ignored.
         release_id : str or None, default=None
-            Identifier of this release. A later call with the same identifier is refused, also in another process that
-            shares the file, and also if the fit of the first call failed. So a task that runs again neither pays nor
+            Identifier of this release. A later call with the same identifier is refused, even if the first fit failed.
+            This also holds in other processes that share the file. A task that runs again therefore neither pays nor
             publishes twice.
         **fit_params : dict
-            For the estimator's ``fit``; with metadata routing, under the names that the steps request.
+            Parameters for the estimator's ``fit``. With metadata routing, use the names that the steps request.
 
         Returns
         -------
         estimator : estimator
-            The same, fitted.
+            The same object, fitted.
 
         Raises
         ------
         BudgetExhausted
-            If it does not fit, or `release_id` is already charged; nothing is charged, and no ballot was read.
+            If the release does not fit, or `release_id` is already charged. Then no budget is charged and no ballot is
+            read.
         ValueError
-            If it promises nothing, has a seed, or what it will owe cannot be known beforehand; or its own. An error of
-            its own fit leaves it charged, and says so.
+            If the estimator has no privacy guarantee, or its guarantee cannot be known in advance. Also if it has a
+            seed, unless the budget is a simulation. Errors of the estimator's own ``fit`` are raised unchanged, with a
+            note that the release is still charged.
         RuntimeError
-            If the fit revealed more than was charged beforehand. All that it revealed is charged.
+            If the fit revealed more than was charged before it. All that it revealed is charged.
         """
         owed = owed_before(estimator, X, last_step_params(estimator, fit_params).get("voter_epsilon"))
         inspect.signature(estimator.fit).bind(X, y, **fit_params)  # type: ignore[attr-defined]
@@ -254,27 +265,28 @@ class PrivacyBudget:
         return fitted
 
     def charge(self, guarantee: PrivacyGuarantee, what: str, *, release_id: str | None = None) -> None:
-        """Charge a release that is made elsewhere; before it is made.
+        """Charge a release that is made elsewhere. Call this before the release.
 
-        What voters' devices reveal is charged once, when they are asked: what a curator makes of their reports
-        afterwards (``fit_reports``) reveals no more. A stream is charged once, before its first period. What an
-        aggregator will promise is in its plan.
+        Charge the reports of voters' clients once, before you request them. Aggregating them later (``fit_reports``)
+        reveals no more. Charge a stream once, before its first period. The plan of an aggregator (``plan_for``)
+        contains its guarantee.
 
         Parameters
         ----------
         guarantee : PrivacyGuarantee
-            What it promises.
+            Guarantee of the release.
         what : str
-            What it is, for ``releases_``.
+            Short description of the release, for ``releases_``.
         release_id : str or None, default=None
-            Identifier of the release, which is charged once; see `fit`.
+            Identifier of the release, which can be charged only once; see `fit`.
 
         Raises
         ------
         BudgetExhausted
-            If it does not fit, or `release_id` is already charged; nothing is charged.
+            If the release does not fit, or `release_id` is already charged. Then no budget is charged.
         ValueError
-            If it promises nothing, a seed was given, or it is about other neighbours.
+            If the guarantee is not private, or its neighbouring relation or unit does not fit the budget. Also if it
+            has a seed, unless the budget is a simulation.
 
         Examples
         --------
@@ -294,23 +306,23 @@ class PrivacyBudget:
         self._charge(guarantee, what, release_id)
 
     def _charge(self, guarantee, what, release_id):
-        """Return the number of the release that was charged."""
+        """Charge a release; return its number."""
         number: int = self._kept.add(lambda before: charged(self._kept.terms, before, guarantee, what, release_id))
         return number
 
     @property
     def releases_(self) -> tuple[Release, ...]:
-        """Every charge, the oldest first."""
+        """All charged releases, oldest first."""
         return tuple(self._kept.releases())
 
     @property
     def spent_(self) -> PrivacyGuarantee:
-        """What all releases promise together."""
+        """Joint guarantee of all charged releases."""
         return spent_by(self._kept.terms, self._kept.releases())
 
     @property
     def remaining(self) -> Remaining:
-        """How much one more release may reveal."""
+        """Limits for one more release."""
         return remaining_of(self._kept.terms, self._kept.releases())
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a budget decides: whether one more release fits, what is spent, and what is left."""
+"""Decisions of a privacy budget: whether one more release fits, what is spent, and what remains."""
 
 import math
 import os
@@ -25,16 +25,16 @@ _SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 
 
 class Remaining(NamedTuple):
-    """How much one more release may reveal; each figure is for a release of its own kind, and uses up all.
+    """Limits for one more release. Each limit is for one kind of release, which would use up the budget.
 
     Attributes
     ----------
     epsilon : float
-        Of a pure one.
+        Limit for a pure release.
     mu : float
-        Of a Gaussian one: sensitivity over standard deviation.
+        Limit for a Gaussian release: sensitivity over standard deviation.
     basic_epsilon, basic_delta : float
-        Of one of which nothing else is known.
+        Limits for a release that is neither pure nor Gaussian.
     """
 
     epsilon: float
@@ -43,7 +43,7 @@ class Remaining(NamedTuple):
     basic_delta: float
 
     def gaussian_epsilon(self, delta: float) -> float:
-        """Return about the largest epsilon that a Gaussian release with this delta of its own may have.
+        """Return, up to rounding, the largest epsilon of one more Gaussian release with its own `delta`.
 
         Examples
         --------
@@ -56,13 +56,7 @@ class Remaining(NamedTuple):
 
 
 class InMemory:
-    """The terms and releases of one budget, in this process: threads may share it.
-
-    Parameters
-    ----------
-    terms : Terms
-        Of the budget.
-    """
+    """Terms and releases of one budget in this process; threads may share it."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -70,14 +64,14 @@ class InMemory:
         self._lock, self._process = Lock(), os.getpid()
 
     def releases(self) -> list[Release]:
-        """Return all releases that were charged."""
+        """Return all charged releases."""
         self._refuse_fork()
         return list(self._releases)
 
     def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
-        """Charge the release that `decide` returns for the releases before it, or nothing where it raises.
+        """Charge ``decide(earlier releases)``; return its number, for `amend`.
 
-        Returns the number of the release, for `amend`.
+        If `decide` raises, no release is charged.
         """
         self._refuse_fork()
         with self._lock:
@@ -85,7 +79,7 @@ class InMemory:
             return len(self._releases) - 1
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
-        """Replace what was charged for the release of this number."""
+        """Replace the charged guarantee of a release."""
         self._refuse_fork()
         with self._lock:
             self._releases[number] = self._releases[number]._replace(guarantee=guarantee)
@@ -103,27 +97,14 @@ class InMemory:
 def charged(
     terms: Terms, before: Sequence[Release], guarantee: PrivacyGuarantee, what: str, release_id: str | None = None
 ) -> Release:
-    """Return the line that one more release adds to the account.
-
-    Parameters
-    ----------
-    terms : Terms
-        Of the budget.
-    before : sequence of Release
-        What was charged already.
-    guarantee : PrivacyGuarantee
-        What it promises.
-    what : str
-        What it is.
-    release_id : str or None, default=None
-        Identifier of the release, which may be charged once.
+    """Return the new entry of the account for one more release.
 
     Raises
     ------
     BudgetExhausted
-        If it does not fit, or `release_id` is already charged.
+        If the release does not fit, or `release_id` is already charged.
     ValueError
-        If it cannot be charged at all.
+        If no budget with these terms can cover the guarantee.
     """
     _refuse_repeated(before, release_id)
     _refuse_empty_promises(terms, guarantee, what)
@@ -131,9 +112,9 @@ def charged(
         guarantee = guarantee.under_replace()
     elif guarantee.neighboring != terms.neighboring:
         raise ValueError(
-            f'{what} is private under neighboring="replace", which bounds nothing in a budget under "add_remove"; '
-            'use an estimator with neighboring="add_remove", or open the budget with neighboring="replace", which '
-            "takes both. (In the local and shuffle models there is only the latter.)"
+            f'{what} is private under neighboring="replace", which states no guarantee under the "add_remove" '
+            'of this budget; use an estimator with neighboring="add_remove", or open the budget with '
+            'neighboring="replace", which takes both. (In the local and shuffle models there is only the latter.)'
         )
     if before and before[0].guarantee.unit != guarantee.unit:
         raise ValueError(
@@ -146,25 +127,12 @@ def charged(
 
 
 def in_excess(terms: Terms, owed: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
-    """Return the guarantee to charge for a release that spent more than was owed beforehand, or None if it did not.
+    """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
 
-    Parameters
-    ----------
-    terms : Terms
-        Of the budget.
-    owed, spent : PrivacyGuarantee
-        Known before and after the fit.
-
-    Returns
-    -------
-    PrivacyGuarantee or None
-        Under the neighbouring relation of the budget. Its epsilon is infinite where `spent` bounds nothing there, is
-        about another unit, or has a seed although the budget is no simulation.
-
-    Notes
-    -----
-    A fit that needs somebody to be trusted whom `owed` does not name is in excess too: all of `spent` is charged, so
-    that the account names this party.
+    `owed` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
+    neighbouring relation of the budget. This includes a fit that trusts a party that `owed` does not name, so that the
+    account names this party. Epsilon is infinite if `spent` gives no bound there or has another unit. The same holds
+    for a new seed in a budget that is not a simulation.
     """
     if spent == owed or (_within_stated(owed, spent) and _alike(owed, spent)):
         return None
@@ -177,25 +145,25 @@ def in_excess(terms: Terms, owed: PrivacyGuarantee, spent: PrivacyGuarantee) -> 
 
 
 def _alike(owed, spent):
-    """Tell whether neighbours and unit are the same, and `spent` has no seed and no party that `owed` has not."""
+    """Return whether neighbours and unit are the same, and `spent` adds no seed and no trusted party."""
     same = (spent.neighboring, spent.unit) == (owed.neighboring, owed.unit)
     return same and spent.certified >= owed.certified and set(spent.parties) <= set(owed.parties)
 
 
 def _within_stated(owed, spent):
-    """Tell whether the epsilon and delta of `owed` cover `spent`, and `owed` claims no more than these."""
+    """Return whether epsilon and delta of `owed` cover `spent`, and `owed` uses no tighter losses than these."""
     only_stated = owed.losses == Losses.stated(owed.epsilon, owed.delta) or not owed.certified
     return only_stated and spent.epsilon <= owed.epsilon and spent.delta <= owed.delta
 
 
 def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
-    """Return the account of what was charged."""
+    """Return the account of the charged releases."""
     guarantees = tuple(release.guarantee for release in releases)
     return Account(terms.epsilon, terms.delta, terms.basic_delta, guarantees)
 
 
 def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
-    """Return what all releases promise together."""
+    """Return the joint guarantee of the charged releases."""
     if not releases:
         return PrivacyGuarantee(0.0, 0.0, "central", terms.neighboring, "nothing is released")
     if len(releases) == 1:
@@ -203,7 +171,7 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
     epsilon, delta = account_of(terms, releases).spent()
     total = PrivacyGuarantee.compose([replace(release.guarantee, losses=None) for release in releases])
     known = Losses.together(release.guarantee.losses or Losses() for release in releases)
-    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold on every path
+    caveats = (*total.caveats, _ONLY_IF_FIXED) if delta else total.caveats  # sums of epsilons hold for adaptive choices
     return replace(
         total,
         epsilon=epsilon,
@@ -215,7 +183,7 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
 
 
 def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
-    """Return how much one more release may reveal."""
+    """Return the limits for one more release."""
     left = account_of(terms, releases).left()
     return Remaining(left.pure, left.mu, *left.basic)
 
@@ -228,8 +196,8 @@ def _refuse_repeated(before, release_id):
     for release in before:
         if release.release_id == release_id:
             raise BudgetExhausted(
-                f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so nothing "
-                "is released again. Use the result of that call, or give another release another release_id."
+                f"release_id={release_id!r} was charged at {release.when.isoformat()} for {release.what}, so it "
+                "is not released again. Use the result of that call, or give another release another release_id."
             )
 
 
@@ -237,19 +205,19 @@ def _refuse_empty_promises(terms, guarantee, what):
     if math.isinf(guarantee.epsilon):
         why = "; ".join([guarantee.how, *guarantee.caveats])
         raise ValueError(
-            f"{what} promises nothing ({why}), so no budget covers it. Use a private aggregator, after transformers "
-            "that read each ballot by itself; to choose one on private ballots, PrivateSelection; and where the "
-            "ballots are public, a search with public_ballots=True."
+            f"{what} has no privacy guarantee ({why}), so no budget covers it. Use a private aggregator, "
+            "after transformers that read each ballot by itself; to choose one on private ballots, PrivateSelection; "
+            "and where the ballots are public, a search with public_ballots=True."
         )
     if not (guarantee.certified or terms.simulation):
         raise ValueError(
-            f"{what} has a seed, or records those of its trials, so nothing that it releases is private: it is a "
+            f"{what} has a seed, or records those of its trials, so its releases are not private: it is a "
             "simulation. Set random_state=None, or rehearse with PrivacyBudget(..., simulation=True)."
         )
 
 
 def _refusal(terms, before, guarantee, what):
-    """Say what is asked, what is left, and what to do."""
+    """Return an error message with the request, the remaining budget and the remedy."""
     left, known = remaining_of(terms, before), guarantee.losses or Losses()
     may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
     remedy = (
@@ -276,5 +244,5 @@ def _of(terms, spent):
 
 
 def _shown(left):
-    """Return a number with six digits that is not above it: so much may be asked for."""
+    """Return a number with six digits, rounded down, so that a request for it fits."""
     return f"{float(_SIX_DIGITS.create_decimal(Decimal(repr(left)))):g}"

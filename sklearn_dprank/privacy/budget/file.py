@@ -1,12 +1,13 @@
-"""A budget kept in a file: an SQLite database, so that no charge is forgotten and none is made twice over.
+"""Budget in an SQLite file, so that charges survive restarts and processes can share it.
 
-A charge is one transaction, which holds the only write lock from before the account is read until the charge is on the
-disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes thus charge one after the other, and one that is
-killed has either charged or not. A new file is made under another name and linked, so no file is ever half made.
+A charge is one transaction. It takes the only write lock before it reads the account, and holds it until the charge is
+on the disk (``BEGIN IMMEDIATE``, ``synchronous = EXTRA``). Two processes therefore charge one after the other, and a
+killed process has charged completely or not at all. A new file is created under another name and then linked, so a file
+is never incomplete.
 
-Version 2 of the format adds a random identity of the file, the identifiers of releases, and a random number for each
-write to a row, so that an old copy is recognised. A file of version 1, which 0.2.0 wrote, is upgraded when it is
-opened, with all its charges; 0.2.0 then refuses it.
+Version 2 of the format adds a random identity of the file and the identifiers of releases. It also adds a random number
+for each write to a row, which reveals an old copy. A file of version 1 (package version 0.2.0) is upgraded when it is
+opened, and keeps all its charges. Version 0.2.0 then refuses it.
 """
 
 import os
@@ -23,9 +24,9 @@ from ..new_file import make_whole
 from .charging import spent_by
 from .releases import Release, Terms, guarantee_as_text, guarantee_from_text
 
-_OURS = 0x44505242  # "DPRB", where SQLite keeps what kind of file this is
+_OURS = 0x44505242  # "DPRB", SQLite's application id for the kind of file
 _VERSION = 2
-_WAIT = 60.0  # seconds for another process's charge, which takes some thousandths of one
+_WAIT = 60.0  # seconds to wait for other processes' charges, which take milliseconds
 _TABLES = (
     "CREATE TABLE terms (epsilon TEXT NOT NULL, delta TEXT NOT NULL, neighboring TEXT NOT NULL, basic_delta TEXT, "
     "simulation INTEGER NOT NULL, identity TEXT NOT NULL)",
@@ -37,38 +38,32 @@ _TABLES = (
 _FROM_VERSION_1 = (
     "ALTER TABLE terms ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE releases ADD COLUMN release_id TEXT",
-    "ALTER TABLE releases ADD COLUMN writes TEXT NOT NULL DEFAULT ''",  # the identity is new: there is no old copy
+    "ALTER TABLE releases ADD COLUMN writes TEXT NOT NULL DEFAULT ''",  # new identity: no old copies
     f"PRAGMA user_version = {_VERSION}",
 )
 
 
 class _Row(NamedTuple):
-    """A release in the file, and the random numbers of all writes to its row: that of the charge, then amendments."""
+    """Release in the file, and the random numbers of all writes to its row: first the charge, then amendments."""
 
     release: Release
     writes: str
 
 
 class KeptInFile:
-    """The terms and releases of one budget, in a file.
+    """Terms and releases of one budget in a file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Of the file.
-    terms : Terms or None
-        What a new file is made with, if there is none yet; None never makes one.
-    seen : tuple of (str, Terms, list of _Row) or None, default=None
-        Identity, terms and rows of the file when a pickled object last read it; None accepts any budget.
+    `terms` are for a new file, if there is none; None never creates one. `seen` holds the identity, terms and rows at
+    the last read of a pickled object; None accepts any budget.
 
     Raises
     ------
     FileNotFoundError
-        If there is no file, and no terms to make one with.
+        If the file does not exist and `terms` is None.
     ValueError
-        If the file is no budget of this package, damaged, made by a later version, or not the one that was `seen`.
+        If the file is not a budget, is damaged, has a later version, or is not the budget that was `seen`.
     TimeoutError
-        If other processes held it too long.
+        If other processes hold the lock too long.
     """
 
     def __init__(
@@ -81,7 +76,7 @@ class KeptInFile:
         if not self.path.exists():
             if terms is None:
                 raise FileNotFoundError(
-                    f"there is no budget at {self.path}; check the path, or state the epsilon of a new one."
+                    f"the budget file {self.path} does not exist; check the path, or state the epsilon of a new one."
                     f"{self._last_seen}"
                 )
             _make(self.path, terms)
@@ -95,14 +90,14 @@ class KeptInFile:
         return type(self), (self.path, None, (self._identity, self.terms, self._seen))
 
     def releases(self) -> list[Release]:
-        """Return all releases that were charged."""
+        """Return all charged releases."""
         with self._transaction() as connection:
             return [row.release for row in self._read(connection)]
 
     def add(self, decide: Callable[[Sequence[Release]], Release]) -> int:
-        """Charge the release that `decide` returns for the releases before it, or nothing where it raises.
+        """Charge ``decide(earlier releases)``; return its number, for `amend`.
 
-        Returns the number of the release, for `amend`.
+        If `decide` raises, no release is charged.
         """
         with self._transaction() as connection:
             rows = self._read(connection)
@@ -116,7 +111,7 @@ class KeptInFile:
         return number  # type: ignore[return-value]
 
     def amend(self, number: int, guarantee: PrivacyGuarantee) -> None:
-        """Replace what was charged for the release of this number."""
+        """Replace the charged guarantee of a release."""
         with self._transaction() as connection:
             self._read(connection)
             command = "UPDATE releases SET guarantee = ?, writes = writes || ? WHERE number = ?"
@@ -125,7 +120,7 @@ class KeptInFile:
         self._seen = seen
 
     def _read(self, connection):
-        """Return the rows of the file that was opened; raise for another file, and for an old copy of it."""
+        """Return the rows of the file; raise if it is another file, or an old copy of this one."""
         terms, identity = _stored(connection)
         if identity != self._identity or terms != self.terms:
             raise _Damaged(
@@ -142,14 +137,14 @@ class KeptInFile:
 
     @property
     def _last_seen(self):
-        """Return what was spent when the file was last read, in words."""
+        """Return a sentence with the budget spent at the last read, or ""."""
         if not self._seen:
             return ""
         return f" Spent when it was last read: {spent_by(self.terms, [row.release for row in self._seen])}."
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open the file and hold its write lock; keep what was written if nothing was raised."""
+        """Open the file and hold its write lock; commit unless an exception is raised."""
         try:
             address = f"{self.path.as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, timeout=_WAIT, isolation_level=None, uri=True)) as connection:
@@ -157,19 +152,19 @@ class KeptInFile:
                 connection.execute("BEGIN IMMEDIATE")
                 _check_kind(connection)
                 yield connection
-                connection.execute("COMMIT")  # if it was not reached, closing takes all back
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a message quotes what is damaged
+                connection.execute("COMMIT")  # if an exception skips this line, closing rolls back
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if a message quotes damaged text
             raise _explained(error, self.path, self._last_seen) from error
         except _Damaged as error:
             raise ValueError(f"{self.path} {error}{self._last_seen}") from error
 
 
 class _Damaged(Exception):
-    """What is wrong with a file."""
+    """Defect of a file."""
 
 
 def _make(path, terms):
-    """Make a new file with these terms, unless another process is faster."""
+    """Create a new file with these terms, unless another process has created it."""
 
     def fill(connection):
         for command in _TABLES:
@@ -184,13 +179,13 @@ def _make(path, terms):
     except sqlite3.Error as error:
         raise _explained(error, path, "") from error
     except OSError as error:
-        raise OSError(f"{path} cannot be made ({error}); nothing is released.") from error
+        raise OSError(f"{path} cannot be made ({error}); no result is released.") from error
 
 
 def _check_kind(connection):
     """Raise unless the file is a budget of a known version; upgrade version 1."""
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise _Damaged(f"is empty; {_RESTORE} If nothing was ever charged to it, delete it.")
+        raise _Damaged(f"is empty; {_RESTORE} If no release was ever charged to it, delete it.")
     kind, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
     if kind != _OURS:
         raise _Damaged("is an SQLite file, but not a budget; give the path of one that PrivacyBudget.open made.")
@@ -203,7 +198,7 @@ def _check_kind(connection):
 
 
 def _opened(connection):
-    """Return the terms and the identity in a file that was checked for damage."""
+    """Return the terms and the identity in a file, after a check for damage."""
     if (found := connection.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
         raise _Damaged(f"is damaged ({found}); {_RESTORE}")
     return _stored(connection)
@@ -235,7 +230,7 @@ def _rows_of(connection):
 
 
 def _cut(error):
-    """Return the first words of an error, which may quote the file at length."""
+    """Return the first 200 characters of an error, which may quote the file at length."""
     return str(error)[:200]
 
 
@@ -247,10 +242,10 @@ _RESTORE = "restore the newest copy and charge again what was released since. A 
 
 
 def _explained(error, path, last_seen):
-    """Return an error of SQLite as one that says what to do."""
+    """Return an exception that explains an error of SQLite and the remedy."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimeoutError(f"other processes held {path} for {_WAIT:g} s; nothing was charged, try again.")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")):
-        return OSError(f"{path} cannot be opened and written ({error}); nothing is released.{last_seen}")
+        return OSError(f"{path} cannot be opened and written ({error}); no result is released.{last_seen}")
     return ValueError(f"{path} is no budget, or damaged ({error}); {_RESTORE}{last_seen}")

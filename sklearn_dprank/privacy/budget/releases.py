@@ -1,4 +1,4 @@
-"""What a budget writes down of a release, and of its own terms; exactly, as text."""
+"""Terms and releases of a budget, and their exact text form."""
 
 import json
 from dataclasses import fields
@@ -13,7 +13,7 @@ from ..rounding import rounded_down
 
 
 class Terms(NamedTuple):
-    """What a budget was opened with, and keeps; see `PrivacyBudget`."""
+    """Terms of a budget; see `PrivacyBudget`."""
 
     epsilon: Any
     delta: Any = 0.0
@@ -22,13 +22,7 @@ class Terms(NamedTuple):
     simulation: bool = False
 
     def checked(self) -> "Terms":
-        """Return the same terms, as doubles rounded down.
-
-        Raises
-        ------
-        ValueError
-            If one of them will not do.
-        """
+        """Return the same terms, as doubles rounded down; raise ValueError if one is invalid."""
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighboring(self.neighboring)
@@ -45,18 +39,18 @@ class Terms(NamedTuple):
 
 
 class Release(NamedTuple):
-    """One line of the account; it says nothing that depends on a ballot.
+    """Entry of a budget; no field depends on a ballot.
 
     Attributes
     ----------
     when : datetime
-        When it was charged, before the ballots were read; UTC, whole seconds.
+        Time of the charge, before the ballots were read; UTC, whole seconds.
     what : str
-        What was released, in a few words.
+        Short description of the release.
     guarantee : PrivacyGuarantee
-        What was charged.
+        Guarantee that was charged.
     release_id : str or None
-        Identifier that the caller gave to the release, or None.
+        The caller's identifier of the release, or None.
     """
 
     when: datetime
@@ -66,12 +60,12 @@ class Release(NamedTuple):
 
     @classmethod
     def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> "Release":
-        """Return what is charged now."""
+        """Return an entry with the current time."""
         return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
 
 
 def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
-    """Return a guarantee as JSON, its numbers as hexadecimal floats: no digit is lost.
+    """Return a guarantee as JSON, with lossless hexadecimal floats.
 
     Examples
     --------
@@ -84,13 +78,7 @@ def guarantee_as_text(guarantee: PrivacyGuarantee) -> str:
 
 @lru_cache(maxsize=4096)
 def guarantee_from_text(text: str) -> PrivacyGuarantee:
-    """Return the guarantee that was written down.
-
-    Raises
-    ------
-    ValueError
-        If the text is none.
-    """
+    """Return the guarantee in a text of `guarantee_as_text`; raise ValueError if it is not one."""
     try:
         stored = json.loads(text)
         mu_squared, pure, approximate = stored.pop("losses")
@@ -106,7 +94,7 @@ def guarantee_from_text(text: str) -> PrivacyGuarantee:
 
 
 def _plain(value):
-    """Return what JSON can say without rounding."""
+    """Return a value that JSON stores without rounding."""
     if isinstance(value, float):
         return value.hex()
     return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -1,8 +1,8 @@
-"""Privacy amplification by shuffling: one central epsilon for many local ones.
+"""Privacy amplification by shuffling: central epsilon of shuffled, locally private messages.
 
-n users randomise one message each, a trusted shuffler removes who sent what, and the curator sees the multiset.
-Neighbouring inputs differ in the value of one user; n is public. Privacy curves give delta as a function of epsilon.
-There f = 1 / (1 + e^local_epsilon).
+Each of n users randomises one message. A trusted shuffler hides who sent which message, so the curator receives a
+multiset. Neighbouring inputs differ in the value of one user, and n is public. A privacy curve gives delta as a
+function of epsilon. In the formulas of curves, f = 1 / (1 + e^local_epsilon).
 """
 
 import math
@@ -20,7 +20,7 @@ _MAX_LOCAL = 500.0
 
 
 class UnsoundAmplificationWarning(UserWarning):
-    """A published amplification claim is reproduced although it is false."""
+    """Warning for an amplification claim that is computed as printed in a paper, although it is false."""
 
 
 def shuffle_amplification(
@@ -33,46 +33,44 @@ def shuffle_amplification(
     local_epsilon : float
         Pure epsilon of each message; positive, at most 500.
     n_messages : int
-        Messages in the shuffle, a public number: those a voter hides among, itself included. If
-        the curator knows which pair a voter was asked, these are the voters asked that pair only
-        (`shuffle_groups.balanced_group_size`); if voters draw the pair privately, all of them.
+        Public number of messages that hide a voter, including the voter's own. If the curator knows the pair of each
+        voter, count only the voters with the same pair (`~sklearn_dprank.privacy.shuffle.groups.balanced_group_size`).
+        If voters draw their pairs privately, count all messages in the shuffle.
     delta : float
         Central delta, strictly between 0 and 1.
     method : {"blanket", "exact", "clones", "closed_form", "song2022"}, default="blanket"
-        - "blanket": randomized response on one bit, with a public pair or with a pair that the
-          voter draws uniformly and hides in its message. Any n.
-        - "exact": the true value for randomized response on one bit with a public pair; at most
-          1000 messages.
-        - "clones": numerical bound for any local randomizers, adaptive ones included.
-        - "closed_form": its formula, about five times larger. Where its condition
-          local_epsilon <= ln(n / (16 ln(2 / delta))) fails, no amplification is claimed.
-        - "song2022": the published claim local_epsilon - ln n. It is false: for comparison only.
+        - "blanket": numerical bound for randomized response on one bit. The pair is public, or the voter draws it
+          uniformly and hides it in the message. Any n.
+        - "exact": exact value for randomized response on one bit with a public pair; at most 1000 messages.
+        - "clones": numerical bound for any local randomizers, including adaptive ones.
+        - "closed_form": closed form of the clones bound, about five times larger. If local_epsilon <= ln(n / (16 ln(2 /
+          delta))) does not hold, no amplification is claimed.
+        - "song2022": the claim local_epsilon - ln n, as printed. It is false. Use it for comparison only.
 
     Returns
     -------
     float
-        Central epsilon at `delta`, rounded up and (but for "song2022", which can be negative)
-        between 0 and `local_epsilon`. A single message gives `local_epsilon`.
+        Central epsilon at `delta`, rounded up, between 0 and `local_epsilon` (the value of "song2022" can be negative).
+        A single message gives `local_epsilon`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds, or n is too large for "exact".
+        If a parameter is out of range, or n is too large for "exact".
 
     Warns
     -----
     UnsoundAmplificationWarning
-        For "song2022": its value must never be stated as a guarantee.
+        For "song2022". Its value must never be stated as a guarantee.
 
     Notes
     -----
-    "blanket" holds for a hidden pair because a pair on which two rankings agree only contracts
-    the privacy loss, so that the bound for binary randomized response with all n users covers it.
+    "blanket" also holds for a hidden pair. A pair on which two rankings agree only contracts the privacy loss. The
+    bound for binary randomized response with all n users therefore covers it.
 
-    Theorems 1-2 of Song et al. (2022) print that (epsilon + ln n)-local privacy gives epsilon
-    centrally. Cheu et al. (2019) prove the converse: a single-message protocol that is epsilon
-    private centrally is locally private with epsilon + ln n. With n = 100 and local epsilon
-    1 + ln 100 the true delta at epsilon = 1 is .69.
+    Theorems 1-2 of Song et al. (2022) claim that (epsilon + ln n)-local privacy gives epsilon centrally. Cheu et al.
+    (2019) prove the converse: a single-message protocol with central epsilon has local privacy epsilon + ln n. For n =
+    100 and local epsilon 1 + ln 100, the true delta at epsilon = 1 is 0.69.
 
     References
     ----------
@@ -105,14 +103,14 @@ def shuffle_amplification(
 def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method: ShuffleMethod = "blanket") -> float:
     """Return the largest local epsilon whose shuffle is (epsilon, delta)-private.
 
-    The inverse of `shuffle_amplification`.
+    This is the inverse of `shuffle_amplification`.
 
     Parameters
     ----------
     epsilon : float
-        Central target; positive, at most 500.
+        Target for the central epsilon; positive, at most 500.
     n_messages : int
-        Messages in the shuffle, a public number fixed before anyone randomises.
+        Public number of messages in the shuffle, fixed before any client randomises.
     delta : float
         Central delta, strictly between 0 and 1.
     method : {"blanket", "exact", "clones", "closed_form", "song2022"}, default="blanket"
@@ -121,18 +119,17 @@ def shuffle_local_epsilon(epsilon: float, n_messages: int, delta: float, method:
     Returns
     -------
     float
-        Rounded down, and never below `epsilon` (a message of that epsilon needs no shuffler) nor
-        above 500.
+        Rounded down, at most 500. It is at least `epsilon`, because a message of that epsilon needs no shuffler.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds, or n is too large for "exact".
+        If a parameter is out of range, or n is too large for "exact".
 
     Warns
     -----
     UnsoundAmplificationWarning
-        For "song2022": its value must never be used to collect ballots.
+        For "song2022". Its value must never be used to collect ballots.
 
     Examples
     --------
@@ -179,7 +176,7 @@ def _log_ratio(value, delta):
 
 
 def _boundary(excess, safe, unsafe):
-    """Return a point next to where `excess` turns positive between `safe` and `unsafe`, on the safe side."""
+    """Return a point close to the sign change of `excess` between `safe` and `unsafe`, on the safe side."""
     if excess(unsafe) <= 0:
         return unsafe
     root = brentq(excess, safe, unsafe, xtol=1e-13, rtol=1e-12)
@@ -201,9 +198,9 @@ def _song_gain(n_messages):
 
 
 def check_shuffle(n_messages, delta, method="blanket"):
-    """Raise ValueError unless a shuffle is well described."""
+    """Raise ValueError unless the parameters of a shuffle are valid."""
     check_choice(method, "method", _METHODS)
-    whole = isinstance(n_messages, float) and n_messages.is_integer()  # 1e4 is a number of messages
+    whole = isinstance(n_messages, float) and n_messages.is_integer()  # accept floats such as 1e4
     check_whole(int(n_messages) if whole else n_messages, "n_messages")
     probability(delta=delta)
     if method == "exact" and n_messages > MAX_EXACT:
@@ -214,14 +211,14 @@ def check_shuffle(n_messages, delta, method="blanket"):
 
 
 def check_local(**epsilon):
-    """Raise ValueError unless the epsilon, given by its name, is in range."""
+    """Raise ValueError unless each named epsilon is in range."""
     for name, value in epsilon.items():
         check_number(value, name, above=0, most=_MAX_LOCAL)
 
 
-MAX_EXACT = 1000  # messages; the exact curve holds an array of MAX_EXACT**2 doubles
+MAX_EXACT = 1000  # messages; the exact curve stores MAX_EXACT**2 doubles
 _BLOCKS = 4096
-_SPREAD = 12  # standard deviations cut into blocks
+_SPREAD = 12  # standard deviations on each side of the mean that are cut into blocks
 
 
 def blanket_curve(local_epsilon, n_messages, inclusion=1.0):
@@ -234,23 +231,23 @@ def blanket_curve(local_epsilon, n_messages, inclusion=1.0):
     n_messages : int
         Messages in the shuffle.
     inclusion : float, default=1.0
-        Probability that each of the other messages is in the shuffle at all.
+        Probability that each of the other messages is in the shuffle.
 
     Returns
     -------
     callable
-        delta as a function of epsilon.
+        Function that returns delta for an epsilon.
 
     References
     ----------
     Balle, Bell, Gascon and Nissim (2019), "The privacy blanket of the shuffle model", Section 5.
     """
-    # A user answers with a fair coin with probability 2 f, whatever the input.
+    # A user answers with a fair coin with probability 2 f, independently of the input.
     return _clone_curve(local_epsilon, n_messages - 1, inclusion * 2 * _flip(local_epsilon))
 
 
 def clones_curve(local_epsilon, n_messages):
-    """Return the clones curve, for any local randomizers (parameters as `blanket_curve`).
+    """Return the clones curve for any local randomizers (parameters as in `blanket_curve`).
 
     References
     ----------
@@ -260,21 +257,20 @@ def clones_curve(local_epsilon, n_messages):
 
 
 def exact_curve(local_epsilon, n_messages):
-    """Return the exact curve of binary randomized response (parameters as `blanket_curve`).
+    """Return the exact curve of binary randomized response (parameters as in `blanket_curve`).
 
     Notes
     -----
-    If j of the others hold a one, the count of ones is N_j + Bernoulli(1 - f) against
-    N_j + Bernoulli(f), with N_j = Bin(j, 1 - f) + Bin(n - 1 - j, f). No j is always the worst, so
-    the maximum runs over all of them. Exchanging zeros and ones maps j to n - 1 - j and reverses
-    the direction, so the maximum covers both directions.
+    If j of the others hold a one, the count of ones is N_j + Bernoulli(1 - f) or N_j + Bernoulli(f), with N_j = Bin(j,
+    1 - f) + Bin(n - 1 - j, f). No single j is always the worst, so the maximum runs over all j. Exchanging zeros and
+    ones maps j to n - 1 - j and reverses the direction, so the maximum covers both directions.
     """
     f = _flip(local_epsilon)
     others = n_messages - 1
     j = np.arange(n_messages)[:, None]
     ones = np.asarray(binom.pmf(np.arange(n_messages), j, 1 - f))
     zeros = np.asarray(binom.pmf(np.arange(n_messages), j, f))
-    counts = np.zeros((n_messages, n_messages + 2))  # N_j on 0..n-1, with a zero on either side
+    counts = np.zeros((n_messages, n_messages + 2))  # N_j on 0..n-1, with a zero at each end
     for k in range(n_messages):
         counts[k, 1:-1] = np.convolve(ones[k, : k + 1], zeros[others - k, : n_messages - k])
     stay, shifted = counts[:, 1:], counts[:, :-1]
@@ -287,7 +283,7 @@ def exact_curve(local_epsilon, n_messages):
 
 
 def closed_form_epsilon(local_epsilon, n_messages, delta):
-    """Return the closed form of the clones bound, valid up to `closed_form_limit`.
+    """Return the closed form of the clones bound, which is valid up to `closed_form_limit`.
 
     References
     ----------
@@ -299,17 +295,16 @@ def closed_form_epsilon(local_epsilon, n_messages, delta):
 
 
 def closed_form_limit(n_messages, delta):
-    """Return the largest local epsilon to which the closed form applies."""
+    """Return the largest local epsilon for which the closed form is valid."""
     return math.log(n_messages / (16 * math.log(2 / delta)))
 
 
 def _clone_curve(local_epsilon, others, clone):
-    """Return delta(epsilon) = E_C of the hockey stick of A + Bern(1 - f) against A + Bern(f).
+    """Return delta(epsilon) = E_C of the hockey-stick divergence of A + Bern(1 - f) from A + Bern(f).
 
-    C ~ Bin(others, clone) users answer a fair coin and A ~ Bin(C, 1/2) of them a one. The two
-    directions are mirror images. One more coin is post-processing, so the hockey stick falls as C
-    grows: where C has too many values they are cut into blocks and each is taken at its lower
-    end, which can only raise delta.
+    C ~ Bin(others, clone) users answer with a fair coin, and A ~ Bin(C, 1/2) of them answer one. The two directions are
+    symmetric. Adding a coin is post-processing, so the divergence decreases in C. If C has too many values, they are
+    cut into blocks, and each block is evaluated at its lower end. This can only increase delta.
     """
     if others < _BLOCKS:
         coins = np.arange(others + 1)
@@ -324,7 +319,7 @@ def _clone_curve(local_epsilon, others, clone):
         if epsilon >= local_epsilon:
             return 0.0
         f = _flip(local_epsilon)
-        # The likelihood ratio grows with the count and first exceeds e^epsilon at k.
+        # The likelihood ratio increases with the count and first exceeds e^epsilon at k.
         gap = -math.expm1(-epsilon - local_epsilon)
         tau = (1 - f) * gap / (math.tanh(local_epsilon / 2) * (1 + math.exp(-epsilon)))
         k = np.floor((coins + 1) * tau) + 1

@@ -1,7 +1,7 @@
-"""How many messages hide a voter, and what several shuffles cost together.
+"""Group sizes in shuffling, and the total epsilon of several shuffles.
 
-If the curator assigns the pairs, a voter hides among those asked the same pair; if voters draw
-theirs privately, among all. Sizes are public and fixed before anyone randomises.
+If the curator assigns the pairs, a voter hides among the voters with the same pair. If voters draw their pairs
+privately, a voter hides among all voters. Sizes are public and fixed before any client randomises.
 """
 
 import math
@@ -21,10 +21,10 @@ from .amplification import (
 def composed_shuffle_epsilon(
     local_epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
 ) -> float:
-    """Return the central epsilon of a voter's answers in several shuffles.
+    """Return the total central epsilon of a voter's answers in several shuffles.
 
-    K answers are K messages in K shuffles of `n_messages` each; every shuffle is taken at
-    delta / K and the epsilons add up (basic composition).
+    A voter sends K answers as K messages, one to each of K shuffles of `n_messages` each. Each shuffle has delta / K,
+    and the epsilons add up (basic composition).
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def composed_shuffle_epsilon(
     n_messages : int
         Messages in each shuffle.
     delta : float
-        Central delta of all shuffles together.
+        Total central delta.
     n_shuffles : int
-        K, how many shuffles one voter takes part in.
+        K, the number of shuffles that one voter takes part in.
     method : str, default="blanket"
         As in `shuffle_amplification`.
 
@@ -47,7 +47,7 @@ def composed_shuffle_epsilon(
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -63,12 +63,14 @@ def composed_shuffle_epsilon(
 def composed_local_epsilon(
     epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
 ) -> float:
-    """Return the largest epsilon of each message for a total, the inverse of `composed_shuffle_epsilon`.
+    """Return the largest epsilon of each message for a total central epsilon.
+
+    This is the inverse of `composed_shuffle_epsilon`.
 
     Parameters
     ----------
     epsilon : float
-        Central target of all shuffles together.
+        Target for the total central epsilon of all shuffles.
     n_messages, delta, n_shuffles, method
         As in `composed_shuffle_epsilon`.
 
@@ -80,7 +82,7 @@ def composed_local_epsilon(
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -94,27 +96,27 @@ def composed_local_epsilon(
 
 
 def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:
-    """Return how many voters answer each pair in a balanced design.
+    """Return the number of voters that answer each pair in a balanced design.
 
     Parameters
     ----------
     n_voters : int
-        Voters in all.
+        Number of voters.
     n_items : int
-        Items, at least 2.
+        Number of items, at least 2.
     n_queries : int, default=1
-        Pairs a voter is asked.
+        Number of pairs per voter.
 
     Returns
     -------
     int
-        floor(n K / C(m, 2)): the messages a voter hides among when the curator knows the pair.
-        Below 2 there is nothing to hide among.
+        floor(n K / C(m, 2)): the messages that hide a voter if the curator knows the pair. Below 2, no other message
+        hides the voter.
 
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -128,19 +130,19 @@ def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:
 
 
 def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delta: float) -> float:
-    """Return the central epsilon when each voter is assigned one pair at random, unbalanced.
+    """Return the central epsilon if each voter is assigned one random pair, without balancing.
 
-    The size of a voter's group is 1 + Bin(n - 1, 1 / C(m, 2)) and delta is its mean over the
-    sizes, so the price of unequal groups is included.
+    The size of a voter's group is 1 + Bin(n - 1, 1 / C(m, 2)). Delta is its mean over these sizes, so the result
+    accounts for unequal groups.
 
     Parameters
     ----------
     local_epsilon : float
         Pure epsilon of each message (randomized response on one bit).
     n_voters : int
-        Voters in all.
+        Number of voters.
     n_items : int
-        Items, at least 2.
+        Number of items, at least 2.
     delta : float
         Central delta, strictly between 0 and 1.
 
@@ -152,7 +154,7 @@ def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delt
     Raises
     ------
     ValueError
-        If a parameter is out of bounds.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -163,6 +165,6 @@ def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delt
     check_shuffle(n_voters, delta)
     check_local(local_epsilon=local_epsilon)
     local_epsilon, delta = float(local_epsilon), float(delta)
-    # Another voter supplies a blanket coin if it is in the group and answers at random.
+    # Another voter contributes a blanket coin if the voter is in the group and answers at random.
     curve = blanket_curve(local_epsilon, n_voters, inclusion=1 / math.comb(n_items, 2))
     return smallest_epsilon(curve, local_epsilon, delta)

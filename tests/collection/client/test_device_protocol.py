@@ -143,7 +143,7 @@ def test_a_refusal_says_what_to_do():
     assert reason(dear) == "epsilon must be at least what its numbers spend, 2."
     assert reason({**rr, "randomizer": "my-own"}).endswith("or of your own with its half, Device(protocol, half=...).")
     dearer = "the protocol spends a local epsilon of 1, above max_epsilon=0.5"
-    assert reason(rr, max_epsilon=0.5) == f"{dearer}. Send nothing, or raise max_epsilon."
+    assert reason(rr, max_epsilon=0.5) == f"{dearer}. Send no report, or raise max_epsilon."
     crowd = SecAggBorda(epsilon=0.1, min_reports=10**5).protocol(5)
     assert "(without trust in the servers)" in reason(crowd, max_epsilon=0.5)
 

@@ -223,7 +223,7 @@ def test_after_a_release_nobody_is_released_again():
     assert as_set(shuffler.release()) == messages_of(range(8))
     assert shuffler.waiting == 0 and shuffler.batches == 1
     assert shuffler.receive(map(submission, range(13))) == 5
-    with pytest.raises(ValueError, match=r"at least min_reports=6 waiting voters, got 5. Nothing is released"):
+    with pytest.raises(ValueError, match=r"at least min_reports=6 waiting voters, got 5. No message is released"):
         shuffler.release()
     assert shuffler.waiting == 5 and shuffler.batches == 1
     shuffler.receive([submission(13)])

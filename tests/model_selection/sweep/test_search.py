@@ -661,7 +661,7 @@ def test_names_are_those_of_fit(columns):
 
 
 def test_a_callable_refit_must_name_a_row():
-    with pytest.raises(ValueError, match="refit returned 7, which is no row"):
+    with pytest.raises(ValueError, match="refit must return a row of cv_results_, got 7"):
         search(refit=lambda results: 7).fit(X)
 
 

@@ -167,7 +167,7 @@ def test_a_fit_is_charged_before_it_reads_and_stays_charged(reading, estimator, 
         (DPBorda(epsilon=2.0), BudgetExhausted, "epsilon = 0.75"),
         (DPBorda(epsilon=0.76), BudgetExhausted, "Ask for less"),
         (GAUSSIAN, BudgetExhausted, "none may have a delta"),
-        (Borda(), ValueError, "promises nothing"),
+        (Borda(), ValueError, "has no privacy guarantee"),
         (DPBorda(random_state=0), ValueError, "random_state=None"),
         (LDPPairwise(), ValueError, 'neighboring="replace"'),
         (DPBorda(neighboring="replace"), ValueError, 'neighboring="add_remove"'),
@@ -200,7 +200,7 @@ class OwnRule(DPBorda):
 
 
 def test_a_fit_of_ones_own_cannot_be_foretold():
-    with pytest.raises(ValueError, match="charge\\(\\) what it owes at most"):
+    with pytest.raises(ValueError, match="charge\\(\\) an upper bound"):
         PrivacyBudget(10.0).fit(OwnFit(), X)
     budget = PrivacyBudget(1.0)
     budget.fit(OwnRule(epsilon=0.5), X)
@@ -240,7 +240,7 @@ def test_a_fit_of_one_object_cannot_be_foretold():
     pipeline = make_pipeline(DPBorda(epsilon=0.1))
     pipeline.fit = estimator.fit
     for replaced in (estimator, make_pipeline(estimator), pipeline):
-        with pytest.raises(ValueError, match=r"fit of its own|promises nothing"):
+        with pytest.raises(ValueError, match=r"fit of its own|has no privacy guarantee"):
             PrivacyBudget(10.0).fit(replaced, X)
 
 
@@ -259,7 +259,7 @@ def test_a_method_on_the_way_to_the_release_cannot_be_foretold(name):
     for estimator in (derived(epsilon=0.1), type("Mixed", (in_front, DPBorda), {})(epsilon=0.1), of_object):
         for fitted in (estimator, make_pipeline(RatingsToRankings(), estimator)):
             budget = PrivacyBudget(10.0)
-            with pytest.raises(ValueError, match=f"has a {name} of its own, and nobody knows"):
+            with pytest.raises(ValueError, match=f"has a {name} of its own, so its guarantee is not known"):
                 budget.fit(fitted, X)
             assert budget.releases_ == ()
     budget.fit(type("Behind", (DPBorda, in_front), {})(epsilon=0.5), X)
@@ -458,7 +458,7 @@ def test_a_release_id_is_charged_once(account):
         lambda: budget.fit(DPBorda(epsilon=5.0), X, release_id="May"),
         lambda: budget.charge(pure(0.25), "elsewhere", release_id="May"),
     ):
-        with pytest.raises(BudgetExhausted, match=r"release_id='May' was charged at 20.* for DPBorda, so nothing"):
+        with pytest.raises(BudgetExhausted, match=r"release_id='May' was charged at 20.* for DPBorda, so it is not"):
             again()
     budget.charge(pure(0.25), "elsewhere", release_id="June")
     budget.fit(DPBorda(epsilon=0.125), X)

@@ -286,7 +286,7 @@ def test_a_new_file_that_cannot_be_linked_leaves_nothing(path, monkeypatch):
         raise PermissionError("no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    with pytest.raises(OSError, match=r"cannot be made .no links here.; nothing is released"):
+    with pytest.raises(OSError, match=r"cannot be made .no links here.; no result is released"):
         PrivacyBudget.open(path, 1.0)
     assert os.listdir(path.parent) == []
 
@@ -308,7 +308,7 @@ def test_a_file_that_goes_away_is_not_made_anew(path):
     budget = PrivacyBudget.open(path, 1.0)
     path.unlink()
     for use in (lambda: budget.charge(pure(0.5), "x"), lambda: budget.releases_):
-        with pytest.raises(OSError, match="nothing is released"):
+        with pytest.raises(OSError, match="no result is released"):
             use()
     assert not path.exists()
     PrivacyBudget.open(path, 2.0)
