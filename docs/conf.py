@@ -48,7 +48,7 @@ _scikit_learn = {
 }
 
 
-_inside = {"follows_plan", "plan_for", "read_ballots", "refits"}  # for sweeps: the page of their base class has them
+_inside = {"follows_plan", "plan_for", "publish", "read_ballots"}  # for sweeps: the page of their base class has them
 
 
 def _absent(name):

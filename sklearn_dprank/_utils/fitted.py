@@ -41,7 +41,7 @@ def _parameters_of(kind):
     return frozenset(signature(kind).parameters)
 
 
-def publish(draft, estimator, **expected):
+def swap_fitted(draft, estimator, **expected):
     """Replace the estimator's attributes by those of a draft, except for its parameters; return whether it was done.
 
     This is a compare-and-swap. The estimator changes only if its attributes named in `expected` are these objects (None
@@ -54,9 +54,9 @@ def publish(draft, estimator, **expected):
     >>> estimator = DPBorda()
     >>> draft = draft_of(estimator)
     >>> draft.ranks_ = [0, 1]
-    >>> publish(draft, estimator, ranks_=[0, 1])
+    >>> swap_fitted(draft, estimator, ranks_=[0, 1])
     False
-    >>> publish(draft, estimator, ranks_=None), estimator.ranks_
+    >>> swap_fitted(draft, estimator, ranks_=None), estimator.ranks_
     (True, [0, 1])
     """
     parameters = _parameters_of(estimator.__class__)

@@ -3,8 +3,7 @@
 Only this module and `_utils.scikit_learn` use private names of scikit-learn.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import tee
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils.checks import Check, check_parameters, warn_of_many
-from .._utils.fitted import clear_fitted, draft_of, publish
+from .._utils.fitted import clear_fitted, draft_of, swap_fitted
 from .._utils.scikit_learn import BaseEstimator, _fit_context
 from .._utils.types import RandomState
 from ..ballots.names import as_named, names_differ, names_of
@@ -24,7 +23,7 @@ from ..privacy import PrivacyGuarantee
 from ..privacy.estimator_guarantees import record_pipeline
 from ..privacy.workers import warn_in_worker
 from ..rules import Rule
-from ..rules.base import asks_of, checked_order
+from ..rules.base import Consensus, asks_of, checked_order
 from ..sampling.streams import Bits
 from .collection import Field
 from .partial_fit import Periods
@@ -115,8 +114,8 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         rule, plan = draft._planned(profile)
         if getattr(self, "random_state", None) is None:
             warn_in_worker(plan.guarantee)
-        released = draft._release(profile, profile.item_names, rule, plan)
-        publish(record_pipeline(self, released), self)
+        draft._release(profile, profile.item_names, rule, plan)
+        swap_fitted(record_pipeline(self, draft), self)
         return self
 
     def plan_for(self, profile: Profile | Shape) -> tuple[Rule, Any]:
@@ -144,7 +143,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
 
     @classmethod
     def follows_plan(cls) -> bool:
-        """Return whether `fit` and `score` are not overridden, so that `plan_for` and `refits` can replace them.
+        """Return whether `fit` and `score` are not overridden, so that a sweep can plan once and repeat the rest.
 
         Returns
         -------
@@ -153,47 +152,38 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         """
         return cls.fit is RankAggregator.fit and cls.score is RankAggregator.score
 
-    def refits(self, profile: Profile, rule: Rule, plan: Any, seeds: Sequence[int]) -> Iterator[Self]:
-        """Yield this estimator, fitted on the same voters with one seed after another.
+    def _release(self, voters, names, rule, plan):
+        """Set the fitted attributes from one session on these voters."""
+        random_state = getattr(self, "random_state", None)
+        session = plan.open(voters)(Bits.from_random_state(random_state))
+        consensus = rule.aggregate(session)
+        session.close()
+        return self.publish(consensus, session, plan.guarantee.simulated(random_state is None), names)
 
-        Each fit equals `fit` with the seed as ``random_state``. Work that does not depend on the seed is done once.
+    def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+        """Set the fitted attributes of one release: only what may be published.
 
         Parameters
         ----------
-        profile : Profile
-            Ballots.
-        rule, plan : Rule, Plan
-            Result of `plan_for` for this profile.
-        seeds : list of int
-            One seed for each fit.
+        consensus : Consensus
+            Decision of the rule.
+        session : Session
+            Closed session of the channel.
+        guarantee : PrivacyGuarantee
+            Guarantee of the release.
+        names : sequence or None
+            Item names.
 
-        Yields
-        ------
+        Returns
+        -------
         self : object
-            The same object each time. Copy the results that you want to keep.
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the consensus of a rule is not an order of the items.
         """
-        self.read_ballots(profile, reset=True)
-        for seed, fitted in zip(seeds, self._fits(profile, profile.item_names, rule, plan, seeds), strict=True):
-            if hasattr(self, "random_state"):
-                self.random_state = seed
-            yield fitted
-
-    def _release(self, voters, names, rule, plan):
-        """Return this estimator, fitted once with its own ``random_state``."""
-        return next(self._fits(voters, names, rule, plan, [getattr(self, "random_state", None)]))
-
-    def _fits(self, voters, names, rule, plan, random_states):
-        """Yield this estimator, fitted with each random state on one poll; keep only what may be published."""
-        poll, systems = plan.open(voters), {state is None for state in random_states}
-        promised = {system: plan.guarantee.simulated(system) for system in systems}
-        sessions, asked = tee(poll(Bits.from_random_state(state)) for state in random_states)
-        # `aggregate_each` may hold many sessions at once, so sessions as large as the ballots are decided one by one.
-        decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
-        for state, session, consensus in zip(random_states, sessions, decided, strict=True):
-            session.close()
-            yield self._publish(consensus, session, promised[state is None], names)
-
-    def _publish(self, consensus, session, guarantee, names):
         order = checked_order(consensus, self.n_features_in_)
         clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)

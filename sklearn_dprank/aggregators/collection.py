@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 from .._utils.checks import check_epsilon, check_whole, shown
-from .._utils.fitted import draft_of, publish
+from .._utils.fitted import draft_of, swap_fitted
 from .._utils.scikit_learn import available_if
 from .._utils.types import Items, Message, RandomState
 from ..ballots.names import checked_names
@@ -254,7 +254,7 @@ class Field:
         """Return this estimator, fitted on messages from voters' devices."""
         draft = draft_of(self)
         draft._set_items(names, n_items)
-        publish(draft._release(voters, names, *planned), self)
+        swap_fitted(draft._release(voters, names, *planned), self)
         return self
 
 

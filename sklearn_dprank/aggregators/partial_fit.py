@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Self
 from warnings import warn
 
-from .._utils.fitted import draft_of, publish
+from .._utils.fitted import draft_of, swap_fitted
 from .._utils.scikit_learn import available_if
 from .._utils.types import RandomState
 from ..ballots.names import names_of
@@ -20,7 +20,7 @@ class Periods:
     random_state: RandomState
     read_ballots: Callable[..., Profile]
     plan_for: Callable[..., tuple[Any, Any]]
-    _publish: Callable[..., Any]
+    publish: Callable[..., Any]
 
     @available_if(channel_can("has_periods"))
     def partial_fit(self, X: Ballots, y: None = None) -> Self:
@@ -74,7 +74,7 @@ class Periods:
             X = draft.read_ballots(X, reset=before is None, least_voters=0)
             draft._add_period(X, before)
             # If another thread has published a period meanwhile, add this one after it, with fresh noise.
-            if publish(draft, self, stream_=before):
+            if swap_fitted(draft, self, stream_=before):
                 return self
 
     def _add_period(self, profile, before):
@@ -87,5 +87,5 @@ class Periods:
         stream = poll(Bits.from_random_state(self.random_state)) if before is None else poll.after(before)
         consensus = rule.aggregate(stream)
         stream.close()
-        self._publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
+        self.publish(consensus, stream, plan.guarantee.simulated(stream.bits.certified), names)
         self.stream_ = stream

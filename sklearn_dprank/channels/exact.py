@@ -43,7 +43,7 @@ class _ExactPoll:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",
-                stacklevel=7,  # the caller of `fit`
+                stacklevel=6,  # the caller of `fit`
             )
         self._profile = profile
 

@@ -12,6 +12,7 @@ from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.queries import Ask, NetWins, PairTallies
 from sklearn_dprank.sampling.streams import Bits
 
@@ -129,9 +130,9 @@ def test_a_plan_is_for_the_epsilons_it_was_made_for():
     for shape in (Shape(3, 4), Shape(3, 4, [0.2, 0.3])):
         rule, plan = estimator.plan_for(shape)
         with pytest.raises(ValueError, match="voters with other epsilons of their own"):
-            next(estimator.refits(careful, rule, plan, [None]))
+            next(refits(estimator, careful, rule, plan, [None]))
     rule, plan = estimator.plan_for(careful)
-    assert next(estimator.refits(careful, rule, plan, [None])).privacy_.epsilon == 0.1
+    assert next(refits(estimator, careful, rule, plan, [None])).privacy_.epsilon == 0.1
     with pytest.raises(ValueError, match="voters with other epsilons of their own"):
         plan.open(Profile.from_rankings(ballots))
 

@@ -31,7 +31,7 @@ LATE = [
     "rules.SortByScore.aggregate",
     "aggregators.base.clear_fitted",
     "aggregators.base.order_to_positions",
-    "aggregators.base.RankAggregator._publish",
+    "aggregators.base.RankAggregator.publish",
 ]
 periods = st.sampled_from(range(len(PERIODS)))
 

@@ -14,6 +14,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.plotting import PairwiseMarginDisplay
 from sklearn_dprank.rules import ChooseTop
 
@@ -27,7 +28,7 @@ def recall(estimator, X, k, n_fits=40):
     profile = Profile.from_rankings(X)
     best = np.flatnonzero(kemeny_positions(profile) < k)
     rule, plan = estimator.plan_for(profile)
-    found = [fitted.ranks_[best] < k for fitted in estimator.refits(profile, rule, plan, list(range(n_fits)))]
+    found = [fitted.ranks_[best] < k for fitted in refits(estimator, profile, rule, plan, list(range(n_fits)))]
     return np.mean(found)
 
 

@@ -10,6 +10,7 @@ from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Central
 from sklearn_dprank.mechanisms import ExponentialNoise, GaussianNoise, KNormNoise, LaplaceNoise
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.queries import (
@@ -378,4 +379,4 @@ def test_a_plan_is_for_as_many_items_as_it_was_made_for():
         plan.open(PROFILE)
     rule, small = DPBorda().plan_for(Shape(3))
     with pytest.raises(ValueError, match="the plan is for 3 items, got voters with 5"):
-        next(DPBorda().refits(PROFILE, rule, small, [None]))
+        next(refits(DPBorda(), PROFILE, rule, small, [None]))

@@ -19,6 +19,7 @@ from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.answers import is_random_number
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.privacy.flips import flip_epsilon, flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon
@@ -495,4 +496,4 @@ def test_a_plan_is_for_as_many_voters_as_it_was_made_for():
     estimator = ShufflePairwise(local_epsilon=2.0)
     rule, far = estimator.plan_for(Shape(3, 10**6))
     with pytest.raises(ValueError, match="the plan is for 1000000 voters or more"):
-        next(estimator.refits(few, rule, far, [None]))
+        next(refits(estimator, few, rule, far, [None]))

@@ -24,6 +24,7 @@ from sklearn_dprank import metrics
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.orders.permutations import permutation_index
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
@@ -332,12 +333,25 @@ def test_fit_is_written_once(cls):
                 "score",
                 "_release",
                 "plan_for",
-                "refits",
+                "publish",
                 "__getattr__",
             ):
                 assert method not in vars(parent), f"{parent.__name__} overrides {method}"
     own = {name for name, value in vars(cls).items() if inspect.isfunction(value)}
     assert own <= {"__init__", "_compose"}
+
+
+@pytest.mark.parametrize("estimator", [e for e in RANDOM if e.follows_plan()], ids=repr)
+def test_a_sweep_repeats_fit(estimator):
+    profile = Profile.from_rankings(X)
+    rule, plan = estimator.plan_for(profile)
+    repeated = refits(clone(estimator), profile, rule, plan, [3, 4])
+    for seed, fitted in zip([3, 4], repeated, strict=True):
+        alone = clone(estimator).set_params(random_state=seed).fit(profile)
+        assert fitted.random_state == seed and fitted.privacy_ == alone.privacy_
+        np.testing.assert_array_equal(fitted.consensus_, alone.consensus_)
+        for name in ("ranks_", "scores_", "margins_", "histogram_"):
+            np.testing.assert_array_equal(getattr(fitted, name, None), getattr(alone, name, None))
 
 
 def documented(docstring, section):

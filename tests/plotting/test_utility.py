@@ -258,7 +258,7 @@ def test_estimators_need_names(estimators):
 @pytest.mark.parametrize("epsilons", [[], [None, 1.0], [0.0, 1.0], [1.0, np.inf], ["1.0"], [True]], ids=str)
 def test_every_epsilon_has_a_place_on_the_axis(epsilons, monkeypatch):
     """Refused before any fit."""
-    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was fitted"))
+    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was fitted"))
     with pytest.raises(ValueError, match="epsilons must be a list of positive numbers, each a place on the axis, got"):
         PrivacyUtilityDisplay.from_estimators({"a": DPBorda()}, X, epsilons=epsilons, n_trials=1)
 

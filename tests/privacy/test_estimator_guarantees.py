@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPStreamingBorda, LDPPairwise
-from sklearn_dprank._utils.fitted import publish
+from sklearn_dprank._utils.fitted import swap_fitted
 from sklearn_dprank.aggregators import base
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import kendall_tau_scorer
@@ -120,14 +120,14 @@ def test_a_fit_of_another_thread_does_not_get_the_record(monkeypatch):
     pipeline = make_pipeline(RatingsToRankings(), DPBorda(epsilon=0.5))
 
     def publish_then_fit(draft, estimator):
-        monkeypatch.setattr(base, "publish", publish)
-        done = publish(draft, estimator)
+        monkeypatch.setattr(base, "swap_fitted", swap_fitted)
+        done = swap_fitted(draft, estimator)
         other = Thread(target=estimator.fit, args=(X,))
         other.start()
         other.join()
         return done
 
-    monkeypatch.setattr(base, "publish", publish_then_fit)
+    monkeypatch.setattr(base, "swap_fitted", publish_then_fit)
     assert guarantee_of(pipeline.fit(X)).how.startswith("unknown")
     assert guarantee_of(pipeline.fit(X)).epsilon == 0.5
 

@@ -8,6 +8,7 @@ an aggregator run once, too (`AfterPipeline`). Any other estimator is fitted fro
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from itertools import tee
 from typing import Any, Protocol
 
 from sklearn.base import clone
@@ -17,9 +18,29 @@ from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau
 from ...privacy.estimator_guarantees import fitted_by
 from ...privacy.guarantee import PrivacyGuarantee
+from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
 from .accounting import promise_of
+
+
+def refits(aggregator, profile, rule, plan, seeds):
+    """Yield the aggregator fitted on a profile with one seed after another; it is the same object every time.
+
+    Each fit equals `fit` with the seed as ``random_state``. The ballots are read and the poll is opened once.
+    """
+    aggregator.read_ballots(profile, reset=True)
+    poll = plan.open(profile)
+    guarantees = {certified: plan.guarantee.simulated(certified) for certified in {seed is None for seed in seeds}}
+    sessions, asked = tee(poll(Bits.from_random_state(seed)) for seed in seeds)
+    # `aggregate_each` may hold many sessions at once, so sessions as large as the ballots are decided one by one.
+    decided = map(rule.aggregate, asked) if "positions" in plan.needs else rule.aggregate_each(asked)
+    for seed, session, consensus in zip(seeds, sessions, decided, strict=True):
+        session.close()
+        aggregator.publish(consensus, session, guarantees[seed is None], profile.item_names)
+        if hasattr(aggregator, "random_state"):
+            aggregator.random_state = seed
+        yield aggregator
 
 
 class Prepared(Protocol):
@@ -47,7 +68,7 @@ class Counted:
 
     def refits(self, seeds):
         # Threads may work on the same candidate, so each refits its own copy. Parameters do not change.
-        return copy(self.aggregator).refits(self.train, self.rule, self.plan, seeds)
+        return refits(copy(self.aggregator), self.train, self.rule, self.plan, seeds)
 
     def score(self, fitted, scorer):
         if scorer is None:  # the aggregator's own score, without checking the ballots again

@@ -537,7 +537,7 @@ def test_scorers_get_noise_of_their_own():
     ],
 )
 def test_refusals(settings, message, monkeypatch):
-    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
+    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
     with pytest.raises(ValueError, match=re.escape(message)):
         search(**settings).fit(X)
 
@@ -566,7 +566,7 @@ class Resampling:
 @pytest.mark.parametrize("cv", [*REPEATS.values(), Resampling()], ids=[*REPEATS, "splitter"])
 def test_a_voter_counts_once_in_a_part(cv, frame, monkeypatch):
     """A guarantee is about one ballot, one row: repeated rows are refused before any fit."""
-    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
+    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
     ballots = pytest.importorskip("pandas").DataFrame(X) if frame else X
     with pytest.raises(ValueError, match=r"cv repeats rows in the (training|test) part of split \d: a voter in k rows"):
         search(cv=cv, scoring=PrivateKendallTau()).fit(ballots)
@@ -588,7 +588,7 @@ def test_a_profile_cannot_be_split():
 
 @pytest.mark.parametrize("estimator", [LDPPairwise(), LDPQuickSort(), ShufflePairwise(delta=1e-4), DPHistogram()])
 def test_counts_alone_are_refused_before_any_fit(estimator, monkeypatch):
-    monkeypatch.setattr(RankAggregator, "_publish", lambda *args: pytest.fail("something was released"))
+    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
     grid = {"aggregator": [DPBorda(), estimator]}
     with pytest.raises(ValueError, match="needs the ballots; build the Profile with keep='positions'"):
         search(Pipeline([("aggregator", DPBorda())]), grid).fit(Profile.from_rankings(X, keep="counts"))
