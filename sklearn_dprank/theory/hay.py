@@ -288,8 +288,7 @@ def p_sort_voters(
     - The voters are a sample, so the majority itself may be wrong. This adds a term ln(m/delta)/phi*^2 that no epsilon
       removes.
     - Quicksort makes more than M comparisons with probability .11 (m = 10) or .20 (m = 40) for log2, and nearly always
-    for
-      ln.
+      for ln.
 
     For the corrected form, let d be delta minus the floor. Margins have a mean of at least n phi*. Half of it allows
     for sampling (Hoeffding), and half for the noise Lap(M/epsilon). A union over pairs and paid comparisons gives
