@@ -20,7 +20,7 @@ LINT = (
     "mypy --strict --config-file= --follow-imports=silent tests/support/user_code.py",
     "lint-imports --no-cache",
 )
-#: What the page "Against others" is measured against; nothing of the package or its tests needs them.
+#: What the page "Comparison with other packages" measures; the package and its tests do not need them.
 PEERS = (
     "svvamp==0.15.2",
     "pref_voting==1.18.2",
@@ -87,6 +87,6 @@ def planted(session):
 
 @nox.session(venv_backend="venv")
 def peers(session):
-    """Measure other packages, in an environment of their own, and write the tables of the page "Against others"."""
+    """Measure other packages in their own environment, and write the tables of the page that compares them."""
     session.install("-e", ".[plot]", *PEERS)
     session.run("python", "examples/measure_peers.py", "--full")

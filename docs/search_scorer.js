@@ -1,4 +1,4 @@
-// How the site's own search sorts what it finds: guide pages before the reference, the rooms inside last.
+// The order of the site's search results: guide pages before the reference, modules for extenders last.
 var Scorer = {
   objNameMatch: 11,
   objPartialMatch: 6,

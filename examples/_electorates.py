@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.metrics import kemeny_positions
 

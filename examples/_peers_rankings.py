@@ -12,7 +12,7 @@ import numpy as np
 from _peers import Duel, close, converted, equal, expected, same_law
 
 from sklearn_dprank import Borda, BradleyTerry, Kemeny
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.queries import Tallies

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import fetch_preflib, make_mallows, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, excess_kendall_tau, margin_error_rate
 from sklearn_dprank.model_selection import cross_validate

@@ -23,7 +23,6 @@ import numpy as np
 from _limits import PHI, limits, local_variance, whitened
 
 from sklearn_dprank import (
-    Aggregator,
     DPBorda,
     DPHistogram,
     DPKemenySampler,
@@ -44,9 +43,7 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.curator import MallowsRandomizer
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
 from sklearn_dprank.model_selection import cross_validate
@@ -86,10 +83,6 @@ def _streaming(m, epsilon):
     return DPStreamingBorda(epsilon, DELTA, PERIODS, **REPLACE)
 
 
-def _whole_orders(m, epsilon):
-    return Aggregator(Local(epsilon, MallowsRandomizer()), "borda")
-
-
 def _up_to(largest, made):
     """Return a maker that returns None for more items."""
     return lambda m, epsilon: made(m, epsilon) if m <= largest else None
@@ -120,7 +113,6 @@ ROWS = (
     Row("LDPPairwise", NOBODY, lambda m, e: LDPPairwise(e)),
     Row('LDPPairwise(randomizer="djw")', NOBODY, lambda m, e: LDPPairwise(e, randomizer="djw")),
     Row("LDPQuickSort", NOBODY, lambda m, e: LDPQuickSort(e)),
-    Row("Aggregator", NOBODY, _whole_orders),
 )
 BY_NAME = {row.name: row for row in ROWS}
 

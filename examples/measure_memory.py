@@ -26,7 +26,7 @@ import measure_scale as scale
 import numpy as np
 
 from sklearn_dprank import LDPPairwise
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows, make_plackett_luce, read_preflib
 from sklearn_dprank.metrics import average_kendall_tau, pairwise_error_rate

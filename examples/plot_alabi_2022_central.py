@@ -37,7 +37,7 @@ from _shared import (
 )
 
 from sklearn_dprank import DPKemenySampler, DPKwikSort, DPPairwise
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.theory.alabi import GUARANTEES, central_budget, corollary_bound, packing_voters
 

@@ -24,7 +24,7 @@ import numpy as np
 from _shared import begin, claim, curves, excess, finish, mallows, panels, real, summary, sweep
 
 from sklearn_dprank import LDPAdaptivePairs, LDPBorda, LDPKwikSort, LDPPairwise, ShuffleHierarchical, ShufflePairwise
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import kemeny_positions
 from sklearn_dprank.privacy import shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
@@ -101,7 +101,7 @@ def report(results, votes, epsilons):
 def local(epsilon, n_items):
     """Return the local mechanisms by name."""
     return {
-        "LDP-KwikSort:RR (published)": LDPKwikSort(epsilon, best_query_count(epsilon, n_items, variant="published")),
+        "LDP-KwikSort:RR (published)": LDPKwikSort(epsilon, best_query_count(epsilon, n_items, variant="as_printed")),
         "DJW, Kemeny (published)": LDPPairwise(epsilon, randomizer="djw", rule="kemeny"),
         "one pair, Bradley-Terry": LDPPairwise(epsilon),
         "adaptive rounds": LDPAdaptivePairs(epsilon),

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_dprank import DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPKwikSort, LDPPairwise
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.plotting import (
     ConsensusDisplay,

@@ -40,7 +40,7 @@ from _shared import (
 )
 
 from sklearn_dprank import Aggregator, Borda, DPBorda, DPHistogram, DPKemenySampler, DPKwikSort, Kemeny, KwikSort
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import load_hay_figure1
 from sklearn_dprank.mechanisms import Exponential
@@ -50,6 +50,7 @@ from sklearn_dprank.preprocessing import orders_to_positions
 from sklearn_dprank.queries import KemenyUtility
 from sklearn_dprank.rules import Choose
 from sklearn_dprank.theory.hay import (
+    PrintedLaplace,
     epsilon_lower_bound,
     p_sample_voters,
     p_sort_failure_floor,
@@ -121,8 +122,9 @@ def private(epsilon, n_items):
     """Return P-BORDA, P-SORT and P-SAMPLE with the noise as printed, by name."""
     rejection = Aggregator(Central(epsilon, noise=Exponential()), Choose(ByRejection()))
     sampler = DPKemenySampler(epsilon) if n_items <= 15 else rejection
-    sort = DPKwikSort(epsilon, on_exhausted="coin", calibration="published")
-    return dict(zip(THREE, (DPBorda(epsilon, calibration="published"), sort, sampler), strict=True))
+    borda = DPBorda(epsilon, noise=PrintedLaplace())
+    sort = DPKwikSort(epsilon, on_exhausted="coin", noise=PrintedLaplace())
+    return dict(zip(THREE, (borda, sort, sampler), strict=True))
 
 
 def distance(estimator, profile):
@@ -325,7 +327,7 @@ if __name__ == "__main__":
     SURE = misses(Profile.from_rankings(mallows(10000, 10, 0.5).ballots), LOOSE, 10 * TRIALS)
     draw_theorems(TIES, SUSHI, ERRORS, SURE, ARGUMENTS.pictures)
     most = {name: np.minimum(found.mean(axis=1) + 2 * standard_error(found.T), 0.999) for name, found in TIES.items()}
-    half = [epsilon_lower_bound(10, 0.5, variant=variant) for variant in ("corrected", "published")]
+    half = [epsilon_lower_bound(10, 0.5, variant=variant) for variant in ("corrected", "as_printed")]
     claim(
         "Theorem 5.1: nobody misses the optimum less often than epsilon allows",
         [epsilon_lower_bound(5, share) <= e for found in most.values() for e, share in zip(TIGHT, found, strict=True)],
@@ -335,7 +337,7 @@ if __name__ == "__main__":
         "Theorem 5.2: P-SAMPLE's error keeps to the bound, printed and corrected",
         [
             np.quantile(ERRORS[k], 0.95) <= promised(SUSHI, WIDE[k], v)
-            for v in ("published", "corrected")
+            for v in ("as_printed", "corrected")
             for k in range(5)
         ],
     )
@@ -344,7 +346,7 @@ if __name__ == "__main__":
         "Theorem 5.3: P-SORT misses the optimum with probability .05 at most, with voters enough",
         SURE["P-SORT"][-1].mean() <= 0.05,
         f"{SURE['P-SORT'][-1].mean():.3f} with n epsilon = 100,000; its floor is {floor:.3f}. Printed, constant 1: "
-        f"n epsilon = {p_sort_voters(10, 1.0, 0.5, 0.05, variant='published'):.0f} is enough",
+        f"n epsilon = {p_sort_voters(10, 1.0, 0.5, 0.05, variant='as_printed'):.0f} is enough",
     )
 
 # %%

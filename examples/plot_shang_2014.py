@@ -20,11 +20,18 @@ import numpy as np
 from _shared import begin, claim, curves, finish, panels, standard_error, summary
 
 from sklearn_dprank import Aggregator, DPHistogram
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_uniform_profile
 from sklearn_dprank.metrics import ranking_changed
 from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits  # many seeds, planned once
-from sklearn_dprank.theory.shang import central_density, lemma_3, published_sigma, simple_bound, theorem_2
+from sklearn_dprank.theory.shang import (
+    PrintedGaussian,
+    central_density,
+    lemma_3,
+    printed_sigma,
+    simple_bound,
+    theorem_2,
+)
 
 if __name__ == "__main__":
     ARGUMENTS = begin(names=())
@@ -33,16 +40,17 @@ if __name__ == "__main__":
 # Theorem 1: the noise
 # --------------------
 # The noise is sigma = sqrt(2 ln(2 / delta)) / epsilon on each count, for a sensitivity of 1:
-# ``calibration="published"``. The estimator states the true guarantee of that noise, by the exact privacy curve of a
-# Gaussian.
+# `sklearn_dprank.theory.shang.PrintedGaussian`. The estimator states the true guarantee of that noise, by the exact
+# privacy curve of a Gaussian.
 
+PRINTED = PrintedGaussian()
 ASKED = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 RELATIONS = {"add_remove": "a ballot is added or removed", "replace": "a ballot is replaced"}
 
 
-def mechanism(epsilon, delta, calibration="published", **options):
-    """Return the paper's mechanism with Theorem 1's noise, or with the least noise for (epsilon, delta)."""
-    return DPHistogram(epsilon, delta, "gaussian", calibration=calibration, **options)
+def mechanism(epsilon, delta, noise=PRINTED, **options):
+    """Return the paper's mechanism with Theorem 1's noise, or with "gaussian", the least noise for (epsilon, delta)."""
+    return DPHistogram(epsilon, delta, noise, **options)
 
 
 def planned(estimator, n_voters=2000, n_items=3):
@@ -107,14 +115,14 @@ def error_rates(estimator, n_voters, n_profiles, n_draws=4, n_items=3, seed=0):
 
 def bounds(n_voters, epsilon, scores=BORDA):
     """Return {name: bound on the error rate} of a rule with these scores, at the paper's noise."""
-    known = n_voters, len(scores), published_sigma(epsilon, 0.1 / n_voters)
+    known = n_voters, len(scores), printed_sigma(epsilon, 0.1 / n_voters)
     values = theorem_2(*known), lemma_3(*known), lemma_3(*known, density=central_density(scores))
     return dict(zip(BOUNDS, values, strict=True))
 
 
-def measured(settings, n_profiles, calibration="published", rule=None):
+def measured(settings, n_profiles, noise=PRINTED, rule=None):
     """Return error rates of shape (n_settings, n_profiles) for settings (voters, epsilon)."""
-    made = (mechanism(epsilon, 0.1 / n, calibration, rule=rule) for n, epsilon in settings)
+    made = (mechanism(epsilon, 0.1 / n, noise, rule=rule) for n, epsilon in settings)
     return np.array(
         [error_rates(each, n, n_profiles, seed=i) for i, ((n, _), each) in enumerate(zip(settings, made, strict=True))]
     )
@@ -143,27 +151,27 @@ def within(rates, limit):
 if __name__ == "__main__":
     few = [(2000, epsilon) for epsilon in BUDGETS]
     REPEATS = 100_000 if ARGUMENTS.full else 500
-    RATES = {name: measured(few, REPEATS, name) for name in ("published", "exact")}
+    RATES, LEAST = (measured(few, REPEATS, noise) for noise in (PRINTED, "gaussian"))
     LIMITS = bounds_of(few)
     draw_rates(
         BUDGETS,
-        {MEASURED: RATES["published"], **LIMITS, "measured, no more noise than needed": RATES["exact"]},
+        {MEASURED: RATES, **LIMITS, "measured, no more noise than needed": LEAST},
         "Figure 2: Borda, 3 candidates, 2,000 voters",
         "epsilon",
         "shang_figure_2",
         ARGUMENTS.pictures,
     )
     for name in BOUNDS:
-        claim(f"Figure 2: {name} bounds the error rate", within(RATES["published"], LIMITS[name]))
+        claim(f"Figure 2: {name} bounds the error rate", within(RATES, LIMITS[name]))
     for name in BOUNDS[:2]:
         claim(f"Figure 2: {name} says more than that a probability is at most 1", LIMITS[name] < 1)
     for name in BOUNDS:
-        share = RATES["published"].mean(axis=1) / LIMITS[name]
+        share = RATES.mean(axis=1) / LIMITS[name]
         print(f"  What is measured is {share.min():.2f} to {share.max():.2f} of {name}.")
-    spared = RATES["exact"].mean() / RATES["published"].mean()
+    spared = LEAST.mean() / RATES.mean()
     claim(
         "no more noise than (epsilon, delta) needs changes the ranking less often",
-        RATES["exact"].mean(axis=1) < RATES["published"].mean(axis=1),
+        LEAST.mean(axis=1) < RATES.mean(axis=1),
         f"{spared:.2f} times as often",
     )
 
@@ -243,7 +251,7 @@ def voters_needed(n_items, epsilon=0.1, rate=0.1):
     low, high = 1, 2**60
     while high - low > 1:
         middle = (low + high) // 2
-        enough = simple_bound(middle, n_items, published_sigma(epsilon, 0.1 / middle)) <= rate
+        enough = simple_bound(middle, n_items, printed_sigma(epsilon, 0.1 / middle)) <= rate
         low, high = (low, middle) if enough else (middle, high)
     return high
 

@@ -46,6 +46,7 @@ from sklearn_dprank import LDPPairwise, LDPQuickSort, ShuffleHierarchical, Shuff
 from sklearn_dprank.model_selection import cross_validate
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import balanced_group_size
+from sklearn_dprank.theory.song import PrintedGaussian
 
 DELTA, N_VOTERS = 1e-4, 100
 CROWDS, TRIALS = 10, 6  # random groups of 100 voters, and fits on each; 20 and 15 with --full, as in the paper
@@ -74,12 +75,12 @@ if __name__ == "__main__":
 # pairs. `ShuffleHierarchical` accepts the paper's noise. Its ``privacy_`` states the true guarantee of that noise, by a
 # bound that is quick to compute for any n. The exact curve is slightly below the bound.
 
-PRINTED = {"randomizer": "gaussian", "calibration": "published"}
+PRINTED = PrintedGaussian(delta=DELTA)
 
 
 def published(local_epsilon, n_queries=1):
     """Return DDP-Helnaksort with the noise that Algorithm 1 prints; its local epsilon also holds without a shuffler."""
-    return ShuffleHierarchical(delta=DELTA, n_queries=n_queries, local_epsilon=local_epsilon, **PRINTED)
+    return ShuffleHierarchical(delta=DELTA, n_queries=n_queries, local_epsilon=local_epsilon, randomizer=PRINTED)
 
 
 def stated(local_epsilon, n_queries, n_items):
@@ -157,19 +158,20 @@ if __name__ == "__main__":
 # --------------------------------
 # LDP-Quicksort asks only about pairs that quicksort meets, LDP-KwikSort asks about random pairs, and DDP-Helnaksort
 # asks about all pairs equally often. "max" is all pairs; for LDP-Quicksort, it is (m - 1) log2 m. On the left is the
-# paper's noise for a local epsilon of 1, which spends 0.18. On the right is noise that spends 1. LDP-Quicksort flips as
-# often as the others.
+# paper's noise for a local epsilon of 1, which spends 0.18. On the right is randomized response, which spends 1.
+# LDP-Quicksort flips as often as the others.
+
+RANDOMIZERS = {"published": PRINTED, "exact": "rr"}
 
 
-def equals(calibration, epsilon, n_queries, slots, n_items):
+def equals(noise, epsilon, n_queries, slots, n_items):
     """Return the three mechanisms of Figure 2 by name, all with the same noise; LDP-Quicksort has its own K."""
-    printed = calibration == "published"
-    spent = stated(epsilon, slots, n_items)[0] if printed else epsilon
-    noise = {"randomizer": "gaussian", "calibration": calibration, "delta": DELTA if printed else None}
+    randomizer = RANDOMIZERS[noise]
+    spent = stated(epsilon, slots, n_items)[0] if randomizer is PRINTED else epsilon
     return {
         "LDP-Quicksort": LDPQuickSort(spent, slots),
-        "LDP-Kwiksort": LDPPairwise(epsilon, n_queries, rule="kwiksort", **noise),
-        "DDP-Helnaksort": published(epsilon, n_queries).set_params(calibration=calibration),
+        "LDP-Kwiksort": LDPPairwise(epsilon, n_queries, randomizer, rule="kwiksort"),
+        "DDP-Helnaksort": published(epsilon, n_queries).set_params(randomizer=randomizer),
     }
 
 
@@ -179,14 +181,14 @@ def same_noise(votes, effort, epsilon=1.0):
     counts = (1, n_items, math.comb(n_items, 2))
     slots = (1, n_items, int((n_items - 1) * math.log2(n_items)))
 
-    def measure(calibration):
+    def measure(noise):
         def scores(k_and_slots):
-            each = equals(calibration, epsilon, *k_and_slots, n_items)
+            each = equals(noise, epsilon, *k_and_slots, n_items)
             return {name: measured(mechanism, votes, **effort) for name, mechanism in each.items()}
 
         return sweep(scores, zip(counts, slots, strict=True))
 
-    return {calibration: measure(calibration) for calibration in ("published", "exact")}
+    return {noise: measure(noise) for noise in RANDOMIZERS}
 
 
 def nearer(scores):
@@ -204,13 +206,13 @@ def draw_same_noise(results, votes, folder=None):
     """Draw Figure 2."""
     figure, axes = panels(1, 2, height=3.0)
     titles = {"published": "the paper's noise for epsilon = 1", "exact": "noise that spends epsilon = 1"}
-    for ax, (calibration, scores) in zip(axes[0], results.items(), strict=True):
+    for ax, (noise, scores) in zip(axes[0], results.items(), strict=True):
         ax.set_xscale("linear")
         for look, (name, rows) in enumerate(scores.items(), start=1):
             line(ax, np.arange(3) + 0.06 * (look - 2), rows, look, name)
         ax.set_xticks(range(3), ["1", "m", "max"])
         ax.set_xlabel("K, answers of each voter")
-        ax.set_title(titles[calibration], fontsize=9)
+        ax.set_title(titles[noise], fontsize=9)
     axes[0, 0].set_ylabel("average Kendall tau")
     finish(figure, f"Figure 2: {votes.title}, n = {N_VOTERS}", "song_figure_2", folder)
 
@@ -218,10 +220,10 @@ def draw_same_noise(results, votes, folder=None):
 if __name__ == "__main__":
     SAME = same_noise(VOTES[0], EFFORT)
     draw_same_noise(SAME, VOTES[0], ARGUMENTS.pictures)
-    for calibration, scores in SAME.items():
+    for noise, scores in SAME.items():
         surely, at_all = nearer(scores)
         claim(
-            f"DDP-Helnaksort is nearer to the votes than either other at K = 1, m, max ({calibration} noise)",
+            f"DDP-Helnaksort is nearer to the votes than either other at K = 1, m, max ({noise} noise)",
             surely.ravel(),
             f"by more than two standard errors; on average it is in {np.count_nonzero(at_all)}",
         )

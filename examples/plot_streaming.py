@@ -21,7 +21,7 @@ import numpy as np
 from _shared import begin, claim, curves, finish, mallows, not_above, panels, real, summary
 
 from sklearn_dprank import DPBorda, DPStreamingBorda
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.calibration import gaussian_epsilon

@@ -23,7 +23,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import expit
 
 from sklearn_dprank import DPBorda, DPSwissBorda
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import kemeny_positions
 
 DELTA = 1e-6

@@ -21,7 +21,7 @@ import numpy as np
 from _shared import begin, claim, curves, finish, mallows, not_above, panels, real, summary, sweep, trials
 
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kemeny_positions
 from sklearn_dprank.queries import MaxViolatedMargin
 

@@ -41,9 +41,9 @@ from _shared import (
 )
 
 from sklearn_dprank import Aggregator, DPKwikSort, KwikSort, LDPKwikSort
-from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Truthful
-from sklearn_dprank.theory.yan import best_query_count, optimal_queries, spent_epsilon
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.channels import NonPrivateSurvey
+from sklearn_dprank.theory.yan import PrintedLaplace, best_query_count, optimal_queries, spent_epsilon
 
 TRIALS = 6  # 30 with --full, as in the paper, and for data sets with four items
 RANDOMIZERS = {"rr": "LDP-KwikSort:RR", "laplace": "LDP-KwikSort:Lap"}
@@ -52,12 +52,12 @@ RR, LAPLACE = RANDOMIZERS.values()
 
 def local(name, epsilon, n_queries):
     """Return the protocol of the paper; the Laplace scale is K / epsilon, as printed."""
-    return LDPKwikSort(epsilon, n_queries, name, "published" if name == "laplace" else "exact")
+    return LDPKwikSort(epsilon, n_queries, PrintedLaplace() if name == "laplace" else name)
 
 
 def paper_queries(epsilon, n_items):
     """Return the paper's K: the integer beside epsilon / 2 with the larger g(K)."""
-    return best_query_count(epsilon, n_items, variant="published")
+    return best_query_count(epsilon, n_items, variant="as_printed")
 
 
 # %%
@@ -200,17 +200,17 @@ if __name__ == "__main__":
     print(", ".join(f"{spent_epsilon(e, 1, randomizer='laplace'):.3f}" for e in (0.5, 1.0, 2.0)) + ".")
 
 # %%
-# The advantage of RR over Laplace comes from calibration. A noisy number that is compared with 1/2 is a flipped bit,
-# and the paper's scale flips it more often than epsilon requires. With ``calibration="exact"``, which spends all of
-# epsilon, both are the same mechanism.
+# The advantage of RR over Laplace comes from the scale of the noise. A noisy number that is compared with 1/2 is a
+# flipped bit, and the paper's scale flips it more often than epsilon requires. With a scale that spends all of epsilon,
+# both would be the same mechanism.
 
 # %%
 # Figure 6: voters and items
 # --------------------------
 # Random voters of the real data, and Mallows votes with more items, at epsilon = 2, where K = 1. The paper's KwikSort
 # gets only K answers from each voter, as the protocols do, but the answers are not randomised
-# (`sklearn_dprank.channels.Truthful`). Its loss against KwikSort on all ballots is the cost of asking few pairs. The
-# loss of the protocols against it is the cost of privacy.
+# (`sklearn_dprank.channels.NonPrivateSurvey`). Its loss against KwikSort on all ballots is the cost of asking few
+# pairs. The loss of the protocols against it is the cost of privacy.
 
 TRUTHFUL = "KwikSort on K truthful answers"
 
@@ -218,7 +218,7 @@ TRUTHFUL = "KwikSort on K truthful answers"
 def sweep_voters(votes, numbers, repeats=TRIALS, epsilon=2.0):
     """Return {mechanism: scores of shape (n_numbers, n_trials, 2)}."""
     n_items = votes.ballots.shape[1]
-    truthful = Aggregator(Truthful(paper_queries(epsilon, n_items)), "kwiksort")
+    truthful = Aggregator(NonPrivateSurvey(paper_queries(epsilon, n_items)), "kwiksort")
     competitors = {**mechanisms(epsilon, n_items), TRUTHFUL: truthful}
     return sweep(lambda n: compared(competitors, Profile.from_rankings(some(votes, n).ballots), repeats), numbers)
 

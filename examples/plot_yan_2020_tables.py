@@ -34,7 +34,7 @@ if __name__ == "__main__":
 # On Mallows votes, the expected number of wrong pairs is at most mu. The table has mu as printed, and the corrected
 # form of `sklearn_dprank.theory.yan.expected_errors`, which uses that pairs far apart are easier.
 
-VARIANTS = ("corrected", "published")
+VARIANTS = ("corrected", "as_printed")
 
 
 def wrong_pairs(n_voters, n_items, theta, name, repeats=TRIALS, epsilon=2.0):

@@ -25,7 +25,7 @@ import numpy as np
 from dask.distributed import Client, LocalCluster
 
 from sklearn_dprank import DPBorda, LDPBorda
-from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
 

@@ -1,5 +1,7 @@
 """Distances between rankings and ballots. Rankings are positions (``ranks_``, not ``consensus_``)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Conversion of orders, truncated ballots and ratings to positions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Self

@@ -1,3 +1,5 @@
+"""Shared fixtures and settings: Hypothesis profile, example modules, SIGINT handling and pictures."""
+
 import importlib.util
 import os
 import re

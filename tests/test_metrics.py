@@ -1,3 +1,5 @@
+"""Kendall tau metrics against naive counts, with ties and missing opinions, and the scorer in scikit-learn."""
+
 import re
 from itertools import permutations
 

@@ -1,3 +1,5 @@
+"""Orders, truncated ballots and ratings convert to positions without loss, also in scikit-learn pipelines."""
+
 import pickle
 from itertools import combinations
 from pathlib import Path

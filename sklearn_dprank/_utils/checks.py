@@ -1,5 +1,7 @@
 """Parameter checks and their error messages."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable, Collection, Sized
@@ -13,9 +15,7 @@ import numpy as np
 Check = Callable[[Any, str], None]
 
 #: Neighbouring relations, and how many contributions of one voter to a count differ between neighbours.
-RELATIONS = {"add_remove": 1, "replace": 2}
-#: Calibrations of noise: exact, or with the constants as printed in a paper.
-CALIBRATIONS = ("exact", "published")
+CHANGED_BALLOTS = {"add_remove": 1, "replace": 2}
 #: Largest number of items for which the time and memory of every estimator were measured.
 MOST_MEASURED = 1000
 #: A smaller epsilon is not a ratio of the small integers with which exact noise is drawn.
@@ -55,7 +55,7 @@ def check_whole(value: Any, name: str, least: int = 1, most: int | None = None, 
         wanted = f"an integer from {least} to {most}"
     else:
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
-    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {shown(value)}.")
+    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {safe_repr(value)}.")
 
 
 def check_number(
@@ -95,7 +95,7 @@ def check_number(
     bounds += [f"at most {most:g}"] if most is not None and most < math.inf else []
     kind = "a finite number" if below == math.inf and most is None else "a number"
     wanted = " ".join([kind, " and ".join(bounds)]).strip()
-    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {shown(value)}.")
+    raise ValueError(f"{name} must be {'None or ' if optional else ''}{wanted}, got {safe_repr(value)}.")
 
 
 def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
@@ -109,15 +109,15 @@ def check_choice(value: Any, name: str, choices: Collection[Any]) -> None:
     ValueError: noise must be one of ['laplace', 'gaussian'], got 'typo'.
     """
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {safe_repr(value)}.")
 
 
-def positive(**values: Any) -> None:
+def check_positive(**values: Any) -> None:
     """Raise ValueError unless all keyword arguments are positive, finite numbers.
 
     Examples
     --------
-    >>> positive(epsilon=1.0, sigma=0)
+    >>> check_positive(epsilon=1.0, sigma=0)
     Traceback (most recent call last):
     ...
     ValueError: sigma must be a finite number above 0, got 0.
@@ -126,7 +126,7 @@ def positive(**values: Any) -> None:
         check_number(value, name, above=0)
 
 
-def probability(**values: Any) -> None:
+def check_probability(**values: Any) -> None:
     """Raise ValueError unless all keyword arguments are strictly between 0 and 1."""
     for name, value in values.items():
         check_number(value, name, above=0, below=1)
@@ -147,7 +147,7 @@ def check_square(matrix: np.ndarray, name: str) -> None:
 def check_flag(value: Any, name: str) -> None:
     """Raise ValueError unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+        raise ValueError(f"{name} must be True or False, got {safe_repr(value)}.")
 
 
 def check_made(value: Any, name: str, what: str) -> None:
@@ -167,46 +167,48 @@ def check_made(value: Any, name: str, what: str) -> None:
 
 def check_epsilon(epsilon: Any, name: str = "epsilon") -> None:
     """Raise ValueError unless `epsilon` is a finite number of at least `LEAST_EPSILON`."""
-    if not 0 < as_double(epsilon) < math.inf:
-        raise ValueError(f"{name} must be a positive, finite number (in nats), got {shown(epsilon)}.")
-    if as_double(epsilon) < LEAST_EPSILON:
+    number = as_double(epsilon)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a positive, finite number (in nats), got {safe_repr(epsilon)}.")
+    if number < LEAST_EPSILON:
         raise ValueError(
-            f"{name} is too small for the arithmetic, got {shown(epsilon)}; use at least {LEAST_EPSILON:g}."
+            f"{name} is too small for the arithmetic, got {safe_repr(epsilon)}; use at least {LEAST_EPSILON:g}."
         )
 
 
 def check_delta(delta: Any, name: str = "delta") -> None:
     """Raise ValueError unless `delta` is 0 or a number in [`LEAST_DELTA`, 1)."""
-    if not 0 <= as_double(delta) < 1:
-        raise ValueError(f"{name} must be a number in [0, 1), got {shown(delta)}.")
-    if 0 < as_double(delta) < LEAST_DELTA:
+    number = as_double(delta)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name} must be a number in [0, 1), got {safe_repr(delta)}.")
+    if 0 < number < LEAST_DELTA:
         raise ValueError(
-            f"{name} is too small for the arithmetic, got {shown(delta)}; use at least {LEAST_DELTA:g}, or 0."
+            f"{name} is too small for the arithmetic, got {safe_repr(delta)}; use at least {LEAST_DELTA:g}, or 0."
         )
 
 
 def check_neighboring(neighboring: Any, name: str = "neighboring") -> None:
     """Raise ValueError unless `neighboring` is a known relation."""
-    check_choice(neighboring, name, RELATIONS)
+    check_choice(neighboring, name, CHANGED_BALLOTS)
 
 
 def check_jobs(n_jobs: Any, name: str = "n_jobs") -> None:
     """Raise ValueError unless `n_jobs` is None or a non-zero integer, as in joblib, of at most `_MOST_JOBS` in size."""
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is not None and not (whole and n_jobs != 0 and abs(int(n_jobs)) <= _MOST_JOBS):
-        raise ValueError(f"{name} must be None or an integer but 0, up to {_MOST_JOBS}, got {shown(n_jobs)}.")
+        raise ValueError(f"{name} must be None or an integer but 0, up to {_MOST_JOBS}, got {safe_repr(n_jobs)}.")
 
 
-def votes_changed(neighboring: Any) -> int:
-    """Return the largest change of a margin between neighbours: 1 for "add_remove", 2 for "replace"."""
-    check_neighboring(neighboring)
-    return RELATIONS[neighboring]
+def changed_ballots(neighboring: Any) -> int:
+    """Return the number of ballots by which neighbours differ: 1 ("add_remove") or 2 ("replace": one out, one in)."""
+    check_choice(neighboring, "neighboring", CHANGED_BALLOTS)
+    return CHANGED_BALLOTS[neighboring]
 
 
-def is_published(variant: Any) -> bool:
+def is_as_printed(variant: Any) -> bool:
     """Return whether `variant` selects the formula as printed, not the corrected one."""
-    check_choice(variant, "variant", ("corrected", "published"))
-    return variant == "published"
+    check_choice(variant, "variant", ("corrected", "as_printed"))
+    return variant == "as_printed"
 
 
 def check_random_state(random_state: Any, name: str = "random_state") -> None:
@@ -215,7 +217,8 @@ def check_random_state(random_state: Any, name: str = "random_state") -> None:
         return
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or int(random_state) < 0:
         raise ValueError(
-            f"{name} must be None, an int of at least 0, a numpy Generator or a RandomState, got {shown(random_state)}."
+            f"{name} must be None, an int of at least 0, a numpy Generator or a RandomState, "
+            f"got {safe_repr(random_state)}."
         )
 
 
@@ -242,12 +245,12 @@ def as_double(value: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def shown(value: Any) -> str:
+def safe_repr(value: Any) -> str:
     """Return the text of a value for error messages; containers and very long values show only their type.
 
     Examples
     --------
-    >>> shown("typo"), shown(10**5000), shown([[0, 1, 2]])
+    >>> safe_repr("typo"), safe_repr(10**5000), safe_repr([[0, 1, 2]])
     ("'typo'", 'an int that is too long to print', 'a list')
     """
     kind = type(value).__name__
@@ -288,5 +291,3 @@ VOTERS_OR_NONE: Check = partial(check_whole, most=2**40, optional=True)
 EPSILON: dict[str, Check] = {"epsilon": check_epsilon}
 DELTA: dict[str, Check] = {"delta": check_delta}
 NEIGHBORING: dict[str, Check] = {"neighboring": check_neighboring}
-CALIBRATION: dict[str, Check] = {"calibration": one_of(*CALIBRATIONS)}
-RANDOM_STATE: dict[str, Check] = {"random_state": check_random_state}

@@ -1,5 +1,7 @@
 """Lazy loading of a package's public names."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,8 @@
 """Errors that name the new path of a module of version 0.2."""
 
+from __future__ import annotations
+
 import sys
-from importlib.abc import MetaPathFinder
 
 PACKAGE = "sklearn_dprank."
 #: Modules of version 0.2 and the modules with their contents now, both without the package's name.
@@ -71,10 +72,11 @@ MOVED = {
 }
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Import finder that raises ImportError for modules that have moved, and finds no modules."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):
         if fullname.startswith(PACKAGE) and (new := MOVED.get(fullname.removeprefix(PACKAGE))):
             raise ImportError(f"{fullname} has moved: import {PACKAGE}{new}.", name=fullname)
         return None
@@ -82,5 +84,4 @@ class _Finder(MetaPathFinder):
 
 def announce() -> None:
     """Install the finder after all others, so that it receives only names that they do not find."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+    sys.meta_path.append(_Finder)

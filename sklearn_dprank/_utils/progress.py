@@ -1,5 +1,7 @@
 """Progress bar for long computations, if tqdm is installed (the extra ``progress``)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

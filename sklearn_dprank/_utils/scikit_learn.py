@@ -4,6 +4,8 @@ scikit-learn has no type annotations, so that mypy would accept any use of its s
 checkers with their own types for scikit-learn, these names are scikit-learn's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self, TypeVar
 

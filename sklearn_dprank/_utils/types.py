@@ -12,10 +12,9 @@ Amount: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
 RandomState: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 Neighboring: TypeAlias = Literal["add_remove", "replace"]
-Calibration: TypeAlias = Literal["exact", "published"]
 LaplaceOrGaussian: TypeAlias = Literal["laplace", "gaussian"]
 OrderSampler: TypeAlias = Literal["auto", "table"]
-Variant: TypeAlias = Literal["corrected", "published"]
+Variant: TypeAlias = Literal["corrected", "as_printed"]
 GaussianConstant: TypeAlias = Literal["dwork_roth", "dwork_2006", "two"]
 ShuffleMethod: TypeAlias = Literal["blanket", "exact", "clones", "closed_form", "song2022"]
 NoiseName: TypeAlias = Literal["laplace", "gaussian", "knorm", "exponential", "permute_and_flip"]

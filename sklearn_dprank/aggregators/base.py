@@ -3,6 +3,8 @@
 Only this module and `_utils.scikit_learn` use private names of scikit-learn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -10,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._utils.checks import Check, check_parameters, warn_of_many
+from .._utils.checks import Check, check_parameters, check_random_state, warn_of_many
 from .._utils.fitted import clear_fitted, draft_of, swap_fitted
 from .._utils.scikit_learn import BaseEstimator, _fit_context
 from .._utils.types import RandomState
@@ -20,19 +22,19 @@ from ..ballots.rankings import shape_of
 from ..metrics import average_kendall_tau
 from ..orders.permutations import order_to_positions
 from ..privacy import PrivacyGuarantee
-from ..privacy.estimator_guarantees import record_pipeline
+from ..privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline
 from ..privacy.workers import warn_in_worker
 from ..rules import Rule
 from ..rules.base import Consensus, asks_of, checked_order
 from ..sampling.streams import Bits
-from .collection import Field
-from .partial_fit import Periods
-from .rank_intervals import Certain
+from .collection import CollectionMixin
+from .partial_fit import PartialFitMixin
+from .rank_intervals import RankIntervalsMixin
 
 _ITEMS = ("n_features_in_", "feature_names_in_")
 
 
-class RankAggregator(Field, Periods, Certain, BaseEstimator):
+class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, GuaranteedEstimator, BaseEstimator):
     """Base class of all estimators, with `fit`, `score` and the fitted attributes that they share.
 
     A subclass defines only its parameters and `_compose`, which returns its channel and its rule.
@@ -63,7 +65,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
     random_state: RandomState  # only of estimators that draw random numbers
     set_fit_request: Callable[..., Self]  # created by scikit-learn
 
-    #: Check of each constructor parameter; see `sklearn_dprank._utils.checks`.
+    #: Checks of the parameters that `_compose` resolves. The parts check all others, and this class `random_state`.
     parameter_checks: dict[str, Check] = {}
 
     def _compose(self) -> tuple[Any, Rule]:
@@ -71,7 +73,8 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         raise NotImplementedError
 
     def _validate_params(self) -> None:
-        """Raise ValueError if a parameter is invalid; scikit-learn calls this before every fit."""
+        """Raise ValueError if a parameter that this object uses itself is invalid; scikit-learn calls this first."""
+        check_random_state(getattr(self, "random_state", None))
         check_parameters(self)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -220,7 +223,6 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
         """Return (rule, plan) from public inputs only; `items` are the item names in protocols for devices."""
         warn_of_many(shape.n_items)
         channel, rule = self._compose()
-        check_parameters(rule)
         agreed = {} if items is None else {"items": items}
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
@@ -231,8 +233,7 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
             agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, shape.n_voters, **agreed)
 
-    def _will_owe(self, X, voter_epsilon):
-        """Return the guarantee of a fit on X, from its shape and the voters' epsilons, for `privacy.PrivacyBudget`."""
+    def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
         if isinstance(X, Profile):
             n_voters, n_items = X.n_voters, X.n_items
             voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
@@ -240,10 +241,6 @@ class RankAggregator(Field, Periods, Certain, BaseEstimator):
             n_voters, n_items = shape_of(X)
         guarantee = self.plan_for(Shape(n_items, n_voters, voter_epsilon))[1].guarantee
         return guarantee.simulated(getattr(self, "random_state", None) is None)
-
-    def _owed(self, declared):
-        """Return the guarantee of this fit, for `privacy.guarantee_of`."""
-        return self.privacy_
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:
         """Return ballots as a Profile with item names.

@@ -1,19 +1,19 @@
 """Estimators for a trusted curator that publish noisy statistics."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
-from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, RandomState, RuleName
+from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, RandomState, RuleName
 from ..channels import Central
+from ..mechanisms import Mechanism
 from ..queries import AllMargins, Histogram
 from ..rules import RULE, KemenyRule, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-
-_PUBLISHED: dict = {**EPSILON, **DELTA, "noise": one_of("laplace", "gaussian"), **RULE, **NEIGHBORING}
 
 
 class _PublishedOnce(RankAggregator):
@@ -21,13 +21,13 @@ class _PublishedOnce(RankAggregator):
 
     optimal_gap_: float
 
-    parameter_checks: dict = {**_PUBLISHED, **RANDOM_STATE}
+    parameter_checks: dict = {**RULE}
 
     def __init__(
         self,
         epsilon: Amount = 1.0,
         delta: Amount = 0.0,
-        noise: LaplaceOrGaussian = "laplace",
+        noise: LaplaceOrGaussian | Mechanism = "laplace",
         rule: RuleName | Rule | None = None,
         neighboring: Neighboring = "add_remove",
         random_state: RandomState = None,
@@ -51,7 +51,7 @@ class DPPairwise(_PublishedOnce):
         Privacy loss of the release, in nats.
     delta : float, default=0.0
         The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
-    noise : {"laplace", "gaussian"}, default="laplace"
+    noise : {"laplace", "gaussian"} or Mechanism, default="laplace"
         Noise of every margin.
     rule : None, str or Rule, default=None
         Rule that turns margins into a ranking: "borda", "kemeny", "kwiksort", "hierarchical", "markov_chain" or a rule
@@ -128,16 +128,15 @@ class DPHistogram(_PublishedOnce):
         Privacy loss of the release, in nats.
     delta : float, default=0.0
         The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
-    noise : {"laplace", "gaussian"}, default="laplace"
-        Noise of each of the m! counts.
+    noise : {"laplace", "gaussian"} or Mechanism, default="laplace"
+        Noise of each of the m! counts. `~sklearn_dprank.theory.shang.PrintedGaussian` and
+        `~sklearn_dprank.theory.hay.PrintedLaplace` have the scales of those papers; ``privacy_`` still states the
+        true epsilon.
     rule : None, str or Rule, default=None
         Rule that turns the noisy counts into a ranking: "borda", "plurality", "veto", "instant_runoff", "kemeny",
         "kwiksort", "hierarchical", "markov_chain" or a rule object. None is Borda.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses the noise scale as printed, for both neighbouring relations: Lap(1 / epsilon) of Hay et al., or
-        the Gaussian of Shang et al., Theorem 1. ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -194,7 +193,8 @@ class DPHistogram(_PublishedOnce):
     >>> from sklearn_dprank import DPHistogram
     >>> DPHistogram(epsilon=2.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
-    >>> printed = DPHistogram(0.1, 5e-5, "gaussian", calibration="published", random_state=0)
+    >>> from sklearn_dprank.theory.shang import PrintedGaussian
+    >>> printed = DPHistogram(0.1, 5e-5, PrintedGaussian(), random_state=0)
     >>> print(printed.fit([[0, 1, 2]] * 100).privacy_)
     epsilon = 0.0535176, delta = 5e-05 (central, add_remove; simulation only: a seed was given)
     """
@@ -202,23 +202,17 @@ class DPHistogram(_PublishedOnce):
     histogram_: NDArray[np.int64]
     noise_: PublishedNoise
 
-    parameter_checks: dict = {**_PUBLISHED, **CALIBRATION, **RANDOM_STATE}
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
         delta: Amount = 0.0,
-        noise: LaplaceOrGaussian = "laplace",
+        noise: LaplaceOrGaussian | Mechanism = "laplace",
         rule: RuleName | Rule | None = None,
         neighboring: Neighboring = "add_remove",
-        calibration: Calibration = "exact",
         random_state: RandomState = None,
     ) -> None:
         super().__init__(epsilon, delta, noise, rule, neighboring, random_state)
-        self.calibration = calibration
 
     def _compose(self):
-        channel = Central(
-            self.epsilon, self.delta, self.noise, Histogram(), self.neighboring, calibration=self.calibration
-        )
+        channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
         return channel, resolve_rule(self.rule, SortByScore())

@@ -1,13 +1,15 @@
 """Borda estimators for a trusted curator, in one release or in Swiss rounds."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of
-from .._utils.types import Amount, Calibration, Neighboring, RandomState
+from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Central
+from ..mechanisms import Mechanism
 from ..rules import SortByScore, SwissRule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
@@ -24,13 +26,12 @@ class DPBorda(RankAggregator):
         Privacy loss of the release, in nats.
     delta : float, default=0.0
         The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
-    noise : {"laplace", "gaussian", "knorm"}, default="laplace"
+    noise : {"laplace", "gaussian", "knorm"} or Mechanism, default="laplace"
         Discrete Laplace, rounded Gaussian, or K-norm noise shaped like the permutohedron. At equal error, K-norm noise
-        needs two thirds to four fifths of the epsilon of Laplace noise (two fifths with ``calibration="published"``).
+        needs two thirds to four fifths of the epsilon of Laplace noise. `~sklearn_dprank.theory.hay.PrintedLaplace` has
+        the scale as Hay et al. print it; ``privacy_`` still states the true epsilon.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses the Laplace scale of Hay et al.; ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -83,36 +84,22 @@ class DPBorda(RankAggregator):
     scores_: NDArray[Any]
     noise_: PublishedNoise
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": one_of("laplace", "gaussian", "knorm"),
-        **NEIGHBORING,
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
-
     def __init__(
         self,
         epsilon: Amount = 1.0,
         delta: Amount = 0.0,
-        noise: Literal["laplace", "gaussian", "knorm"] = "laplace",
+        noise: Literal["laplace", "gaussian", "knorm"] | Mechanism = "laplace",
         neighboring: Neighboring = "add_remove",
-        calibration: Calibration = "exact",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
         self.neighboring = neighboring
-        self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        channel = Central(
-            self.epsilon, self.delta, self.noise, neighboring=self.neighboring, calibration=self.calibration
-        )
-        return channel, SortByScore()
+        return Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring), SortByScore()
 
 
 class DPSwissBorda(RankAggregator):
@@ -186,7 +173,6 @@ class DPSwissBorda(RankAggregator):
     """
 
     scores_: NDArray[np.float64]
-    parameter_checks: dict = {**EPSILON, **DELTA, **NEIGHBORING, **RANDOM_STATE}
 
     def __init__(
         self,

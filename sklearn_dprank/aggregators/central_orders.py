@@ -1,11 +1,13 @@
 """Estimators for a trusted curator that compare items or draw orders."""
 
+from __future__ import annotations
+
 from typing import Literal
 
-from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, RANDOM_STATE, one_of, taken_by
-from .._utils.types import Amount, Calibration, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
+from .._utils.checks import one_of
+from .._utils.types import Amount, LaplaceOrGaussian, Neighboring, OrderSampler, RandomState
 from ..channels import Central
-from ..mechanisms import Exponential
+from ..mechanisms import Exponential, Mechanism
 from ..queries import KemenyUtility
 from ..rules import Choose, KwikSortRule
 from .base import RankAggregator
@@ -23,8 +25,10 @@ class DPKwikSort(RankAggregator):
         Privacy loss of the release, in nats.
     delta : float, default=0.0
         The delta of the guarantee. Must be positive for ``noise="gaussian"``, else 0.
-    noise : {"laplace", "gaussian"}, default="laplace"
+    noise : {"laplace", "gaussian"} or Mechanism, default="laplace"
         Noise of each margin. With Gaussian noise, q answers need only sqrt(q) times the noise of one answer.
+        `~sklearn_dprank.theory.hay.PrintedLaplace` has the scale as Hay et al. print it; ``privacy_`` still states the
+        true epsilon.
     max_queries : int or None, default=None
         Number of comparisons that the budget pays for. None is floor((m - 1) log2 m) of Hay et al. for "coin". For
         "kemeny", it is the bound of Alabi et al. that one run in m^4 exceeds. For binary insertion, it is the exact
@@ -38,9 +42,6 @@ class DPKwikSort(RankAggregator):
         answers.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses Lap(1 / epsilon') on a margin for both neighbouring relations, as printed by Hay et al. Here,
-        epsilon' is the epsilon of one answer. ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -86,28 +87,17 @@ class DPKwikSort(RankAggregator):
 
     optimal_gap_: float
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "noise": one_of("laplace", "gaussian"),
-        **taken_by(KwikSortRule, "max_queries"),
-        "on_exhausted": one_of("coin", "kemeny"),
-        **taken_by(KwikSortRule, "strategy"),
-        **NEIGHBORING,
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {"on_exhausted": one_of("coin", "kemeny")}
 
     def __init__(
         self,
         epsilon: Amount = 1.0,
         delta: Amount = 0.0,
-        noise: LaplaceOrGaussian = "laplace",
+        noise: LaplaceOrGaussian | Mechanism = "laplace",
         max_queries: int | None = None,
         on_exhausted: Literal["coin", "kemeny"] = "kemeny",
         strategy: Literal["quicksort", "binary_insertion"] = "quicksort",
         neighboring: Neighboring = "add_remove",
-        calibration: Calibration = "exact",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
@@ -117,13 +107,10 @@ class DPKwikSort(RankAggregator):
         self.on_exhausted = on_exhausted
         self.strategy = strategy
         self.neighboring = neighboring
-        self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        channel = Central(
-            self.epsilon, self.delta, self.noise, neighboring=self.neighboring, calibration=self.calibration
-        )
+        channel = Central(self.epsilon, self.delta, self.noise, neighboring=self.neighboring)
         return channel, KwikSortRule(self.max_queries, self.on_exhausted, self.strategy)
 
 
@@ -186,12 +173,7 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **NEIGHBORING,
-        "sampler": one_of("auto", *KemenyUtility.samplers),
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {"sampler": one_of("auto", *KemenyUtility.samplers)}
 
     def __init__(
         self,

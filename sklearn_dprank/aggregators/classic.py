@@ -1,11 +1,11 @@
 """Estimators with exact answers, without privacy."""
 
-from .._utils.checks import RANDOM_STATE
+from __future__ import annotations
+
 from .._utils.types import RandomState, Scores
 from ..channels import Exact
 from ..orders.kemeny.work import WORK_LIMIT
 from ..rules import BradleyTerryRule, HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
-from ..rules.sort import check_scores
 from .base import RankAggregator
 
 
@@ -39,8 +39,6 @@ class Borda(RankAggregator):
     >>> Borda().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
     array([0, 1, 2])
     """
-
-    parameter_checks: dict = {}
 
     def _compose(self):
         return Exact(), SortByScore()
@@ -81,8 +79,6 @@ class PositionalRule(RankAggregator):
     >>> PositionalRule(scores="plurality").fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
     array([0, 1, 2])
     """
-
-    parameter_checks: dict = {"scores": check_scores}
 
     def __init__(self, scores: Scores = "borda") -> None:
         self.scores = scores
@@ -126,8 +122,6 @@ class KwikSort(RankAggregator):
     >>> KwikSort(random_state=0).fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
     array([0, 1, 2])
     """
-
-    parameter_checks: dict = {**RANDOM_STATE}
 
     def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
@@ -191,8 +185,6 @@ class Kemeny(RankAggregator):
 
     optimal_gap_: float
 
-    parameter_checks: dict = {**KemenyRule.parameter_checks}
-
     def __init__(
         self, tolerance: float = 0.0, work_limit: int | None = WORK_LIMIT, time_limit: float | None = None
     ) -> None:
@@ -234,8 +226,6 @@ class HierarchicalAggregation(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {}
-
     def _compose(self):
         return Exact(), HierarchicalRule()
 
@@ -274,8 +264,6 @@ class BradleyTerry(RankAggregator):
     >>> BradleyTerry().fit([[0, 1, 2], [0, 2, 1], [2, 0, 1]]).consensus_
     array([0, 1, 2])
     """
-
-    parameter_checks: dict = {**BradleyTerryRule.parameter_checks}
 
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge

@@ -1,10 +1,12 @@
 """Mixin for data collection from voters' devices: protocols, and fits on reports."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
-from .._utils.checks import check_epsilon, check_whole, shown
+from .._utils.checks import check_epsilon, check_whole, safe_repr
 from .._utils.fitted import draft_of, swap_fitted
 from .._utils.scikit_learn import available_if
 from .._utils.types import Items, Message, RandomState
@@ -38,7 +40,7 @@ def channel_can(*abilities):
     return check
 
 
-class Field:
+class CollectionMixin:
     """Mixin for data collection from voters' devices; each method exists only if the channel supports it."""
 
     _compose: Callable[[], tuple[Any, Any]]
@@ -99,7 +101,7 @@ class Field:
             max_delta=max_delta,
             allowance=allowance,
             random_state=random_state,
-            half=plan.half,
+            randomizer=plan.client,
         )
 
     @available_if(channel_can("collects_reports", "asks_questions", "collects_sums"))
@@ -270,7 +272,7 @@ def _for_devices(planned):
 def _grid(epsilons):
     """Return the epsilons that voters may have, as a list; raise ValueError if one is invalid or the list is empty."""
     if isinstance(epsilons, (str, Real)) or not isinstance(epsilons, Iterable) or not (grid := list(epsilons)):
-        raise ValueError(f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {shown(epsilons)}.")
+        raise ValueError(f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {safe_repr(epsilons)}.")
     for epsilon in grid:
         check_epsilon(epsilon, "epsilons")
     return grid

@@ -1,11 +1,13 @@
 """Estimator for any combination of a channel and a rule."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import RANDOM_STATE, check_made, shown
+from .._utils.checks import check_made, safe_repr
 from .._utils.types import RandomState, RuleName
 from ..channels import Channel, Exact
 from ..channels.streaming import Stream
@@ -18,7 +20,7 @@ def _check_channel(channel, name):
     """Raise ValueError unless `channel` is None or an object with a ``plan`` method."""
     check_made(channel, name, "channel")
     if channel is not None and not callable(getattr(channel, "plan", None)):
-        raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {shown(channel)}.")
+        raise ValueError(f"{name} must be None or an object of sklearn_dprank.channels, got {safe_repr(channel)}.")
 
 
 class Aggregator(RankAggregator):
@@ -99,7 +101,7 @@ class Aggregator(RankAggregator):
     periods_: int
     stream_: Stream
 
-    parameter_checks: dict = {"channel": _check_channel, **RULE, **RANDOM_STATE}
+    parameter_checks: dict = {"channel": _check_channel, **RULE}
 
     def __init__(
         self, channel: Channel | None = None, rule: RuleName | Rule | None = None, random_state: RandomState = None

@@ -1,14 +1,16 @@
 """Estimators for the local model with one report per voter."""
 
+from __future__ import annotations
+
+from functools import partial
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import CALIBRATION, COUNT_OR_NONE, EPSILON, RANDOM_STATE, check_delta, one_of, or_none
-from .._utils.types import Amount, Calibration, RandomState, RuleName
+from .._utils.types import Amount, RandomState, RuleName
 from ..channels import Local
-from ..collection.curator import HypercubeSampling, PrivUnitG
-from ..collection.curator.resolve import flips_by_name
+from ..collection.curator import HypercubeSampling, PrivUnitG, Randomizer
+from ..collection.curator.resolve import check_flips, flips_of
 from ..rules import RULE, BradleyTerryRule, KwikSortRule, Rule, SortByScore, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
@@ -27,18 +29,14 @@ class LDPPairwise(RankAggregator):
     n_queries : int or None, default=1
         Number of pairs that each voter answers, at epsilon / n_queries per answer. None is the choice of `LDPKwikSort`.
         ``randomizer="djw"`` does not use it.
-    randomizer : {"rr", "laplace", "gaussian", "djw"}, default="rr"
-        Randomised response, thresholded Laplace or Gaussian noise, or hypercube sampling of Duchi, Jordan and
-        Wainwright on the vector of all comparisons (Alabi et al., Theorem 8).
+    randomizer : {"rr", "djw"} or Randomizer, default="rr"
+        Randomised response, or hypercube sampling of Duchi, Jordan and Wainwright on the vector of all comparisons
+        (Alabi et al., Theorem 8). `~sklearn_dprank.theory.yan.PrintedLaplace` and
+        `~sklearn_dprank.theory.song.PrintedGaussian` have the noise as those papers print it; ``privacy_`` still states
+        the true epsilon.
     rule : None, str or Rule, default=None
         Rule that turns answers into a ranking. None is Bradley-Terry, or Borda for ``randomizer="djw"``, which gives no
         answer counts.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses the noise scale as printed by Yan et al. (Laplace) or Song et al. (Gaussian). ``privacy_``
-        still states the true epsilon.
-    delta : float or None, default=None
-        Sets the noise of ``randomizer="gaussian"`` with ``calibration="published"``, and is not used otherwise. The
-        thresholded answers are pure for any delta.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -78,9 +76,7 @@ class LDPPairwise(RankAggregator):
 
     .. rubric:: Remarks
 
-    A thresholded noisy bit is a flipped bit. With exact calibration, "laplace" and "gaussian" are therefore randomised
-    response. Yan et al. print the flip of randomised response the wrong way round. Song et al. do not split delta over
-    the answers.
+    Yan et al. print the flip of randomised response the wrong way round.
 
     With one pair per voter, `fit` draws the answers of all devices together. Let f be the flip probability. With
     probability 1 - 2 f, a device gives the true answer about its pair. Otherwise, all answers about all pairs are
@@ -105,39 +101,27 @@ class LDPPairwise(RankAggregator):
     margins_: NDArray[Any]
     noise_: PublishedNoise
 
-    parameter_checks: dict = {
-        **EPSILON,
-        "n_queries": COUNT_OR_NONE,
-        "randomizer": one_of("rr", "laplace", "gaussian", "djw"),
-        **RULE,
-        **CALIBRATION,
-        "delta": or_none(check_delta),
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {"randomizer": partial(check_flips, names=("rr", "djw")), **RULE}
 
     def __init__(
         self,
         epsilon: Amount = 1.0,
         n_queries: int | None = 1,
-        randomizer: Literal["rr", "laplace", "gaussian", "djw"] = "rr",
+        randomizer: Literal["rr", "djw"] | Randomizer = "rr",
         rule: RuleName | Rule | None = None,
-        calibration: Calibration = "exact",
-        delta: float | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
         self.rule = rule
-        self.calibration = calibration
-        self.delta = delta
         self.random_state = random_state
 
     def _compose(self):
-        if self.randomizer == "djw":
+        if isinstance(self.randomizer, str) and self.randomizer == "djw":
             return Local(self.epsilon, HypercubeSampling()), resolve_rule(self.rule, SortByScore())
-        randomizer = flips_by_name(self.randomizer, self.n_queries, self.calibration, self.delta)
-        return Local(self.epsilon, randomizer), resolve_rule(self.rule, BradleyTerryRule())
+        channel = Local(self.epsilon, flips_of(self.randomizer, self.n_queries))
+        return channel, resolve_rule(self.rule, BradleyTerryRule())
 
 
 class LDPKwikSort(RankAggregator):
@@ -153,10 +137,9 @@ class LDPKwikSort(RankAggregator):
     n_queries : int or None, default=None
         Number of pairs K that each voter answers. None is an integer next to epsilon / 2: the one with the smaller
         error in the error function of the paper.
-    randomizer : {"rr", "laplace"}, default="rr"
-        Randomised response, or thresholded Laplace noise.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses the Laplace scale of Yan et al.; ``privacy_`` still states the true epsilon.
+    randomizer : {"rr"} or Randomizer, default="rr"
+        Randomised response. `~sklearn_dprank.theory.yan.PrintedLaplace` has the Laplace noise as the paper prints it;
+        ``privacy_`` still states the true epsilon.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -212,31 +195,22 @@ class LDPKwikSort(RankAggregator):
     margins_: NDArray[Any]
     noise_: PublishedNoise
 
-    parameter_checks: dict = {
-        **EPSILON,
-        "n_queries": COUNT_OR_NONE,
-        "randomizer": one_of("rr", "laplace"),
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {"randomizer": check_flips}
 
     def __init__(
         self,
         epsilon: Amount = 1.0,
         n_queries: int | None = None,
-        randomizer: Literal["rr", "laplace"] = "rr",
-        calibration: Calibration = "exact",
+        randomizer: Literal["rr"] | Randomizer = "rr",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
         self.n_queries = n_queries
         self.randomizer = randomizer
-        self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        randomizer = flips_by_name(self.randomizer, self.n_queries, self.calibration)
-        return Local(self.epsilon, randomizer), KwikSortRule()
+        return Local(self.epsilon, flips_of(self.randomizer, self.n_queries)), KwikSortRule()
 
 
 class LDPBorda(RankAggregator):
@@ -307,8 +281,6 @@ class LDPBorda(RankAggregator):
     reports_refused_: dict[str, int]
     scores_: NDArray[Any]
     noise_: PublishedNoise
-
-    parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

@@ -1,6 +1,7 @@
 """Estimators for the local model with adaptive questions."""
 
-from .._utils.checks import COUNT, EPSILON, RANDOM_STATE, taken_by
+from __future__ import annotations
+
 from .._utils.types import Amount, RandomState
 from ..channels import Groups, Interactive, Rounds, Slots
 from ..rules import AdaptiveBradleyTerryRule, KwikSortRule
@@ -63,8 +64,6 @@ class LDPQuickSort(RankAggregator):
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
-
-    parameter_checks: dict = {**EPSILON, "n_queries": COUNT, **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, n_queries: int = 1, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
@@ -135,8 +134,6 @@ class LDPGroupKwikSort(RankAggregator):
     reports_refused_: dict[str, int]
     optimal_gap_: float
 
-    parameter_checks: dict = {**EPSILON, **RANDOM_STATE}
-
     def __init__(self, epsilon: Amount = 1.0, random_state: RandomState = None) -> None:
         self.epsilon = epsilon
         self.random_state = random_state
@@ -198,8 +195,6 @@ class LDPAdaptivePairs(RankAggregator):
 
     reports_accepted_: int
     reports_refused_: dict[str, int]
-
-    parameter_checks: dict = {**EPSILON, **taken_by(AdaptiveBradleyTerryRule, "n_rounds"), **RANDOM_STATE}
 
     def __init__(self, epsilon: Amount = 1.0, n_rounds: int = 4, random_state: RandomState = None) -> None:
         self.epsilon = epsilon

@@ -1,5 +1,7 @@
 """Mixin that adds `partial_fit` to estimators with a streaming channel."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Self
 from warnings import warn
@@ -14,7 +16,7 @@ from ..sampling.streams import Bits
 from .collection import channel_can
 
 
-class Periods:
+class PartialFitMixin:
     """Mixin with `partial_fit`, which continues a stream after its last period."""
 
     random_state: RandomState

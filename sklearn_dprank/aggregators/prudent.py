@@ -1,6 +1,7 @@
 """Estimators for a trusted curator that draw prudent orders."""
 
-from .._utils.checks import EPSILON, NEIGHBORING, RANDOM_STATE, taken_by
+from __future__ import annotations
+
 from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Central
 from ..queries import MaxViolatedMargin
@@ -81,13 +82,6 @@ class DPPrudentOrder(RankAggregator):
     >>> DPPrudentOrder(epsilon=1.0, random_state=0).fit([[0, 1, 2]] * 100).consensus_
     array([0, 1, 2])
     """
-
-    parameter_checks: dict = {
-        **EPSILON,
-        **taken_by(ChooseNearAnchor, "window"),
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
 
     def __init__(
         self,
@@ -181,14 +175,6 @@ class DPTopK(RankAggregator):
     >>> top.consensus_, top.ranks_
     (array([0, 1]), array([0, 1, 2, 2]))
     """
-
-    parameter_checks: dict = {
-        **taken_by(ChooseTop, "k"),
-        **EPSILON,
-        **taken_by(ChooseTop, "batch"),
-        **NEIGHBORING,
-        **RANDOM_STATE,
-    }
 
     def __init__(
         self,

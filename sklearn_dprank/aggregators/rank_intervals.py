@@ -1,5 +1,7 @@
 """Mixin with rank intervals and pair probabilities."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ def _noise_is_known(estimator):
     return True
 
 
-class Certain:
+class RankIntervalsMixin:
     """Mixin with rank intervals and pair probabilities, which exist if the law of the published noise is known."""
 
     ranks_: NDArray[np.int64]

@@ -1,11 +1,12 @@
 """Estimators for secure aggregation by several servers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import DELTA, EPSILON, RANDOM_STATE, taken_by
 from .._utils.types import Amount, RandomState
 from ..channels import SecureAggregation
 from ..rules import SortByScore, SwissRule
@@ -19,12 +20,6 @@ class _Summed(RankAggregator):
     reports_accepted_: int
     reports_refused_: dict[str, int]
     local_epsilon_: float
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        **taken_by(SecureAggregation, "n_servers", "min_reports", "max_reports"),
-        **RANDOM_STATE,
-    }
 
     def __init__(
         self,

@@ -1,28 +1,18 @@
 """Estimators for the shuffle model."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from .._utils.checks import (
-    CALIBRATION,
-    COUNT,
-    DELTA,
-    EPSILON,
-    RANDOM_STATE,
-    VOTERS_OR_NONE,
-    check_epsilon,
-    one_of,
-    or_none,
-)
-from .._utils.types import Amount, Calibration, RandomState, RuleName
+from .._utils.types import Amount, RandomState, RuleName
 from ..channels import Shuffle
-from ..collection.curator.resolve import flips_by_name
+from ..collection.curator import Randomizer
+from ..collection.curator.resolve import check_flips, flips_of
 from ..rules import RULE, BradleyTerryRule, HierarchicalRule, Rule, resolve_rule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
-
-_LOCAL = {"local_epsilon": or_none(check_epsilon), "min_reports": VOTERS_OR_NONE}
 
 
 class _Shuffled(RankAggregator):
@@ -123,15 +113,7 @@ class ShufflePairwise(_Shuffled):
     """
 
     optimal_gap_: float
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "n_queries": COUNT,
-        "pairs": one_of("hidden", "assigned"),
-        **RULE,
-        **_LOCAL,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {**RULE}
 
     def __init__(
         self,
@@ -179,11 +161,9 @@ class ShuffleHierarchical(_Shuffled):
     min_reports : int or None, default=None
         Public lower limit on the number of voters. With fewer voters, the fit fails and releases no result. None is
         ``len(X)`` in `fit`; protocols for devices need a number.
-    randomizer : {"rr", "gaussian"}, default="rr"
-        Randomised response, or the thresholded Gaussian noise of the paper. With exact calibration, both are the same.
-    calibration : {"exact", "published"}, default="exact"
-        "published", for "gaussian" only, uses the noise that Algorithm 1 prints for the local epsilon and `delta`.
-        ``privacy_`` and ``local_epsilon_`` still state the true values.
+    randomizer : {"rr"} or Randomizer, default="rr"
+        Randomised response. `~sklearn_dprank.theory.song.PrintedGaussian` has the noise that Algorithm 1 prints for the
+        local epsilon; ``privacy_`` and ``local_epsilon_`` still state the true values.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -231,10 +211,11 @@ class ShuffleHierarchical(_Shuffled):
 
     Algorithm 1 adds Gaussian noise of standard deviation K sqrt(2 ln(1.25 / delta)) / epsilon to an answer in {0, 1},
     and compares the result with 1/2. Its epsilon is the local one. The output is one flipped bit. With epsilon = 1 and
-    delta = 1e-4 in the paper, it equals randomised response with epsilon = .184: ``ShuffleHierarchical(delta=1e-4,
-    local_epsilon=1.0, randomizer="gaussian", calibration="published")``. With `epsilon` instead of `local_epsilon`, the
-    noise is that of the local epsilon which the true bound allows. To repeat the central epsilon of the paper, compute
-    the local one with `~sklearn_dprank.privacy.shuffle_local_epsilon` and ``method="song2022"``, which warns.
+    delta = 1e-4 in the paper, it equals randomised response with epsilon = .184:
+    ``ShuffleHierarchical(local_epsilon=1.0, randomizer=PrintedGaussian(delta=1e-4))`` with the noise of
+    `~sklearn_dprank.theory.song`. With `epsilon` instead of `local_epsilon`, the noise is that of the local epsilon
+    which the true bound allows. To repeat the central epsilon of the paper, compute the local one with
+    `~sklearn_dprank.privacy.shuffle_local_epsilon` and ``method="song2022"``, which warns.
 
     References
     ----------
@@ -247,15 +228,7 @@ class ShuffleHierarchical(_Shuffled):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {
-        **EPSILON,
-        **DELTA,
-        "n_queries": COUNT,
-        **_LOCAL,
-        "randomizer": one_of("rr", "gaussian"),
-        **CALIBRATION,
-        **RANDOM_STATE,
-    }
+    parameter_checks: dict = {"randomizer": check_flips}
 
     def __init__(
         self,
@@ -264,8 +237,7 @@ class ShuffleHierarchical(_Shuffled):
         n_queries: int = 1,
         local_epsilon: float | None = None,
         min_reports: int | None = None,
-        randomizer: Literal["rr", "gaussian"] = "rr",
-        calibration: Calibration = "exact",
+        randomizer: Literal["rr"] | Randomizer = "rr",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
@@ -274,11 +246,9 @@ class ShuffleHierarchical(_Shuffled):
         self.local_epsilon = local_epsilon
         self.min_reports = min_reports
         self.randomizer = randomizer
-        self.calibration = calibration
         self.random_state = random_state
 
     def _compose(self):
-        printed_delta = self.delta if self.calibration == "published" else None  # exact flips are pure
-        noise = flips_by_name(self.randomizer, 1, self.calibration, printed_delta)
         target = self.epsilon, self.delta, self.local_epsilon
-        return Shuffle(*target, self.n_queries, "assigned", self.min_reports, noise), HierarchicalRule()
+        randomizer = flips_of(self.randomizer, 1)
+        return Shuffle(*target, self.n_queries, "assigned", self.min_reports, randomizer), HierarchicalRule()

@@ -1,10 +1,11 @@
 """Estimator for a trusted curator who receives ballots over time."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from numpy.typing import NDArray
 
-from .._utils.checks import RANDOM_STATE, taken_by
 from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Streaming
 from ..channels.streaming import Stream
@@ -120,11 +121,6 @@ class DPStreamingBorda(RankAggregator):
     noise_: PublishedNoise
     periods_: int
     stream_: Stream
-
-    parameter_checks: dict = {
-        **taken_by(Streaming, "epsilon", "delta", "horizon", "neighboring"),
-        **RANDOM_STATE,
-    }
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
 """Item names: validation, and names in tables and fitted aggregators."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from numbers import Integral
@@ -7,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 
 if TYPE_CHECKING:  # it would load numpy.random, which clients do not need
     from .._utils.types import ItemNames
 
 
-def checked_names(names: "ItemNames", called: str) -> list[str] | list[int]:
+def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     """Return item names as plain strings or plain integers; raise ValueError unless they are distinct and of one kind.
 
     `called` is the name of the argument in error messages.
@@ -26,13 +28,17 @@ def checked_names(names: "ItemNames", called: str) -> list[str] | list[int]:
     [30, 10, 20]
     """
     if isinstance(names, (str, bytes)):
-        raise ValueError(f"{called} must list one name an item, got the one text {shown(names)}; pass a list of names.")
+        raise ValueError(
+            f"{called} must list one name an item, got the one text {safe_repr(names)}; pass a list of names."
+        )
     if isinstance(names, (set, frozenset)):
         raise ValueError(f"{called} must be in the order of the columns, and a set has no order; pass a list of names.")
     try:
         listed: list[Any] = list(names)
     except TypeError:
-        raise ValueError(f"{called} must list one name an item, got {shown(names)}; pass a list of names.") from None
+        raise ValueError(
+            f"{called} must list one name an item, got {safe_repr(names)}; pass a list of names."
+        ) from None
     kinds = {_kind(name) for name in listed}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
@@ -41,7 +47,7 @@ def checked_names(names: "ItemNames", called: str) -> list[str] | list[int]:
     plain: list[Any] = [str(name) if isinstance(name, str) else int(name) for name in listed]
     if len(set(plain)) < len(plain):
         twice = Counter(plain).most_common(1)[0][0]
-        raise ValueError(f"{called} must be distinct, and {shown(twice)} stands twice; rename one of the items.")
+        raise ValueError(f"{called} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items.")
     return plain
 
 

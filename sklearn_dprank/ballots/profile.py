@@ -1,5 +1,7 @@
 """`Profile`: a set of ballots with its counts, read from tables, chunks or partitions."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -15,7 +17,7 @@ from .._utils.types import ItemNames
 from .compact import Positions
 from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements, net_wins
 from .names import checked_names, column_names, is_frame, names_differ
-from .rankings import as_array, read_positions
+from .rankings import as_array, is_dask, read_positions
 from .tables import refuse_no_table
 
 Keep: TypeAlias = Literal["positions", "counts"]
@@ -144,7 +146,7 @@ class Profile(Statistics):
 
     Examples
     --------
-    >>> from sklearn_dprank.ballots.profile import Profile
+    >>> from sklearn_dprank.ballots import Profile
     >>> profile = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, 0, 1]])
     >>> profile.pairwise_counts
     array([[0, 2, 2],
@@ -210,15 +212,20 @@ class Profile(Statistics):
             name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter.
         """
         check_choice(keep, "keep", KEPT)
-        item_names = _names(X, item_names)
-        positions = read_positions(X)
-        n_items, n_voters = positions.table.shape
-        if item_names is not None and len(item_names) != n_items:
-            raise ValueError(f"item_names has {len(item_names)} names for {n_items} items; give one name an item.")
-        profile: Any = cls(n_voters, n_items, item_names, positions=positions)
+        profile = cls._read(X, item_names)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
         return profile if keep == "positions" else profile.counted()
+
+    @classmethod
+    def _read(cls, X, item_names=None, **limits):
+        """Return the profile of a table, with the given item names or those of its columns; see `read_positions`."""
+        names = column_names(X) if item_names is None else checked_names(item_names, "item_names")
+        positions = read_positions(X, **limits)
+        n_items, n_voters = positions.table.shape
+        if names is not None and len(names) != n_items:
+            raise ValueError(f"item_names has {len(names)} names for {n_items} items; give one name an item.")
+        return cls(n_voters, n_items, names, positions=positions)
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
@@ -251,7 +258,7 @@ class Profile(Statistics):
         Examples
         --------
         >>> from sklearn_dprank.datasets import make_mallows
-        >>> from sklearn_dprank.ballots.profile import Profile
+        >>> from sklearn_dprank.ballots import Profile
         >>> days = (make_mallows(1000, 5, 0.5, center=range(5), random_state=day) for day in range(7))
         >>> Profile.from_chunks(days)
         Profile(n_voters=7000, n_items=5)
@@ -320,7 +327,7 @@ class Profile(Statistics):
         profile.voter_epsilon = _read_only(own.copy())
         return profile
 
-    def counted(self) -> "Profile":
+    def counted(self) -> Profile:
         """Return this profile without the ballots, with all counts computed."""
         return Profile(
             self.n_voters,
@@ -331,7 +338,7 @@ class Profile(Statistics):
             voter_epsilon=self.voter_epsilon,
         )
 
-    def __add__(self, other: "Profile") -> Self:
+    def __add__(self, other: Profile) -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
         return self._sum([self, other])
@@ -368,15 +375,7 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
     """
     if isinstance(X, Profile):
         return X
-    names = column_names(X)
-    positions = read_positions(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
-    n_items, n_voters = positions.table.shape
-    return Profile(n_voters, n_items, names, positions=positions)
-
-
-def _names(X, item_names: ItemNames | None) -> list[str] | list[int] | None:
-    """Return the given item names, or else those of the columns, or None."""
-    return column_names(X) if item_names is None else checked_names(item_names, "item_names")
+    return Profile._read(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
 
 
 _READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
@@ -405,13 +404,8 @@ def is_lazy(chunks: Any) -> bool:
     False
     """
     if isinstance(chunks, (list, tuple)):
-        return bool(chunks) and all(_is_collection(chunk) for chunk in chunks)
-    return _is_collection(chunks)
-
-
-def _is_collection(thing):
-    # The class, because some objects claim to have every attribute.
-    return hasattr(type(thing), "__dask_graph__")
+        return bool(chunks) and all(map(is_dask, chunks))
+    return is_dask(chunks)
 
 
 def partitions(chunks: Any) -> list[Any]:

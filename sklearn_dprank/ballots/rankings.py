@@ -86,7 +86,7 @@ def shape_of(X):
 
 
 def _refuse_lazy(X):
-    if _is_lazy(X):
+    if is_dask(X):
         raise ValueError(
             "X is a dask collection, and its ballots are not in memory; count them where they lie with "
             "Profile.from_chunks(X), or load them with X.compute()."
@@ -113,22 +113,23 @@ def read_positions(X, *, estimator=None, least_voters=0, least_items=2):
     """Return the ballots of any kind of table as `Positions`; raise ValueError as `check_ballots` does."""
     if least_voters == 0 and _is_empty(X):
         return compact_positions(np.empty((0, shape_of(X)[1])))
-    if is_frame(X) and not _is_lazy(X) and not is_plain_frame(X):
+    if is_frame(X) and not is_dask(X) and not is_plain_frame(X):
         with ballots_unquoted():
             columns = as_columns(X)
-        if columns.passes(least_voters):
-            return compact_columns(columns)
-        X = columns[:]
+            if columns.passes(least_voters):
+                return compact_columns(columns)
+            X = columns[:]
     return compact_positions(check_ballots(X, estimator=estimator, least_voters=least_voters, least_items=least_items))
 
 
 def _is_empty(X):
     """Return whether X is a table in memory without rows, whose columns can have any dtype."""
     shape: Any = getattr(X, "shape", ())
-    return not _is_lazy(X) and len(shape) == 2 and shape[0] == 0
+    return not is_dask(X) and len(shape) == 2 and shape[0] == 0
 
 
-def _is_lazy(X):
+def is_dask(X):
+    """Return whether X is a dask collection; the class decides, because some objects claim to have every attribute."""
     return hasattr(type(X), "__dask_graph__")
 
 

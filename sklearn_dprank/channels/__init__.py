@@ -4,7 +4,7 @@ from .central import Central
 from .exact import Exact
 from .interactive import Interactive
 from .local import Local
-from .nonprivate_survey import Truthful
+from .nonprivate_survey import NonPrivateSurvey
 from .plan import Channel, Plan, Session
 from .schedules import Groups, Rounds, Slots
 from .secure_aggregation import SecureAggregation
@@ -18,6 +18,7 @@ __all__ = [
     "Groups",
     "Interactive",
     "Local",
+    "NonPrivateSurvey",
     "Plan",
     "Rounds",
     "SecureAggregation",
@@ -25,6 +26,5 @@ __all__ = [
     "Shuffle",
     "Slots",
     "Streaming",
-    "Truthful",
     "balanced_design",
 ]

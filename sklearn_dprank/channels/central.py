@@ -1,5 +1,7 @@
 """Central model: a trusted curator adds noise to statistics of the ballots, or samples orders."""
 
+from __future__ import annotations
+
 from collections import Counter
 from fractions import Fraction
 from functools import partial
@@ -7,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import CALIBRATION, DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, shown
+from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
-from .._utils.types import Amount, Calibration, Neighboring, NoiseName
+from .._utils.types import Amount, Neighboring, NoiseName
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
@@ -35,26 +37,28 @@ def _check_noise(noise, name):
     """Raise ValueError unless `noise` is a mechanism or the name of one."""
     check_made(noise, name, "mechanism")
     if noise not in MECHANISMS if isinstance(noise, str) else not hasattr(noise, "calibrated"):
-        raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {shown(noise)}.")
+        raise ValueError(f"{name} must be one of {list(MECHANISMS)} or a mechanism object, got {safe_repr(noise)}.")
 
 
 def check_release(release, name):
     """Raise ValueError unless `release` is None or a query."""
     check_made(release, name, "query")
     if release is not None and not isinstance(release, Query):
-        raise ValueError(f"{name} must be None or a query object, got {shown(release)}.")
+        raise ValueError(f"{name} must be None or a query object, got {safe_repr(release)}.")
 
 
 def covering(channel, asks):
     """Return `channel.release` in the form that suits the asks; raise ValueError if it does not determine them."""
     for ask in asks:
-        if not ask.query.follows_from(channel.release):
+        if not ask.query.is_derivable_from(channel.release):
             refuse(channel, ask.query, f"release={channel.release} does not determine it.")
     return channel.release.covering([ask.query for ask in asks])
 
 
-def paid(asks, n_items, neighboring):
+def rescale_shares(asks, n_items, neighboring):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
+    if len(asks) == 1:
+        return asks
     moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, neighboring))]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
@@ -79,8 +83,6 @@ class Central(BaseEstimator):
         queries are derived from it at no cost.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "add_remove" hides whether somebody voted, "replace" only how.
-    calibration : {"exact", "published"}, default="exact"
-        "published" uses the noise scale as printed in the paper. The guarantee still states the true epsilon.
 
     Examples
     --------
@@ -96,7 +98,6 @@ class Central(BaseEstimator):
         "noise": _check_noise,
         "release": check_release,
         **NEIGHBORING,
-        **CALIBRATION,
     }
 
     def __init__(
@@ -106,14 +107,12 @@ class Central(BaseEstimator):
         noise: NoiseName | Mechanism = "laplace",
         release: Query | None = None,
         neighboring: Neighboring = "add_remove",
-        calibration: Calibration = "exact",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
         self.release = release
         self.neighboring = neighboring
-        self.calibration = calibration
 
     def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
         """Return the plan for these asks.
@@ -135,7 +134,10 @@ class Central(BaseEstimator):
             asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
-        prices = {ask.query.kind: self._price(ask, epsilon, n_items) for ask in paid(asks, n_items, self.neighboring)}
+        prices = {
+            ask.query.kind: self._price(ask, epsilon, n_items)
+            for ask in rescale_shares(asks, n_items, self.neighboring)
+        }
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
         opening = partial(CuratorPoll, prices, release, self.neighboring)
@@ -156,8 +158,8 @@ class Central(BaseEstimator):
         if not any(sensitivity):
             return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
-            if self.calibration == "published" or self.delta:
-                refuse(self, query, "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.")
+            if self.delta:
+                refuse(self, query, "an order is drawn with pure epsilon; use delta=0.")
             if mechanism.answers_with != "order":
                 mechanism = MECHANISMS["exponential"]
         elif mechanism.answers_with == "order":
@@ -167,15 +169,16 @@ class Central(BaseEstimator):
             refuse(self, query, remedy)
         # Number of answers that would use the whole budget, in the unit in which the mechanism composes.
         whole = Fraction(times) / Fraction(ask.share)
-        asked = query, sensitivity, n_items, epsilon, float(self.delta), whole
-        if self.calibration == "exact":
-            calibrated = checked_calibrated(mechanism.calibrated(*asked), mechanism)
-            if query.weighed and not hasattr(calibrated, "deviation"):
-                refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
-            return Price(query, sensitivity, calibrated, times, epsilon / whole)
-        if (printed := mechanism.published(*asked)) is None:
-            refuse(self, query, "calibration='published' has no printed scale for it; use calibration='exact'.")
-        return Price(query, sensitivity, printed.mechanism, times, printed.epsilon / whole)
+        delta = float(self.delta)
+        calibrated = checked_calibrated(
+            mechanism.calibrated(query, sensitivity, n_items, epsilon, delta, whole), mechanism
+        )
+        if query.needs_noise_scale and not hasattr(calibrated, "deviation"):
+            refuse(self, query, f"{self.noise} does not say how much noise it adds; use noise='gaussian'.")
+        each = epsilon / whole
+        if hasattr(calibrated, "spent"):  # a scale as printed in a paper, which need not spend what was asked for
+            each = calibrated.spent(sensitivity, times, delta) / times
+        return Price(query, sensitivity, calibrated, times, each)
 
     def _guarantee(self, used_up, prices):
         """Return the guarantee of answers that use a fraction of the budget, above 1 with some printed scales."""
@@ -261,7 +264,7 @@ class _CentralSession(Session):
 
     def publish(self, query):
         """Answer `query` and derive all later answers from it."""
-        self._publication = Publication(query.meaning, self.answer(query))
+        self._publication = Publication(query.canonical_query, self.answer(query))
 
     def answer(self, query):
         if self._publication is not None:

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..collection.client import interactive as voters_half
+from ..collection.client.interactive import InteractiveRandomizer
 from ..collection.client.protocol import digest
 from ..collection.curator.base import joined
 from ..collection.curator.inbox import (
@@ -21,7 +21,7 @@ from ..collection.curator.inbox import (
 )
 
 
-class SimulatedCrowd:
+class SimulatedClients:
     """Clients simulated in this process, one for each column of ``ballots.table``."""
 
     def __init__(self, ballots, protocol, bits):
@@ -32,13 +32,13 @@ class SimulatedCrowd:
         """Return (first, second, answers), arrays of shape (n_asked, 1): each client's pair and randomised answer."""
         ballots = self._ballots._replace(table=self._ballots.table[:, voters])
         self.inbox.accepted += len(voters)
-        return voters_half.draw(self._protocol, ballots, self._bits, kind, pairs)
+        return InteractiveRandomizer().draw(self._protocol, ballots, self._bits, kind, pairs)
 
     def close(self):
         """Accept a session without answers, which is possible with few voters."""
 
 
-class FieldCrowd:
+class RemoteClients:
     """Remote clients; ``messenger(question)`` returns an iterable of reports or of pairs (voter, report)."""
 
     def __init__(self, messenger, protocol):
@@ -54,13 +54,13 @@ class FieldCrowd:
         """
         asked = pairs.tolist()
         question = {"protocol": self._name, "question": number, "kind": kind, "pairs": asked}
-        said = self._messenger({**question, "voters": voters.tolist()})
-        reports = as_reports(said, "what ask returns", "return a list of the devices' answers.")
+        reports = self._messenger({**question, "voters": voters.tolist()})
+        reports = as_reports(reports, "what ask returns", "return a list of the devices' answers.")
         if not hasattr(reports, "readline"):
             reports = self._of_voters(reports, set(voters.tolist()))
         read = partial(self._read, number, pairs, self.inbox.accepted + len(voters), set())
-        heard = [drawn for _, drawn in self.inbox.read_together(reports, {self._name}, read)]
-        return joined(heard) if heard else np.empty((3, 0), dtype=np.int64)
+        answers = [drawn for _, drawn in self.inbox.read_together(reports, {self._name}, read)]
+        return joined(answers) if answers else np.empty((3, 0), dtype=np.int64)
 
     def close(self):
         """Raise ValueError if no answer was accepted."""
@@ -90,9 +90,9 @@ class FieldCrowd:
         first, second = pairs_of(pairs, n_items)
         if not np.isin(first * n_items + second, allowed @ (n_items, 1)).all():
             raise RefusedReport("pair out of range")
-        said = bits_of(answers)
+        answered = bits_of(answers)
         new = new_numbers(numbers, received)
         if self.inbox.accepted + len(reports) > most:
             raise RefusedReport("more reports than voters asked")
         received |= new
-        return first, second, said
+        return first, second, answered

@@ -1,5 +1,7 @@
 """Exact answers, without privacy."""
 
+from __future__ import annotations
+
 from warnings import warn
 
 from .._utils.scikit_learn import BaseEstimator

@@ -1,5 +1,7 @@
 """Interactive local model: each voter's device randomises the answers to a few adaptive questions."""
 
+from __future__ import annotations
+
 from decimal import Decimal, localcontext
 from functools import partial
 from itertools import chain
@@ -7,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from .._utils.checks import EPSILON, Check, check_made, check_parameters, shown
+from .._utils.checks import EPSILON, Check, check_made, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
-from ..collection.client import interactive as voters_half
-from ..collection.client.interactive import flips_spent
+from ..collection.client.interactive import InteractiveRandomizer, flips_spent
 from ..collection.client.protocol import FLIP_GRID
-from ..collection.curator.base import drafted
+from ..collection.curator.base import make_protocol
 from ..collection.curator.epsilon_grid import as_text, both_ways, stated_epsilon
 from ..collection.curator.resolve import check_randomizer, resolve_flips
 from ..collection.curator.response import PairFlips, counted_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted
 from ..queries import Ask, Tallies
-from .clients import FieldCrowd, SimulatedCrowd
+from .clients import RemoteClients, SimulatedClients
 from .plan import POSITIONS, Plan, Session, ballots_of, refuse
 from .schedules import Groups, Rounds, Slots
 
@@ -29,8 +30,8 @@ from .schedules import Groups, Rounds, Slots
 def _check_schedule(schedule, name):
     """Raise ValueError unless `schedule` is None or a schedule object."""
     check_made(schedule, name, "schedule")
-    if schedule is not None and not hasattr(schedule, "terms"):
-        raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {shown(schedule)}.")
+    if schedule is not None and not hasattr(schedule, "voter_load"):
+        raise ValueError(f"{name} must be None, Slots(), Groups() or Rounds(), got {safe_repr(schedule)}.")
 
 
 class Interactive(BaseEstimator):
@@ -42,9 +43,9 @@ class Interactive(BaseEstimator):
         Joint privacy loss of all answers of one voter, in nats.
     schedule : Slots, Groups, Rounds or None, default=None
         Schedule that selects the voters for each question. None is `Slots()`.
-    randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
-        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer with ``calibration="published"`` uses
-        the printed scale for the answer's share of epsilon. The guarantee states the epsilon that it really spends.
+    randomizer : PairFlips or None, default=None
+        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer of `theory` uses the scale as printed
+        for the answer's share of epsilon. The guarantee states the epsilon that it really spends.
 
     Examples
     --------
@@ -83,63 +84,63 @@ class Interactive(BaseEstimator):
         check_parameters(self)
         schedule = Slots() if self.schedule is None else self.schedule
         randomizer = resolve_flips(self, "its schedule (Slots(n_queries=...))")
-        terms = self._terms(schedule, asks, n_items, 1 if n_voters is None else n_voters)
+        load = self._load(schedule, asks, n_items, 1 if n_voters is None else n_voters)
         if n_voters is not None and hasattr(schedule, "warn_of_few"):
             schedule.warn_of_few(float(self.epsilon), asks, n_voters)
-        flips = _flips(randomizer, as_text(self.epsilon), terms)
-        stated = randomizer.stated(self.epsilon, flips_spent(flips, terms.answers))
-        fields = {"answers": int(terms.answers), "flips": flips, "flip_grid": FLIP_GRID}
-        protocol = drafted("rr-interactive", n_items if items is None else items, stated, fields)
-        how = terms.how.format(randomizer.called)
-        guarantee = PrivacyGuarantee(stated_epsilon(protocol, voters_half), 0.0, "local", "replace", how)
-        kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if terms.reserve else {})}
-        opening = partial(_InteractivePoll, terms, kinds, protocol, n_voters)
+        flips = _flips(randomizer, as_text(self.epsilon), load)
+        stated = randomizer.stated(self.epsilon, flips_spent(flips, load.answers))
+        fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
+        protocol = make_protocol("rr-interactive", n_items if items is None else items, stated, fields)
+        how = load.how.format(randomizer.called)
+        guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
+        kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
+        opening = partial(_InteractivePoll, load, kinds, protocol, n_voters)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
-    def _terms(self, schedule, asks, n_items, n_voters):
-        """Return the schedule's terms; raise ValueError if the schedule does not fit the asks."""
+    def _load(self, schedule, asks, n_items, n_voters):
+        """Return the schedule's `VoterLoad`; raise ValueError if the schedule does not fit the asks."""
         name, (first, *rest) = type(schedule).__name__, asks
         if first.query.kind != schedule.question:
             refuse(self, first.query, f"{name} is for {schedule.question.__name__}.")
-        terms = schedule.terms(float(self.epsilon), asks, n_items, n_voters)
-        if rest and not (terms.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
+        load = schedule.voter_load(float(self.epsilon), asks, n_items, n_voters)
+        if rest and not (load.reserve and [ask.query.kind for ask in rest] == [schedule.last_resort]):
             refuse(self, rest[0].query, f"{name} keeps no budget back for it.")
-        return terms
+        return load
 
 
-def _flips(randomizer, epsilon, terms):
+def _flips(randomizer, epsilon, load):
     """Return the flip probability, in units of 2^-52, of each answer and of the last report (None without reserve)."""
-    reserve = Decimal(terms.reserve)
+    reserve = Decimal(load.reserve)
     with localcontext(prec=800):  # all digits of a double, so that the shares do not exceed the whole
         share = both_ways(epsilon) - reserve
-    each = randomizer.flip(share, terms.answers)
+    each = randomizer.flip(share, load.answers)
     return {"each": each, "last": randomizer.flip(reserve, 1) if reserve else None}
 
 
 class _InteractivePoll:
     """Poll of simulated or remote clients that answer questions."""
 
-    def __init__(self, terms, kinds, protocol, n_voters, voters):
-        self._terms, self._kinds, self._protocol = terms, kinds, protocol
+    def __init__(self, load, kinds, protocol, n_voters, voters):
+        self._load, self._kinds, self._protocol = load, kinds, protocol
         self._n_voters, self._messenger, self._ballots = n_voters, voters, None
         if isinstance(voters, Profile):
             self._n_voters, self._messenger, self._ballots = voters.n_voters, None, ballots_of(voters)
 
     def __call__(self, bits):
         if self._ballots is None:
-            crowd: Any = FieldCrowd(self._messenger, self._protocol)
+            clients: Any = RemoteClients(self._messenger, self._protocol)
         else:
-            crowd = SimulatedCrowd(self._ballots, self._protocol, bits)
-        following = self._terms.start(self._n_voters, bits.assignment)
-        return _InteractiveSession(crowd, self._n_voters, following, self._kinds, self._protocol, bits.coins)
+            clients = SimulatedClients(self._ballots, self._protocol, bits)
+        following = self._load.start(self._n_voters, bits.assignment)
+        return _InteractiveSession(clients, self._n_voters, following, self._kinds, self._protocol, bits.coins)
 
 
 class _InteractiveSession(Session):
     """Session that asks clients each query once and refuses kinds that were not planned."""
 
-    def __init__(self, crowd, n_voters, following, kinds, protocol, coins):
+    def __init__(self, clients, n_voters, following, kinds, protocol, coins):
         super().__init__(len(protocol["items"]), coins)
-        self._crowd, self._n_voters, self._following = crowd, n_voters, following
+        self._clients, self._n_voters, self._following = clients, n_voters, following
         self._kinds, self._flips = kinds, protocol["flips"]
         self._answers: dict[Any, Any] = {}
         self._asked = 0
@@ -154,12 +155,12 @@ class _InteractiveSession(Session):
         return self._answers[query]
 
     def close(self):
-        self._crowd.close()
-        self.published = self._crowd.inbox.published
+        self._clients.close()
+        self.published = self._clients.inbox.published
 
     def _tallies(self, kind, pairs, voters):
         """Ask each of `voters` about one of `pairs`, and return the tallies of the answers."""
         self._asked += 1
         pairs = np.fromiter(chain.from_iterable(pairs), dtype=np.int64).reshape(-1, 2)
-        first, second, answers = self._crowd.ask(self._asked, kind, pairs, voters)
+        first, second, answers = self._clients.ask(self._asked, kind, pairs, voters)
         return (Tallies(self._flips[kind] / FLIP_GRID, counted_wins(first, second, answers, self.n_items)),)

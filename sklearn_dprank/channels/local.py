@@ -1,5 +1,7 @@
 """Local model: each voter's device randomises its ballot once."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 
@@ -8,15 +10,15 @@ from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
 from ..collection.client.protocol import digest
-from ..collection.client.randomizers import HALVES, checked
+from ..collection.client.randomizers import CLIENT_RANDOMIZERS, checked
 from ..collection.curator import Randomizer
-from ..collection.curator.base import Heard
+from ..collection.curator.base import ReceivedReports
 from ..collection.curator.epsilon_grid import stated_epsilon
 from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
 from ..collection.curator.resolve import check_randomizer, resolve_randomizer
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable
 
 _LARGEST_GRID = 100  # epsilons; each needs separate counts
 
@@ -86,11 +88,11 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
-        refuse_underived(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
-        half, named = randomizer.half, n_items if items is None else items
-        protocols = {value: checked(randomizer.protocol(value, named), half) for value in grid}
+        check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
+        client, named = randomizer.client, n_items if items is None else items
+        protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}
         guarantee = PrivacyGuarantee(
-            max(stated_epsilon(protocol, half) for protocol in protocols.values()),
+            max(stated_epsilon(protocol, client) for protocol in protocols.values()),
             0.0,
             "local",
             "replace",
@@ -99,8 +101,8 @@ class Local(BaseEstimator):
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
         opened = partial(_LocalPoll, randomizer, protocols, personal)
-        own = None if HALVES.get(randomizer.name) is half else half
-        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, half=own, n_items=n_items)
+        own = None if randomizer.name in CLIENT_RANDOMIZERS else client
+        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items)
 
 
 class _LocalPoll:
@@ -121,24 +123,24 @@ class _LocalPoll:
             self._inbox.accepted = voters.n_voters
         else:
             self._epsilons = {digest(protocol): epsilon for epsilon, protocol in protocols.items()}
-            self._heard = self._counted(self._collected(as_reports(voters)))
+            self._received = self._counted(self._collected(as_reports(voters)))
 
     def __call__(self, bits):
-        heard = self._heard if self._groups is None else self._counted(self._simulated(bits))
-        publication = Publication(self._randomizer.releases, self._randomizer.combined(heard))
+        received = self._received if self._groups is None else self._counted(self._simulated(bits))
+        publication = Publication(self._randomizer.releases, self._randomizer.combined(received))
         # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
-        law = self._randomizer.law(heard[0]) if len(heard) == 1 else None
+        law = self._randomizer.law(received[0]) if len(received) == 1 else None
         return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
 
-    def _counted(self, said):
-        """Return a `Heard` for each epsilon: the sum of the blocks (epsilon, counts, n_voters) in `said`."""
-        sums: dict[float, Heard] = {}
-        for epsilon, counts, n_voters in said:
+    def _counted(self, blocks):
+        """Return a `ReceivedReports` for each epsilon: the sum of its `blocks` (epsilon, counts, n_voters)."""
+        sums: dict[float, ReceivedReports] = {}
+        for epsilon, counts, n_voters in blocks:
             protocol = self._protocols[epsilon]
-            heard = Heard(protocol, counts, n_voters)
+            received = ReceivedReports(protocol, counts, n_voters)
             if before := sums.get(epsilon):
-                heard = Heard(protocol, before.counts + heard.counts, before.n_reports + n_voters)
-            sums[epsilon] = heard
+                received = ReceivedReports(protocol, before.counts + received.counts, before.n_reports + n_voters)
+            sums[epsilon] = received
         return [sums[epsilon] for epsilon in self._protocols if epsilon in sums]
 
     def _simulated(self, bits):
@@ -158,8 +160,8 @@ class _LocalPoll:
 
     def _collected(self, reports):
         """Yield (epsilon, counts, n_reports) of received reports; raise ValueError if none was accepted."""
-        said = self._inbox.read_together(reports, self._epsilons, self._read)
-        for name, drawn, n_reports in gathered(said, self._n_items):
+        accepted = self._inbox.read_together(reports, self._epsilons, self._read)
+        for name, drawn, n_reports in gathered(accepted, self._n_items):
             epsilon = self._epsilons[name]
             yield epsilon, self._randomizer.counts(drawn, self._protocols[epsilon]), n_reports
         own = "" if self._personal else "; where voters have their own epsilon, give epsilons="

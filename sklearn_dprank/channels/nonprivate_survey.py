@@ -1,21 +1,23 @@
 """Non-private survey: each voter answers a few random questions without randomisation."""
 
+from __future__ import annotations
+
 from functools import partial, reduce
 
 import numpy as np
 
 from .._utils.checks import COUNT, Check, check_parameters, check_whole
 from .._utils.scikit_learn import BaseEstimator
-from ..collection.client import pairs
+from ..collection.client.pairs import PairsRandomizer
 from ..collection.client.protocol import FLIP_GRID
 from ..collection.curator.base import simulated
 from ..collection.curator.response import PairFlips
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable
 
 
-class Truthful(BaseEstimator):
+class NonPrivateSurvey(BaseEstimator):
     """Non-private baseline for `Local`: voters answer a few random questions without randomisation.
 
     Each voter reports which item goes first in each of `n_queries` distinct random pairs. This is randomised response
@@ -40,8 +42,8 @@ class Truthful(BaseEstimator):
     Examples
     --------
     >>> from sklearn_dprank import Aggregator
-    >>> from sklearn_dprank.channels import Truthful
-    >>> fitted = Aggregator(Truthful(n_queries=2), "kwiksort", random_state=0).fit([[0, 1, 2]] * 100)
+    >>> from sklearn_dprank.channels import NonPrivateSurvey
+    >>> fitted = Aggregator(NonPrivateSurvey(n_queries=2), "kwiksort", random_state=0).fit([[0, 1, 2]] * 100)
     >>> print(fitted.consensus_, fitted.privacy_)
     [0 1 2] not private
     """
@@ -61,20 +63,20 @@ class Truthful(BaseEstimator):
         """
         check_parameters(self)
         check_whole(self.n_queries, "n_queries", 1, n_pairs(n_items))
-        refuse_underived(self, asks, PairTallies(), "answers about pairs give PairTallies.")
+        check_derivable(self, asks, PairTallies(), "answers about pairs give PairTallies.")
         terms = {"items": list(range(n_items)), "n_queries": int(self.n_queries), "flip": [0, FLIP_GRID]}
         guarantee = PrivacyGuarantee.nothing(f"truthful answers about {self.n_queries} random pair(s) a voter")
-        return Plan(guarantee, partial(_TruthfulPoll, terms), needs=POSITIONS, n_items=n_items)
+        return Plan(guarantee, partial(_SurveyPoll, terms), needs=POSITIONS, n_items=n_items)
 
 
-class _TruthfulPoll:
+class _SurveyPoll:
     """Poll of simulated voters, with new random pairs in each session."""
 
     def __init__(self, terms, profile):
         self._terms, self._ballots = terms, ballots_of(profile)
 
     def __call__(self, bits):
-        said = simulated(pairs, self._terms, self._ballots, bits)
-        wins = reduce(np.add, (PairFlips.counts(drawn, self._terms) for drawn, _ in said))
+        blocks = simulated(PairsRandomizer(), self._terms, self._ballots, bits)
+        wins = reduce(np.add, (PairFlips.counts(drawn, self._terms) for drawn, _ in blocks))
         publication = Publication(PairTallies(), (Tallies(0.0, wins),))
         return PublishedSession(len(self._terms["items"]), bits.coins, publication, {})

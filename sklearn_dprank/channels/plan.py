@@ -1,5 +1,7 @@
 """Plans, polls and sessions: the interface between channels and rules."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -52,7 +54,7 @@ class Session:
         raise NotImplementedError
 
     def deviation(self, query: Query) -> float:
-        """Return the standard deviation of the noise in each number of the answer to a `weighed` query.
+        """Return the standard deviation of the noise in each number of the answer if the query `needs_noise_scale`.
 
         It is public, and 0 for exact answers.
         """
@@ -133,7 +135,7 @@ class Plan:
         Data of a Profile that sessions need, as in `Query.needs`.
     prices : dict
         Mechanism and cost of each kind of query, for audits. Empty for channels without calibrated noise on sums.
-    half : object or None
+    client : ReportRandomizer or None
         Client implementation that the protocol needs, if the package does not contain it. None otherwise.
     n_items : int or None
         Number of items of the plan. `open` refuses a Profile with another number.
@@ -146,7 +148,7 @@ class Plan:
     protocol: dict[str, Any] | None = None
     needs: frozenset[str] = frozenset()
     prices: dict[Any, Any] = field(default_factory=dict)
-    half: Any = None
+    client: Any = None
     n_items: int | None = None
     unsent: str = ""
 
@@ -175,8 +177,9 @@ def check_asks(channel: Channel, asks: list[Ask]) -> None:
     """Raise ValueError unless counts are positive integers, positive shares sum to at most 1, and kinds differ."""
     name = type(channel).__name__
     for ask in asks:
-        check_whole(ask.times, f"times of {ask.query}")
-        check_number(ask.share, f"share of {ask.query}", above=0)
+        about = f"of {ask.query}"
+        check_whole(ask.times, f"times {about}")
+        check_number(ask.share, f"share {about}", above=0)
     shares = sum((Fraction(ask.share) for ask in asks), Fraction(0))
     if shares > 1:
         raise ValueError(
@@ -210,12 +213,12 @@ def refuse(channel: Channel, query: Query, remedy: str) -> NoReturn:
     raise ValueError(f"{type(channel).__name__} cannot answer {query}, which the rule asks for; {remedy}")
 
 
-def refuse_underived(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:
+def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: str) -> None:
     """Raise ValueError unless all asks follow from `released`, the single report of each voter."""
     for ask in asks:
-        if not ask.query.follows_from(released):
+        if not ask.query.is_derivable_from(released):
             refuse(channel, ask.query, remedy)
-        if ask.times > 1 and ask.query.asks_anew:
+        if ask.times > 1 and ask.query.per_round:
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 

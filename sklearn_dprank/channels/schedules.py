@@ -1,5 +1,7 @@
 """Schedules of interactive protocols, which select the voters for each question."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable
@@ -9,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._utils.checks import COUNT, Check, check_parameters, shown
+from .._utils.checks import COUNT, Check, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from ..collection.curator.query_count import group_load
 from ..orders.quicksort import quicksort_query_bound
@@ -17,8 +19,8 @@ from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, PairTallies
 
 
-class Terms(NamedTuple):
-    """Terms of a schedule, from public inputs only.
+class VoterLoad(NamedTuple):
+    """Number of answers that a schedule asks of each voter, from public inputs only.
 
     Attributes
     ----------
@@ -44,8 +46,8 @@ class Schedule(Protocol):
     question: Any
     last_resort: Any
 
-    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
-        """Return the `Terms`."""
+    def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
+        """Return the `VoterLoad`."""
 
 
 class Slots(BaseEstimator):
@@ -66,7 +68,7 @@ class Slots(BaseEstimator):
     --------
     >>> from sklearn_dprank.channels import Slots
     >>> from sklearn_dprank.queries import Ask, PairMargin
-    >>> Slots(n_queries=2).terms(1.0, [Ask(PairMargin(), times=29)], n_items=10, n_voters=100).answers
+    >>> Slots(n_queries=2).voter_load(1.0, [Ask(PairMargin(), times=29)], n_items=10, n_voters=100).answers
     2
     """
 
@@ -89,15 +91,15 @@ class Slots(BaseEstimator):
         share = float(Fraction(epsilon) / slots)
         if answers < 1 or answers * math.sinh(min(share / 2, 1.0)) ** 2 < 0.5:
             warnings.warn(
-                f"{n_voters} voters with n_queries={shown(self.n_queries)} give {answers:.3g} answers to "
+                f"{n_voters} voters with n_queries={safe_repr(self.n_queries)} give {answers:.3g} answers to "
                 f"each of {questions} comparisons, at an epsilon of {share:.3g} each: the order is little "
                 "better than coin flips even if all voters agree. Use a larger epsilon, more voters, or LDPPairwise.",
                 UserWarning,
                 stacklevel=2,
             )
 
-    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
-        """Return the `Terms`.
+    def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
+        """Return the `VoterLoad`.
 
         Raises
         ------
@@ -107,7 +109,7 @@ class Slots(BaseEstimator):
         check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
         size = min(n_voters, n_voters * slots // questions)
-        return Terms(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_Deals, slots, size))
+        return VoterLoad(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_Deals, slots, size))
 
 
 class _Deals:
@@ -152,20 +154,20 @@ class Groups(BaseEstimator):
     --------
     >>> from sklearn_dprank.channels import Groups
     >>> from sklearn_dprank.queries import Ask, PairMargin
-    >>> Groups().terms(1.0, [Ask(PairMargin(), times=45)], n_items=10, n_voters=100).answers
+    >>> Groups().voter_load(1.0, [Ask(PairMargin(), times=45)], n_items=10, n_voters=100).answers
     15
     """
 
     question = PairMargin().kind
     last_resort = AllMargins().kind
 
-    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
-        """Return the `Terms`."""
+    def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
+        """Return the `VoterLoad`."""
         questions = asks[0].times
         load = min(group_load(quicksort_query_bound(n_items), n_items), questions)
         reserve = epsilon / 2 if load < questions or len(asks) > 1 else 0.0
         start = partial(_Turns, n_items, load, questions)
-        return Terms(load, reserve, f"at most {load} answers a voter by {{}}", start)
+        return VoterLoad(load, reserve, f"at most {load} answers a voter by {{}}", start)
 
 
 class _Turns:
@@ -191,17 +193,17 @@ class Rounds(BaseEstimator):
     --------
     >>> from sklearn_dprank.channels import Rounds
     >>> from sklearn_dprank.queries import Ask, PairTallies
-    >>> Rounds().terms(1.0, [Ask(PairTallies(), times=4)], n_items=10, n_voters=100).answers
+    >>> Rounds().voter_load(1.0, [Ask(PairTallies(), times=4)], n_items=10, n_voters=100).answers
     1
     """
 
     question = PairTallies().kind
     last_resort = None
 
-    def terms(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> Terms:
-        """Return the `Terms`."""
+    def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
+        """Return the `VoterLoad`."""
         rounds = asks[0].times
-        return Terms(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_Shares, rounds))
+        return VoterLoad(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_Shares, rounds))
 
 
 class _Shares:

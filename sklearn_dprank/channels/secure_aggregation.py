@@ -1,5 +1,7 @@
 """Secure aggregation: voters split noisy reports among servers, and only the sums are revealed."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from decimal import Decimal
@@ -9,11 +11,10 @@ from functools import lru_cache, partial
 from .._utils.checks import DELTA, EPSILON, VOTERS_OR_NONE, Check, check_parameters, check_whole
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
-from ..collection.client import shares
 from ..collection.client.protocol import RefusedProtocol
-from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, modulus_bits
+from ..collection.client.shares import MOST_BITS, MOST_NUMBERS, MOST_SERVERS, RATE_GRID, SharesRandomizer, modulus_bits
 from ..collection.client.summands import summand
-from ..collection.curator.base import drafted
+from ..collection.curator.base import make_protocol
 from ..collection.curator.epsilon_grid import cost_as_text
 from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
@@ -21,7 +22,7 @@ from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, Query
 from ..sampling.poisson import LARGEST_RATE
-from .central import Price, check_release, covering, paid
+from .central import Price, check_release, covering, rescale_shares
 from .plan import Plan, check_asks, least_voters, refuse
 from .summing import SecureAggregationPoll
 
@@ -120,7 +121,7 @@ class SecureAggregation(BaseEstimator):
             If a parameter is invalid, the least number of reports is unknown or above the number of voters, or the
             rule asks for a query that is not a sum over voters.
         """
-        least, most = self._crowd(n_voters)
+        least, most = self._limits(n_voters)
         release = None if self.release is None else covering(self, asks)
         asks = asks if release is None else [Ask(release)]
         self._refuse(asks, n_items)
@@ -135,7 +136,7 @@ class SecureAggregation(BaseEstimator):
         guarantee = self._guarantee(prices, least)
         return Plan(guarantee, opening, protocol, needs=needs, prices=prices, n_items=n_items, unsent=unsent)
 
-    def _crowd(self, n_voters):
+    def _limits(self, n_voters):
         """Return the lower and the upper limit on the number of voters."""
         check_parameters(self)
         if self.delta == 0:
@@ -160,7 +161,7 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        asks = paid(asks, n_items, "replace")
+        asks = rescale_shares(asks, n_items, "replace")
         releases = {}
         for ask in asks:
             moved = ask.query.sensitivity(n_items, "replace")
@@ -188,19 +189,19 @@ class SecureAggregation(BaseEstimator):
             raise _Unsent("no ballot can change what it asks for")
         if len(_noisy(prices)) + sum(price.query.counts_voters for price in prices.values()) < len(prices):
             raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
-        crowd = {
+        common = {
             "servers": int(self.n_servers),
             "delta": repr(float(self.delta)),
             "local_epsilon": cost_as_text(Decimal(alone)),
             "min_reports": least,
             "max_reports": most,
         }
-        name, fields = "skellam-rounds", {"rounds": rounds, **crowd}
+        name, fields = "skellam-rounds", {"rounds": rounds, **common}
         if len(prices) == 1 and _reported_once(rounds, n_items):
-            fields = {**rounds[0], **crowd}
-            name, fields = "skellam-shares", {name: fields[name] for name in shares.FIELDS}
+            fields = {**rounds[0], **common}
+            name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
-            return drafted(name, n_items if items is None else items, self.epsilon, fields)
+            return make_protocol(name, n_items if items is None else items, self.epsilon, fields)
         except RefusedProtocol as error:  # devices price some queries as if they were about all items
             raise _Unsent(f"{error.args[0].rstrip('.')}, as devices count") from None
 

@@ -1,5 +1,7 @@
 """Shuffle model: a trusted shuffler between the voters' devices and the curator."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
@@ -23,9 +25,10 @@ from .._utils.checks import (
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
-from ..collection.client import hidden, shuffled
+from ..collection.client import hidden
 from ..collection.client.protocol import FLIP_GRID, digest, flips_cost
-from ..collection.curator.base import drafted
+from ..collection.client.shuffled import ShuffledRandomizer
+from ..collection.curator.base import make_protocol
 from ..collection.curator.epsilon_grid import as_text, both_ways, cost_as_text
 from ..collection.curator.inbox import (
     FOLLOW,
@@ -47,19 +50,19 @@ from ..privacy.rounding import rounded_up
 from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
 from ..queries import Ask, PairTallies, Publication, Tallies, n_pairs
 from ..sampling.bit_source import BitSource
-from .plan import POSITIONS, Plan, PublishedSession, ballots_of, least_voters, refuse_underived
+from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable, least_voters
 
 # Functions of public numbers, cached for repeated trials.
 _local_epsilon = lru_cache(maxsize=256)(composed_local_epsilon)
 
 
 @lru_cache(maxsize=256)
-def _central_epsilon(each, crowd, delta, rounds):
+def _central_epsilon(each, n_messages, delta, rounds):
     """Return the central epsilon of shuffled answers, at least `LEAST_EPSILON` (if delta alone covers them)."""
-    return max(composed_shuffle_epsilon(each, crowd, delta, rounds), LEAST_EPSILON)
+    return max(composed_shuffle_epsilon(each, n_messages, delta, rounds), LEAST_EPSILON)
 
 
-class _Price(NamedTuple):
+class _Costs(NamedTuple):
     """Epsilon and delta of the release, and local epsilon and flip (in units of 2^-52) of each message."""
 
     epsilon: float
@@ -89,9 +92,9 @@ class Shuffle(BaseEstimator):
     min_reports : int or None, default=None
         Public lower limit on the number of voters. Below it, the curator releases no result. None is the number of
         voters in `fit`; `fit_reports` needs a number.
-    randomizer : RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian or None, default=None
-        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer with ``calibration="published"`` uses
-        the printed scale for the local epsilon. The guarantee states the epsilon that its flips really spend.
+    randomizer : PairFlips or None, default=None
+        Randomizer of each answer. None is `RandomizedResponse()`. A randomizer of `theory` uses the scale as printed
+        for the local epsilon. The guarantee states the epsilon that its flips really spend.
 
     References
     ----------
@@ -150,48 +153,48 @@ class Shuffle(BaseEstimator):
             or the reports do not determine the rule's asks.
         """
         n_voters = self._check(n_items, n_voters)
-        refuse_underived(self, asks, PairTallies(), "shuffled reports give PairTallies.")
+        check_derivable(self, asks, PairTallies(), "shuffled reports give PairTallies.")
         randomizer = resolve_flips(self, "n_queries of the channel")
-        crowd, rounds = self._crowd(n_voters, n_items), int(self.n_queries)
-        price = self._price(randomizer, crowd, rounds)
+        n_messages, rounds = self._least_messages(n_voters, n_items), int(self.n_queries)
+        costs = self._costs(randomizer, n_messages, rounds)
         fields = {
             "n_queries": rounds,
-            "flip": [price.flip, FLIP_GRID],
+            "flip": [costs.flip, FLIP_GRID],
             "pairs": self.pairs,
             "min_reports": int(n_voters),
-            "central_epsilon": as_text(price.epsilon),
+            "central_epsilon": as_text(costs.epsilon),
             "central_delta": repr(float(self.delta)),
         }
-        alone = cost_as_text(flips_cost(price.flip, rounds))
-        protocol = drafted("rr-shuffled", n_items if items is None else items, alone, fields)
-        how = f"{randomizer.called} on {rounds} {self.pairs} pair(s), each among at least {max(crowd, 1)} messages"
-        caveat = f"without the shuffler, local epsilon = {price.each * rounds:.6g}"
+        alone = cost_as_text(flips_cost(costs.flip, rounds))
+        protocol = make_protocol("rr-shuffled", n_items if items is None else items, alone, fields)
+        how = f"{randomizer.called} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
+        caveat = f"without the shuffler, local epsilon = {costs.each * rounds:.6g}"
         whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters"))
         guarantee = PrivacyGuarantee(
-            price.epsilon, price.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
+            costs.epsilon, costs.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
         )
-        published = {"local_epsilon": price.each * rounds}
-        opening = partial(_ShufflePoll, protocol, crowd, published)
+        published = {"local_epsilon": costs.each * rounds}
+        opening = partial(_ShufflePoll, protocol, n_messages, published)
         return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
 
-    def _price(self, randomizer, crowd, rounds):
-        """Return the price of messages that hide among `crowd` messages; below 2, the local epsilon with delta 0."""
-        amplified = crowd >= 2
+    def _costs(self, randomizer, n_messages, rounds):
+        """Return the costs of messages that hide among `n_messages`; below 2, the local epsilon with delta 0."""
+        amplified = n_messages >= 2
         if self.local_epsilon is not None:
             each = float(self.local_epsilon) / rounds
-            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else float(self.local_epsilon)
+            epsilon = _central_epsilon(each, n_messages, self.delta, rounds) if amplified else float(self.local_epsilon)
         else:
             epsilon = float(self.epsilon)
-            each = _local_epsilon(epsilon, crowd, self.delta, rounds) if amplified else epsilon / rounds
+            each = _local_epsilon(epsilon, n_messages, self.delta, rounds) if amplified else epsilon / rounds
         allowed, times = (as_text(each), 1) if amplified else (as_text(epsilon), rounds)
         flip = randomizer.flip(allowed, times)
-        if not randomizer.spends_all or flips_cost(flip, times) > both_ways(allowed):
+        if not randomizer.is_tight or flips_cost(flip, times) > both_ways(allowed):
             each = rounded_up(Fraction(flips_cost(flip)))
             spent = rounded_up(Fraction(flips_cost(flip, rounds)))
-            epsilon = _central_epsilon(each, crowd, self.delta, rounds) if amplified else spent
-        return _Price(epsilon, float(self.delta) if amplified else 0.0, each, flip)
+            epsilon = _central_epsilon(each, n_messages, self.delta, rounds) if amplified else spent
+        return _Costs(epsilon, float(self.delta) if amplified else 0.0, each, flip)
 
-    def _crowd(self, n_voters, n_items):
+    def _least_messages(self, n_voters, n_items):
         """Return the number of messages that each message hides among, itself included."""
         return n_voters if self.pairs == "hidden" else balanced_group_size(n_voters, n_items, int(self.n_queries))
 
@@ -231,10 +234,10 @@ def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource
 
 
 class _ShufflePoll:
-    """Poll of shuffled messages: received, at least the promised number, or simulated."""
+    """Poll of shuffled messages: received, at least the required number, or simulated."""
 
-    def __init__(self, protocol, crowd, published, voters):
-        self._protocol, self._crowd = protocol, crowd
+    def __init__(self, protocol, n_messages, published, voters):
+        self._protocol, self._n_messages = protocol, n_messages
         self._inbox = Inbox()
         self._received: set[int] = set()  # random numbers of accepted submissions
         self._ballots: Any = None
@@ -260,20 +263,20 @@ class _ShufflePoll:
             return hidden.counted_wins(self._protocol, self._ballots, bits)
         m, n_voters = self._ballots.table.shape
         design = balanced_design(n_voters, m, self._protocol["n_queries"], bits.assignment)
-        first, second, answers = shuffled.draw(self._protocol, self._ballots, bits, design)
+        first, second, answers = ShuffledRandomizer().draw(self._protocol, self._ballots, bits, design)
         return counted_wins(first, second, answers, m)
 
     def _collected(self, messages):
         """Return the number of messages that put item i before item j, int64, shape (n_items, n_items)."""
         m, shuffles = len(self._protocol["items"]), self._n_shuffles()
-        heard, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
-        said = self._inbox.read_together(messages, {digest(self._protocol)}, self._read)
-        for _, (shuffle, first, second, answers), _ in gathered(said, m):
-            heard = heard + np.bincount(shuffle, minlength=shuffles)
+        received, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
+        accepted = self._inbox.read_together(messages, {digest(self._protocol)}, self._read)
+        for _, (shuffle, first, second, answers), _ in gathered(accepted, m):
+            received = received + np.bincount(shuffle, minlength=shuffles)
             wins = wins + counted_wins(first, second, answers, m)
-        self._inbox.accepted = int(heard.sum())  # messages, single or in submissions
+        self._inbox.accepted = int(received.sum())  # messages, single or in submissions
         self._inbox.require(f"devices {FOLLOW}.")
-        self._check_crowds(heard, wins)
+        self._check_mixed(received, wins)
         return wins
 
     def _n_shuffles(self):
@@ -290,10 +293,10 @@ class _ShufflePoll:
             return self._messages(reports, ("protocol",))
         numbers, groups = columns(reports, "report", "messages")
         k = self._protocol["n_queries"]
-        shuffle, *said = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
-        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in said[:2]))
+        shuffle, *answers = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
+        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in answers[:2]))
         self._received |= new_numbers(numbers, self._received)
-        return shuffle, *said
+        return shuffle, *answers
 
     def _messages(self, messages, head):
         """Return arrays (shuffle, first, second, answer); refuse messages with fields other than these and `head`."""
@@ -312,17 +315,17 @@ class _ShufflePoll:
         if not hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
             raise RefusedReport("pair asked twice")
 
-    def _check_crowds(self, heard, wins):
-        """Raise ValueError unless each message hides among the promised number of messages."""
+    def _check_mixed(self, received, wins):
+        """Raise ValueError unless each message hides among the required number of messages."""
         hidden = self._protocol["pairs"] == "hidden"
-        promised = self._protocol["min_reports"] * (1 if hidden else self._protocol["n_queries"])
-        self._check_crowd(heard.min(), promised, "in a shuffle")
+        required = self._protocol["min_reports"] * (1 if hidden else self._protocol["n_queries"])
+        self._check_enough(received.min(), required, "in a shuffle")
         if not hidden:
-            self._check_crowd((wins + wins.T)[np.triu_indices(len(wins), 1)].min(), self._crowd, "about a pair")
+            self._check_enough((wins + wins.T)[np.triu_indices(len(wins), 1)].min(), self._n_messages, "about a pair")
 
-    def _check_crowd(self, least, promised, where):
-        if least < promised:
+    def _check_enough(self, least, required, where):
+        if least < required:
             raise ValueError(
-                f"only {least} messages {where}, where {promised} are needed to hide each voter "
+                f"only {least} messages {where}, where {required} are needed to hide each voter "
                 f"(min_reports={self._protocol['min_reports']}); no result is released."
             )

@@ -1,5 +1,7 @@
 """Continual release: a trusted curator publishes after every period, under one guarantee for the stream."""
 
+from __future__ import annotations
+
 from copy import deepcopy
 from fractions import Fraction
 from functools import partial

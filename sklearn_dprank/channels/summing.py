@@ -1,5 +1,7 @@
 """Validation and addition of the servers' sums in secure aggregation, in one or several rounds."""
 
+from __future__ import annotations
+
 from collections import Counter
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ballots.profile import Profile, Shape
-from ..collection.client import rounds
 from ..collection.client.protocol import digest, is_whole
+from ..collection.client.rounds import sum_about
 from ..collection.client.shares import Sum, summed
 from ..collection.curator.inbox import (
     FOLLOW,
@@ -29,7 +31,7 @@ from ..uncertainty import PublishedNoise
 from .central import CuratorPoll
 from .plan import PublishedSession, Session
 
-_ASKED = "return a list of what the servers said, or an empty one where a server said nothing."
+_ASKED = "return a list of the servers' messages, or an empty list if a server released none."
 
 
 class SecureAggregationPoll:
@@ -72,7 +74,7 @@ class SecureAggregationPoll:
         (price,) = self._prices.values()
         n_items, query = len(self._protocol["items"]), price.query
         answer = query.read(self._sum, n_items)
-        session = PublishedSession(n_items, bits.coins, Publication(query.meaning, answer), {})
+        session = PublishedSession(n_items, bits.coins, Publication(query.canonical_query, answer), {})
         session.published = {**self._counted, **self._more}
         if query.published_as is not None:
             noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
@@ -95,7 +97,7 @@ class _RoundsSession(Session):
         before = np.cumsum([0, *(prices[kind].times for kind in noisy)]).tolist()
         self._next = dict(zip(noisy, before, strict=False))  # number of the last question of each kind
         self._answers: dict[Any, Any] = {}
-        self._heard: dict[Any, int] = {}  # number of voters in each answer
+        self._n_reports: dict[Any, int] = {}  # number of voters in each answer
         self._refused: Counter[str] = Counter()
         self.published = dict(published)
 
@@ -112,20 +114,20 @@ class _RoundsSession(Session):
 
     def deviation(self, query):
         """Return the standard deviation of the scaled noise; before the answer, that for `n_voters` voters."""
-        heard = self._heard.get(query, self._n_voters)
+        n_reports = self._n_reports.get(query, self._n_voters)
         each = self._prices[query.kind].mechanism
-        return SkellamNoise(each.rate * heard).deviation * self._n_voters / heard
+        return SkellamNoise(each.rate * n_reports).deviation * self._n_voters / n_reports
 
     def close(self):
         """Raise ValueError if no question was answered."""
-        if not self._heard:
+        if not self._n_reports:
             reasons = ", ".join(f"{count} {reason!r}" for reason, count in sorted(self._refused.items()))
             raise ValueError(
                 f"no question was answered ({f'refused: {reasons}' if reasons else 'the servers sent no message'}); "
                 "ask must deliver each question to all devices and servers, which follow estimator.protocol(items), "
                 "bring the devices' messages to the servers and return what these release."
             )
-        self.published["reports_accepted"] = min(self._heard.values())
+        self.published["reports_accepted"] = min(self._n_reports.values())
         self.published["reports_refused"] = dict(self._refused)
 
     def _summed(self, query, price):
@@ -134,22 +136,22 @@ class _RoundsSession(Session):
             raise BudgetExhausted(f"{query!r} is not of the form that was declared, and that devices answer.")
         self._next[query.kind] += 1
         number = self._next[query.kind]
-        of = rounds.sum_about(self._protocol, number)
+        of = sum_about(self._protocol, number)
         question = {"protocol": digest(self._protocol), "question": number}
         if of.summand.asked_about is not None:
             question[of.summand.asked_about] = query.summed_about(self.n_items)
         name, inbox = digest(question), Inbox()
-        said = as_reports(self._messenger(question), "what ask returns", _ASKED)
+        messages = as_reports(self._messenger(question), "what ask returns", _ASKED)
         try:
-            total, heard = combined(self._protocol, of, said, inbox, name)
+            total, n_reports = combined(self._protocol, of, messages, inbox, name)
         except ValueError as error:
             warn(f"question {number} has no answer: {error}", stacklevel=2)
             raise BudgetExhausted(f"the servers released no answer to question {number}.") from error
         finally:
             self._refused += inbox.refused
-        self._heard[query] = heard
-        if heard != self._n_voters:
-            total = total * (self._n_voters / heard)
+        self._n_reports[query] = n_reports
+        if n_reports != self._n_voters:
+            total = total * (self._n_voters / n_reports)
         return query.read(total, self.n_items)
 
 
@@ -162,18 +164,18 @@ def combined(protocol, of, messages, inbox, question=None):
     Raise ValueError if a server is missing or sent two sums, or the sums cover different voters. `inbox` counts refused
     messages. `question` is the digest of the question, if the protocol asks questions.
     """
-    heard = list(inbox.read(messages, partial(_read, protocol, of, question)))
+    sums = list(inbox.read(messages, partial(_read, protocol, of, question)))
     inbox.require(f"servers {FOLLOW}.")
-    numbers = sorted(said.server for said in heard)
+    numbers = sorted(one.server for one in sums)
     if numbers != list(range(protocol["servers"])):
         raise ValueError(f"sums must hold one of each of the {protocol['servers']} servers, got those of {numbers}.")
-    if len({(said.voters, said.n_reports) for said in heard}) > 1:
+    if len({(one.voters, one.n_reports) for one in sums}) > 1:
         raise ValueError("the servers' sums are of different voters, and add up to noise; no result is released.")
-    total = sum(said.numbers for said in heard) % of.modulus
-    return np.where(total >= of.modulus // 2, total - of.modulus, total), heard[0].n_reports
+    total = sum(one.numbers for one in sums) % of.modulus
+    return np.where(total >= of.modulus // 2, total - of.modulus, total), sums[0].n_reports
 
 
-class _Said(NamedTuple):
+class _ServerMessage(NamedTuple):
     """Message of one server: its index, the name and number of its voters, and its sum."""
 
     server: int
@@ -182,7 +184,7 @@ class _Said(NamedTuple):
     numbers: NDArray[np.int64]
 
 
-def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Said:
+def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _ServerMessage:
     """Return one server's message; raise RefusedReport if it is invalid or covers too few or too many voters."""
     if protocol_of(message) != digest(protocol):
         raise RefusedReport("another protocol")
@@ -197,4 +199,4 @@ def _read(protocol: Any, of: Sum, question: str | None, message: Any) -> _Said:
     if not is_whole(n_reports, protocol["min_reports"], protocol["max_reports"]):
         raise RefusedReport("too few or too many voters")
     each = end_to_end([numbers], of.summand.numbers, "not the right numbers")
-    return _Said(server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers"))
+    return _ServerMessage(server, voters, n_reports, whole_numbers(each, 0, of.modulus - 1, "not the right numbers"))

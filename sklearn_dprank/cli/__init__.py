@@ -7,6 +7,8 @@
     dprank recommend --items 10 --voters 1e4 --epsilon 0.1
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Sequence
@@ -54,7 +56,9 @@ def _show(text):
     print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-_DESCRIPTION = "Differentially private rank aggregation: one consensus of many rankings, and a promise to every voter."
+_DESCRIPTION = (
+    "Differentially private rank aggregation: one consensus of many rankings, and a guarantee for every voter."
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,5 +1,7 @@
 """Cells of CSV and Parquet files, and treatment of unreadable rows."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import re
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from ..ballots.cells import missing
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -111,7 +113,7 @@ def _delimiter(separator):
     """Return the character that ``--separator`` names."""
     delimiter = {None: ",", "tab": "\t", "\\t": "\t"}.get(separator, separator)
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f"--separator must be one character, or tab, got {shown(delimiter)}.")
+        raise ValueError(f"--separator must be one character, or tab, got {safe_repr(delimiter)}.")
     return delimiter
 
 
@@ -141,7 +143,7 @@ def as_numbers(names: list[str], cells: NDArray[Any], unreadable: Unreadable) ->
     """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN."""
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
-        called = column + 1 if is_no_name(name) else shown(name)
+        called = column + 1 if is_no_name(name) else safe_repr(name)
         problem = (
             f"column {called} must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If the "
             "column identifies the voter, name it with --person. If each line is one rating (voter, item, rating), "

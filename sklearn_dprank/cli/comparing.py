@@ -1,5 +1,7 @@
 """``dprank compare``: compare mechanisms on the ballots of a file or on simulated ones; its output is not private."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Readers of ballot files for the command line."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 import re
@@ -8,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from ..ballots.cells import missing
 from ..ballots.names import checked_names
 from ..ballots.profile import Profile
@@ -154,7 +156,7 @@ def _items(names, cells, items):
     chosen = _listed(items)
     for name in chosen:
         if name not in names:
-            raise ValueError(f"--items names {shown(name)}, which is none of the columns; mend the spelling.")
+            raise ValueError(f"--items names {safe_repr(name)}, which is none of the columns; mend the spelling.")
     return chosen, cells[:, [names.index(name) for name in chosen]]
 
 
@@ -167,8 +169,8 @@ def _check_items(names):
             )
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
             raise ValueError(
-                f"column {shown(name)} does not look like an item. If it identifies the voter, name it with --person. "
-                "Otherwise list the items with --items."
+                f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
+                "--person. Otherwise list the items with --items."
             )
 
 
@@ -183,10 +185,10 @@ def _merged(numbers, persons):
     whose = np.empty(len(persons), dtype=int)
     _, whose[known] = np.unique(persons[known], return_inverse=True)
     whose[~known] = whose[known].max(initial=-1) + 1 + np.arange(np.count_nonzero(~known))
-    said = ~np.isnan(numbers)
+    present = ~np.isnan(numbers)
     counts, sums = (np.zeros((whose.max(initial=-1) + 1, numbers.shape[1])) for _ in range(2))
-    np.add.at(counts, whose, said)
-    np.add.at(sums, whose, np.where(said, numbers, 0.0))
+    np.add.at(counts, whose, present)
+    np.add.at(sums, whose, np.where(present, numbers, 0.0))
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 

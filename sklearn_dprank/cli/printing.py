@@ -1,5 +1,7 @@
 """Results as text and as JSON."""
 
+from __future__ import annotations
+
 import json
 import sys
 from typing import Any

@@ -1,5 +1,7 @@
 """``dprank rank``: publish one private consensus of the ballots in a file."""
 
+from __future__ import annotations
+
 import argparse
 from dataclasses import asdict
 from pathlib import Path
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> str:
     fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
     made = {"consensus": [str(item) for item in fitted.consensus_], **_intervals(fitted, ballots.item_names, options)}
     made["unranked"] = files.unranked(options)
-    made["privacy"] = _promise(fitted.privacy_)
+    made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
     return as_json(made) if options.format == "json" else _as_text(made, fitted.privacy_)
@@ -97,10 +99,11 @@ def _intervals(fitted, names, options) -> dict[str, Any]:
     return {"level": options.level, "intervals": {str(name): ends for name, ends in zip(names, ranks, strict=True)}}
 
 
-def _promise(guarantee):
-    said = asdict(guarantee)
-    del said["losses"]
-    return {**said, "statement": guarantee.statement().splitlines()}
+def _guarantee(guarantee):
+    """Return a guarantee as JSON-able data."""
+    fields = asdict(guarantee)
+    del fields["losses"]
+    return {**fields, "statement": guarantee.statement().splitlines()}
 
 
 def _as_text(made, guarantee):

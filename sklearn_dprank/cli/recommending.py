@@ -1,5 +1,7 @@
 """``dprank recommend``: recommend an estimator from public numbers only."""
 
+from __future__ import annotations
+
 import argparse
 import json
 

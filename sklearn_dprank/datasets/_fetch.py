@@ -1,5 +1,7 @@
 """Download of PrefLib files, with checks and a cache."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
@@ -25,7 +27,7 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from .._utils.checks import check_choice, check_flag, check_number, check_whole, shown
+from .._utils.checks import check_choice, check_flag, check_number, check_whole, safe_repr
 from .._utils.progress import progress_bar
 from ._preflib import UNRANKED, Bunch, read_preflib
 
@@ -156,8 +158,8 @@ def _series_of(name):
     if found is None:
         raise ValueError(
             "name must be that of a PrefLib file of orders (five digits, a hyphen, eight digits, and .soc, .soi, .toc "
-            f"or .toi), like '00024-00000001.soc', got {shown(name)}. https://preflib.org lists them; a file of your "
-            "own is read by read_preflib."
+            f"or .toi), like '00024-00000001.soc', got {safe_repr(name)}. https://preflib.org lists them; a file of "
+            "your own is read by read_preflib."
         )
     return int(found[1])
 
@@ -165,11 +167,11 @@ def _series_of(name):
 def _check_file(url, checksum):
     if url is not None and not (isinstance(url, str) and urlsplit(url).scheme in ("http", "https")):
         raise ValueError(
-            f"url must be None or begin with http:// or https://, got {shown(url)}; a file on this machine is read by "
-            "read_preflib."
+            f"url must be None or begin with http:// or https://, got {safe_repr(url)}; a file on this machine is read "
+            "by read_preflib."
         )
     if checksum is not None and not (isinstance(checksum, str) and re.fullmatch(r"[0-9a-fA-F]{64}", checksum)):
-        raise ValueError(f"checksum must be None or a SHA-256, 64 hexadecimal digits, got {shown(checksum)}.")
+        raise ValueError(f"checksum must be None or a SHA-256, 64 hexadecimal digits, got {safe_repr(checksum)}.")
 
 
 def _check_patience(patience):

@@ -1,5 +1,7 @@
 """Simulated rankings: Mallows, Plackett-Luce and uniform profiles."""
 
+from __future__ import annotations
+
 from math import expm1, log
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Reader of PrefLib files, and the bundled data set."""
 
+from __future__ import annotations
+
 import gzip
 import os
 import re

@@ -1,7 +1,7 @@
 """Curator mechanisms: noise for integer statistics, and random choice of orders."""
 
 from .additive import Gaussian, GaussianNoise, KNorm, KNormNoise, Laplace, LaplaceNoise, NoNoise, SkellamNoise
-from .base import Calibrated, Mechanism, Published, Sampler
+from .base import Calibrated, Mechanism, Sampler
 from .exponential import Exponential, ExponentialNoise, PermuteAndFlip, PermuteAndFlipNoise
 
 #: Mechanisms by their names in ``noise=``.
@@ -28,7 +28,6 @@ __all__ = [
     "NoNoise",
     "PermuteAndFlip",
     "PermuteAndFlipNoise",
-    "Published",
     "Sampler",
     "SkellamNoise",
 ]

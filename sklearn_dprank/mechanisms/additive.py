@@ -1,5 +1,7 @@
 """Additive noise, calibrated to a query's sensitivity."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..orders.samplers.permutohedron import knorm_noise
-from ..privacy.calibration import classical_gaussian_sigma, gaussian_epsilon, gaussian_sigma
+from ..privacy.calibration import gaussian_sigma
 from ..privacy.composition import Losses
-from ..privacy.rounding import round_down, rounded_up
+from ..privacy.rounding import root_up, round_down, rounded_up
 from ..queries import Query, Sensitivity
 from ..sampling.bit_source import BitSource
 from ..sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
 from ..sampling.rounded_gaussian import grid_of, rounded_gaussian
 from ..sampling.skellam import many_skellam
 from ..uncertainty import LaplaceLaw, NormalLaw, SkellamLaw
-from .base import OfBudget, Published, Sampler, Times, Unprinted
+from .base import AnyQuery, OfBudget, Sampler, Times
 
 _LIMIT = 2**48  # limit on the numerator and the denominator of a rate of Laplace noise
 _SMALL = Fraction(1, 2**16)  # smaller rates use terms below `_LIMIT`, because terms below 2**31 end at rate 2**-31
@@ -170,7 +172,7 @@ class KNormNoise(_Noise):
         return out
 
 
-class Laplace(Unprinted):
+class Laplace(AnyQuery):
     """Exact discrete Laplace noise, calibrated to the L1 sensitivity; answers share epsilon evenly.
 
     Examples
@@ -211,24 +213,8 @@ class Laplace(Unprinted):
             )
         return LaplaceNoise(round_down(rate) if rate > _SMALL else round_down(rate, _LIMIT))
 
-    def published(
-        self,
-        query: Query,
-        sensitivity: Sensitivity,
-        n_items: int,
-        epsilon: Fraction,
-        delta: float,
-        times: Times = 1,
-    ) -> Published | None:
-        """Return noise for the L1 sensitivity as printed, and its true epsilon, which may exceed `epsilon`."""
-        l1 = query.published_l1(n_items)
-        if l1 is None:
-            return None
-        noise = self.calibrated(query, sensitivity._replace(l1=l1), n_items, epsilon, delta, times)
-        return Published(noise, Fraction(epsilon) * Fraction(sensitivity.l1, l1))
 
-
-class Gaussian(Unprinted):
+class Gaussian(AnyQuery):
     """Rounded Gaussian noise, calibrated to the L2 sensitivity.
 
     `times` answers count as one answer of sqrt(times) times the sensitivity.
@@ -242,22 +228,10 @@ class Gaussian(Unprinted):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> GaussianNoise:
         """Return noise with the analytic sigma (Balle and Wang 2018)."""
-        return GaussianNoise(_sigma(float(epsilon), delta, _root(sensitivity.l2_squared * times)))
-
-    def published(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
-    ) -> Published | None:
-        """Return noise with sigma as printed, and the smallest epsilon that it satisfies at `delta`."""
-        printed = query.published_gaussian(n_items)
-        if printed is None:
-            return None
-        sigma = classical_gaussian_sigma(float(epsilon), delta, _root(printed[0] * times), printed[1])
-        spent = gaussian_epsilon(delta, sigma, _root(sensitivity.l2_squared * times))
-        # For an epsilon of millions, subtracting half a square of that size leaves a relative error of 2**-52.
-        return Published(GaussianNoise(sigma), Fraction(spent) * (1 + Fraction(1, 2**48)))
+        return GaussianNoise(_sigma(float(epsilon), delta, root_up(sensitivity.l2_squared * times)))
 
 
-class KNorm(Unprinted):
+class KNorm(AnyQuery):
     """K-norm noise for net wins, calibrated to the gauge of the permutohedron; only the order is released."""
 
     answers_with: Literal["vector", "order"] = "vector"
@@ -275,9 +249,3 @@ class KNorm(Unprinted):
     ) -> KNormNoise:
         """Return the noise; answers share epsilon evenly."""
         return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused
-
-
-def _root(l2_squared):
-    """Return a square root that is at least the exact one."""
-    # One ulp up twice, because the square root and the conversion of the fraction both round.
-    return math.nextafter(math.sqrt(math.nextafter(float(l2_squared), math.inf)), math.inf)

@@ -1,11 +1,13 @@
 """Interfaces of curator mechanisms, before and after calibration, and of samplers."""
 
+from __future__ import annotations
+
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from ..privacy.composition import Losses
 from ..queries import Query, Sensitivity
@@ -36,7 +38,10 @@ class Calibrated(Protocol):
         Distribution of the independent noise on each number of an answer. None if it is unknown, or if the numbers are
         not released. Then only the results of rules are published.
     deviation : float
-        Standard deviation of the noise on each number. Only queries that are `weighed` need it.
+        Standard deviation of the noise on each number. Only queries with `needs_noise_scale` need it.
+    spent : callable of (sensitivity, times, delta) -> Fraction
+        True epsilon of `times` answers, never rounded down. Only noise with a scale as printed in a paper has it,
+        because that scale need not spend the epsilon that was asked for.
     """
 
     @property
@@ -55,12 +60,12 @@ class Calibrated(Protocol):
         """Return the privacy losses of `times` answers of this sensitivity; None if only the budget is known."""
 
 
-def checked_calibrated(calibrated: Any, mechanism: "Mechanism") -> Calibrated:
+def checked_calibrated(calibrated: Any, mechanism: Mechanism) -> Calibrated:
     """Return `calibrated`; raise ValueError unless it can draw and has the fields of a guarantee."""
     if missing := [name for name in ("how", "arithmetic", "losses", "sampler") if not hasattr(calibrated, name)]:
         raise ValueError(
             f"{type(mechanism).__name__}.calibrated(...) must return a calibrated mechanism, with how, arithmetic, "
-            f"losses and sampler; got {shown(calibrated)}, which lacks {', '.join(missing)}."
+            f"losses and sampler; got {safe_repr(calibrated)}, which lacks {', '.join(missing)}."
         )
     return calibrated
 
@@ -75,31 +80,12 @@ class OfBudget:
         return None
 
 
-class Unprinted(BaseEstimator):
-    """Base class for mechanisms that accept all queries of their kind and have no scale as printed in a paper."""
+class AnyQuery(BaseEstimator):
+    """Base class for mechanisms that accept all queries of their kind."""
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return "": accept every query."""
         return ""
-
-    def published(self, *asked: Any) -> "Published | None":
-        """Return None."""
-        return None
-
-
-class Published(NamedTuple):
-    """Mechanism with a noise scale as printed in a paper.
-
-    Attributes
-    ----------
-    mechanism : Calibrated
-        Mechanism with the printed scale.
-    epsilon : Fraction
-        True epsilon of all its answers together, at the delta that was given; never rounded down.
-    """
-
-    mechanism: Calibrated
-    epsilon: Fraction
 
 
 class Mechanism(Protocol):
@@ -149,12 +135,4 @@ class Mechanism(Protocol):
         ------
         ValueError
             If the budget is too small for the arithmetic.
-        """
-
-    def published(
-        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times
-    ) -> "Published | None":
-        """Return the mechanism with the scale as printed in a paper, and its true epsilon; None if no scale is printed.
-
-        The parameters are those of `calibrated`. The query provides the constants as printed.
         """

@@ -5,6 +5,8 @@ shape. Its diagonals are c_0 = 1, c_k = c_{k-1} (2k - 1) / (2k). Each period dra
 plus the contributions of all periods so far, weighted by the square root. Totals are computed from the mixtures only.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache

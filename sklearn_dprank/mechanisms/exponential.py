@@ -1,5 +1,7 @@
 """Exponential mechanism (McSherry and Talwar 2007) and permute-and-flip over orders, sampled exactly."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +14,7 @@ from ..orders.samplers.choice import log_choice_error
 from ..orders.samplers.partition import log_rounding_error
 from ..orders.samplers.permute_and_flip import log_flip_error
 from ..queries import Sensitivity
-from .base import OfBudget, Sampler, Times, Unprinted
+from .base import AnyQuery, OfBudget, Sampler, Times
 
 MOST_VOTERS = 2**31  # largest number of voters for which rounding is bounded
 
@@ -39,7 +41,7 @@ class ExponentialNoise(OfBudget):
         return query.sampler(matrix_of(vector), self.rate, self.choice)
 
 
-class Exponential(Unprinted):
+class Exponential(AnyQuery):
     """Exponential mechanism over orders: orders of lower cost are more likely.
 
     Parameters
@@ -117,7 +119,7 @@ class PermuteAndFlipNoise(OfBudget):
         return query.flips(matrix_of(vector), self.rate)
 
 
-class PermuteAndFlip(Unprinted):
+class PermuteAndFlip(AnyQuery):
     """Permute-and-flip over orders, for queries that count the orders of each cost.
 
     It visits the orders in random sequence, and accepts each with probability exp(-rate (cost - least cost)). It has

@@ -1,5 +1,7 @@
 """Seeds: a different one for every fit, set on every part of an estimator."""
 
+from __future__ import annotations
+
 from typing import TypeVar
 
 import numpy as np

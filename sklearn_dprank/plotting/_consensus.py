@@ -1,5 +1,7 @@
 """`ConsensusDisplay`: two consensus rankings side by side."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any, Self

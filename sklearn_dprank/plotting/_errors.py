@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from ..ballots.profile import as_profile
 from ..metrics import average_kendall_tau
 from ..model_selection import cross_validate
@@ -54,7 +54,7 @@ class ErrorDisplay:
         if not isinstance(estimators, Mapping) or not estimators:
             raise ValueError(
                 "estimators must be a dict of aggregators by name, such as {'DPBorda': DPBorda()}, got "
-                f"{shown(estimators)}."
+                f"{safe_repr(estimators)}."
             )
         values = _swept(values, cls._argument, cls._whole)
         profile = as_profile(X)
@@ -190,7 +190,7 @@ def _swept(values, argument, whole):
     wrong = [value for value in values if not _has_a_place(value, whole)]
     if not values or wrong:
         kind = "whole numbers" if whole else "numbers"
-        got = f"{shown(wrong[0])} among them" if wrong else "none"
+        got = f"{safe_repr(wrong[0])} among them" if wrong else "none"
         raise ValueError(f"{argument} must be a list of positive {kind}, each a place on the axis, got {got}.")
     return [int(value) for value in values] if whole else values
 
@@ -234,7 +234,7 @@ def _positive(values, parameter):
 def _check_floor(floor):
     known = floor == "kemeny" if isinstance(floor, str) else floor is None or isinstance(floor, Real)
     if not known or (isinstance(floor, Real) and not math.isfinite(floor)):
-        raise ValueError(f"floor must be 'kemeny', a number or None, got {shown(floor)}.")
+        raise ValueError(f"floor must be 'kemeny', a number or None, got {safe_repr(floor)}.")
 
 
 def _floor(profile, floor):

@@ -1,5 +1,7 @@
 """`RankIntervalDisplay`: confidence intervals for the rank of each item."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """`PairwiseMarginDisplay`: pairwise margins as a heat map."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Self
 

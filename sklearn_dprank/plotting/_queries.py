@@ -1,5 +1,7 @@
 """`QueryCountDisplay`: error against the number of queries per voter."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from ..ballots.names import names_of
 from ..privacy.estimator_guarantees import guarantee_of, last_step
 from ..privacy.guarantee import PrivacyGuarantee
@@ -44,7 +44,7 @@ def ranked(estimator, called):
     """
     last = last_step(estimator)
     if not hasattr(type(last), "fit"):
-        raise TypeError(f"{called} must be a fitted estimator, got {shown(last)}.")
+        raise TypeError(f"{called} must be a fitted estimator, got {safe_repr(last)}.")
     if not hasattr(last, "ranks_"):
         check_is_fitted(last)
         raise ValueError(

@@ -1,5 +1,7 @@
 """Lines and tables from the results of a search; contains `results_frame`."""
 
+from __future__ import annotations
+
 import math
 from numbers import Real
 from typing import Any, NamedTuple

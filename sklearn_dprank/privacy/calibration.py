@@ -3,13 +3,15 @@
 Every result is rounded to the side that protects more.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-from .._utils.checks import check_choice, check_number, positive
+from .._utils.checks import check_choice, check_number, check_positive
 from .._utils.types import GaussianConstant
 from ._search import smallest
 
@@ -57,7 +59,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     0.000208
     """
     check_number(epsilon, "epsilon", least=0)
-    positive(sigma=sigma, sensitivity=sensitivity)
+    check_positive(sigma=sigma, sensitivity=sensitivity)
     return float(_deltas(float(epsilon), float(sensitivity) / float(sigma)))  # single precision is too coarse for tails
 
 
@@ -126,7 +128,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     3.1857
     """
     _check_delta(delta)
-    positive(sensitivity=sensitivity)
+    check_positive(sensitivity=sensitivity)
     delta = float(delta)
     enough = smallest(lambda sigma: gaussian_delta(epsilon, sigma) <= delta * (1 - _SLACK))
     return enough * float(sensitivity) * (1 + 2.0**-50)
@@ -220,7 +222,7 @@ def classical_gaussian_sigma(
     check_choice(constant, "constant", _CLASSICAL)
     c = _CLASSICAL[constant]
     _check_delta(delta, below=min(1, c))
-    positive(epsilon=epsilon, sensitivity=sensitivity)
+    check_positive(epsilon=epsilon, sensitivity=sensitivity)
     return sensitivity * math.sqrt(2 * math.log(c / delta)) / epsilon
 
 

@@ -7,6 +7,8 @@ Gaussian number. For this number, mu^2 = mu_1^2 + ... The privacy loss of coin i
 losses, delta(epsilon) is the mean of the Gaussian's delta(epsilon - L).
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -51,12 +53,12 @@ class Losses(NamedTuple):
     approximate: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def stated(cls, epsilon: float, delta: float) -> "Losses":
+    def stated(cls, epsilon: float, delta: float) -> Losses:
         """Return the losses of a release with known (epsilon, delta) only."""
         return cls(approximate=((epsilon, delta),)) if delta else cls(pure=(epsilon,))
 
     @classmethod
-    def together(cls, losses: Iterable["Losses"]) -> "Losses":
+    def together(cls, losses: Iterable[Losses]) -> Losses:
         """Return the combined losses of several releases."""
         losses = list(losses)
         return cls(

@@ -3,12 +3,14 @@
 The functions import scikit-learn only when they need it.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .._utils.checks import shown
+from .._utils.checks import safe_repr
 from .guarantee import PrivacyGuarantee
 
 _ROW_WISE: set[type] = set()  # exact types: a subclass may mix ballots, so it must be registered itself
@@ -23,6 +25,49 @@ _CARRYING = (
     *("fit", "read_ballots", "_check_items", "_set_items"),
     *("_planned", "_release", "publish"),
 )
+
+
+class GuaranteedEstimator:
+    """Mixin for estimators whose guarantee `guarantee_of` and `PrivacyBudget` accept."""
+
+    privacy_: PrivacyGuarantee
+
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
+        """Return an upper limit on the guarantee of a fit on X, without reading ballots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots. Only public properties are read: the numbers of items and voters, and the voters' own epsilons.
+        voter_epsilon : array-like of shape (n_voters,) or None, default=None
+            Public epsilon of each voter, as for `fit`.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Guarantee that `PrivacyBudget` charges before the fit.
+
+        Raises
+        ------
+        ValueError
+            If the fit is impossible, or its guarantee is not known in advance.
+        """
+        raise NotImplementedError
+
+    def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
+        """Return the guarantee of the last fit.
+
+        Parameters
+        ----------
+        declared : bool, default=True
+            Whether to accept the declaration of a search that its ballots are public.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Guarantee that `guarantee_of` returns.
+        """
+        return self.privacy_
 
 
 def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
@@ -83,29 +128,27 @@ def guarantee_of(estimator: Any, *, declared: bool = True) -> PrivacyGuarantee:
     from sklearn.utils.validation import check_is_fitted
 
     if not hasattr(type(estimator), "fit"):
-        raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {shown(estimator)}.")
+        raise TypeError(f"estimator must be a fitted estimator, pipeline or search, got {safe_repr(estimator)}.")
     if isinstance(estimator, BaseEstimator):  # only scikit-learn estimators support this check
         check_is_fitted(estimator)
-    return owed_by(estimator, declared)
+    return guarantee_after(estimator, declared)
 
 
-def owed_by(fitted, declared):
+def guarantee_after(fitted, declared):
     """Return the result of `guarantee_of`, without a check that the estimator is fitted."""
     if (nothing := _mixed(fitted)) is not None:
         return nothing
     last = last_step(fitted)
-    # Look it up on the class: some wrappers forward every attribute of the wrapped object.
-    stated = getattr(type(last), "_owed", None)
-    if stated is not None:
+    if _states_guarantee(last):
         changed = last is not fitted and getattr(last, _FITTED_IN, None) != _classes_of(_pipelines_of(fitted))
-        return replace(_UNKNOWN, caveats=(_REFIT,)) if changed else stated(last, declared)
+        return replace(_UNKNOWN, caveats=(_REFIT,)) if changed else last.guarantee_after(declared)
     if hasattr(last, "privacy_"):
         caveat = f"{type(last).__name__} states a guarantee of its own, which nothing checks: it is not counted"
         return replace(_UNSTATED, caveats=(caveat,))
     return _SEARCH if hasattr(last, "cv_results_") else _UNSTATED
 
 
-def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
+def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
     """Return an upper limit on the guarantee of a fit on X, from public properties of X only.
 
     Parameters
@@ -131,22 +174,25 @@ def owed_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGua
         object overrides a method between reading ballots and release. A class with its own forecast is accepted.
     """
     if not hasattr(type(estimator), "fit"):
-        raise TypeError(f"estimator must be an estimator, pipeline or search, got {shown(estimator)}.")
+        raise TypeError(f"estimator must be an estimator, pipeline or search, got {safe_repr(estimator)}.")
     if (nothing := _mixed(estimator)) is not None:
         return nothing
     last = last_step(estimator)
-    kind = type(last)
-    foretold = getattr(kind, "_will_owe", None)
-    if foretold is None:
+    if not _states_guarantee(last):
         return _UNSTATED
-    own = _replaced(last)
-    own += [name for name in _CARRYING if _position(kind, name) < _position(kind, "_will_owe")]
+    kind, own = type(last), _replaced(last)
+    own += [name for name in _CARRYING if _position(kind, name) < _position(kind, "guarantee_before")]
     if own:
         raise ValueError(
             f"{kind.__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() an "
             "upper bound, then fit it."
         )
-    return foretold(last, X, voter_epsilon)
+    return last.guarantee_before(X, voter_epsilon)
+
+
+def _states_guarantee(estimator):
+    """Return whether the guarantee of this estimator counts. Wrappers that forward attributes do not qualify."""
+    return issubclass(type(estimator), GuaranteedEstimator)
 
 
 def _position(kind, name):

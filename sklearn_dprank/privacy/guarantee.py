@@ -1,12 +1,15 @@
 """Privacy guarantee of a release, its composition and its explanation in plain English."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, Self
 
-from .._utils.checks import check_flag, check_neighboring, check_number, shown
+from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -80,7 +83,9 @@ class PrivacyGuarantee:
 
     def __post_init__(self):
         if not isinstance(self.trust, str) or self.trust != all_of([self.trust]):
-            raise ValueError(f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {shown(self.trust)}.")
+            raise ValueError(
+                f"trust must be one of {sorted(TRUST)} or 'shuffle + central', got {safe_repr(self.trust)}."
+            )
         check_neighboring(self.neighboring)
         check_number(self.epsilon, "epsilon", least=0, most=math.inf)
         check_number(self.delta, "delta", least=0, most=1)
@@ -88,9 +93,9 @@ class PrivacyGuarantee:
         for name in ("how", "arithmetic", "unit"):
             _check_text(getattr(self, name), name)
         if not isinstance(self.caveats, tuple) or not all(isinstance(caveat, str) for caveat in self.caveats):
-            raise ValueError(f"caveats must be a tuple of str, got {shown(self.caveats)}.")
+            raise ValueError(f"caveats must be a tuple of str, got {safe_repr(self.caveats)}.")
         if not isinstance(self.losses, Losses | None):
-            raise ValueError(f"losses must be None or Losses, got {shown(self.losses)}.")
+            raise ValueError(f"losses must be None or Losses, got {safe_repr(self.losses)}.")
         if self.losses is not None:
             self.losses.check()
         for name in ("epsilon", "delta"):
@@ -120,7 +125,7 @@ class PrivacyGuarantee:
         return cls(math.inf, 0.0, "none", "add_remove", how)
 
     @classmethod
-    def compose(cls, guarantees: Iterable["PrivacyGuarantee"], *, delta: float | None = None) -> Self:
+    def compose(cls, guarantees: Iterable[PrivacyGuarantee], *, delta: float | None = None) -> Self:
         """Return the joint guarantee of several releases, where each may depend on the results of earlier ones.
 
         Their epsilons and deltas must be fixed in advance. If these may depend on earlier results, use `PrivacyBudget`.
@@ -162,16 +167,17 @@ class PrivacyGuarantee:
             raise ValueError("guarantees must hold at least one guarantee.")
         if foreign := [each for each in guarantees if not isinstance(each, PrivacyGuarantee)]:
             raise ValueError(
-                f"guarantees must hold what fits promise, [fit.privacy_ for fit in fits] say, got {shown(foreign[0])}."
+                f"guarantees must be PrivacyGuarantee objects, [fit.privacy_ for fit in fits] for example, "
+                f"got {safe_repr(foreign[0])}."
             )
-        promising = [g for g in guarantees if math.isfinite(g.epsilon)] or guarantees[:1]
-        relations = {g.neighboring for g in promising}
+        private = [g for g in guarantees if math.isfinite(g.epsilon)] or guarantees[:1]
+        relations = {g.neighboring for g in private}
         if len(relations) > 1:
             raise ValueError(
                 f"guarantees under different neighbouring relations do not add up ({sorted(relations)}); "
                 "compose [g.under_replace() for g in guarantees], or fit all estimators with one `neighboring`."
             )
-        units = {g.unit for g in promising}
+        units = {g.unit for g in private}
         if len(units) > 1:
             raise ValueError(
                 f"guarantees for different units do not add up ({sorted(units)}); state all of them for one unit."
@@ -194,7 +200,11 @@ class PrivacyGuarantee:
 
     def simulated(self, certified: bool) -> Self:
         """Return the same guarantee, not certified unless `certified` is True."""
-        return replace(self, certified=False) if self.certified and not certified else self
+        if certified or not self.certified:
+            return self
+        simulation = copy(self)  # all other fields are checked already
+        object.__setattr__(simulation, "certified", False)
+        return simulation
 
     def under_replace(self) -> Self:
         """Return the guarantee for the replacement of one ballot, which is one removal and one addition.
@@ -248,7 +258,7 @@ class PrivacyGuarantee:
 
 def _check_text(value, name):
     if not isinstance(value, str):
-        raise ValueError(f"{name} must be a str, got {shown(value)}.")
+        raise ValueError(f"{name} must be a str, got {safe_repr(value)}.")
 
 
 def _pairs_of_text(whom):
@@ -258,7 +268,7 @@ def _pairs_of_text(whom):
     except (TypeError, ValueError):
         pairs = ((None, None),)
     if not all(isinstance(word, str) for pair in pairs for word in pair):
-        raise ValueError(f"whom must be pairs (trust model, party) of str, got {shown(whom)}.")
+        raise ValueError(f"whom must be pairs (trust model, party) of str, got {safe_repr(whom)}.")
     return pairs
 
 
@@ -290,22 +300,22 @@ NEIGHBORING = {
 _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
 _GUESSED = {"add_remove": "a certain ballot was cast", "replace": "a voter cast the one or the other of two ballots"}
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
-_SIMULATION = "A simulation only: a seed was given, and who knows it undoes the noise. Nobody is promised what follows."
+_SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
 
 
 def statement(guarantee: Any) -> str:
     """Return the text of `PrivacyGuarantee.statement`."""
-    caveats = [f"Read also: {caveat}." for caveat in guarantee.caveats]
+    caveats = [f"Caveat: {caveat}." for caveat in guarantee.caveats]
     if math.isinf(guarantee.epsilon):
         return "\n".join([f"Not private: {guarantee.how}.", *caveats])
     lines = [
         f"Released: {guarantee.how}.",
-        f"Unit: {guarantee.unit}. Whoever has k of them has k times epsilon, and a larger delta.",
+        f"Unit: {guarantee.unit}. For a person with k of them, epsilon is k times as large, and delta grows too.",
         f"Hidden: {_HIDDEN[guarantee.neighboring]} ({NEIGHBORING[guarantee.neighboring]}).",
         f"Trust: {_trust(guarantee)}.",
         f"Epsilon = {guarantee.epsilon:.6g}: {_odds(guarantee)}.",
         f"Delta = {guarantee.delta:.6g}: {_failure(guarantee)}.",
-        "Composition: what is released besides about the same voters adds up; PrivacyGuarantee.compose says to what.",
+        "Composition: other releases about the same voters add to the loss. PrivacyGuarantee.compose returns the sum.",
         f"Arithmetic: {guarantee.arithmetic}.",
         f"Not covered: {_not_covered(guarantee)}.",
     ]
@@ -313,32 +323,34 @@ def statement(guarantee: Any) -> str:
 
 
 def _trust(guarantee):
-    meanings = "; ".join(TRUST[name].meaning for name in guarantee.trust.split(AND))
-    return f"{meanings}. To be trusted: {', '.join(guarantee.parties) or 'nobody'}"
+    treatments = "; ".join(TRUST[name].treatment for name in guarantee.trust.split(AND))
+    return f"{treatments}. Trusted parties: {', '.join(guarantee.parties) or 'none'}"
 
 
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
     if guarantee.epsilon > math.log(_LARGE):
-        return f"one ballot may change a probability by a factor of more than {_LARGE:,.0f}, next to no promise"
+        return (
+            f"one ballot may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost nothing"
+        )
     ratio = math.exp(guarantee.epsilon)
-    guess = f"{_GUESSED[guarantee.neighboring]} is no surer than {_percent(ratio / (1 + ratio))} afterwards"
     return (
         f"no single ballot changes the probability of any outcome by more than a factor of {_up(ratio)}. "
-        f"Who holds it for an even bet that {guess}"
+        f"Somebody who gives a 50 % chance that {_GUESSED[guarantee.neighboring]} gives at most "
+        f"{_percent(ratio / (1 + ratio))} after the release"
     )
 
 
 def _failure(guarantee):
     if not guarantee.delta:
-        return "the promise has no exception"
-    return f"no set of outcomes may become more probable than that by more than {guarantee.delta:.6g}"
+        return "the bound on probabilities always holds"
+    return f"the probability of a set of outcomes may exceed this bound by at most {guarantee.delta:.6g}"
 
 
 def _not_covered(guarantee):
-    exact = "scores and whatever else is computed from the ballots exactly; the seed; running times"
+    exact = "scores and other values computed exactly from the ballots; the seed; running times"
     n = "the number of voters; " if guarantee.neighboring == "add_remove" else ""
-    return f"{n}{exact}; what the result tells of everybody, voter or not; who asks people how they voted"
+    return f"{n}{exact}; what the result reveals about people in general; what voters tell about their ballots"
 
 
 def _up(ratio):
@@ -353,14 +365,14 @@ def _percent(share):
         rounded = math.ceil(100 * share * 10**digits) / 10**digits
         if rounded < 100:
             return f"{rounded:.{digits}f} %"
-    return "certainty"
+    return "almost 100 %"
 
 
 class Trust(NamedTuple):
     """Trust model: trusted parties and treatment of a ballot."""
 
     parties: tuple[str, ...]
-    meaning: str
+    treatment: str
 
 
 #: The shuffler must check that all voters have the same protocol. The digest in a message would otherwise identify a

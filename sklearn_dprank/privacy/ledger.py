@@ -1,5 +1,7 @@
 """Ledger of the answers of one release, in exact fractions."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 

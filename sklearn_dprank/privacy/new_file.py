@@ -1,5 +1,7 @@
 """Atomic creation of SQLite files that store a spent budget."""
 
+from __future__ import annotations
+
 import os
 import secrets
 import sqlite3

@@ -1,11 +1,13 @@
 """Directed rounding of privacy parameters: a stated guarantee is never below the true one."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING
 
-from .._utils.checks import as_double, positive
+from .._utils.checks import as_double, check_positive
 
 if TYPE_CHECKING:  # it would load numpy.random, which a client must not
     from .._utils.types import Amount
@@ -52,6 +54,12 @@ def sum_up(numbers):
     return rounded_up(sum(map(Fraction, numbers), Fraction(0)))
 
 
+def root_up(x):
+    """Return a float that is at least the square root of `x`."""
+    # One ulp up twice, because the square root and the conversion of the fraction both round.
+    return math.nextafter(math.sqrt(math.nextafter(float(x), math.inf)), math.inf)
+
+
 def rounded_down(x):
     """Return the largest float that is at most `x`.
 
@@ -63,7 +71,7 @@ def rounded_down(x):
     return -rounded_up(-exact(x)) + 0.0 if math.isfinite(x) else float(x)  # avoid -0.0
 
 
-def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
+def round_down(x: Amount, limit: int = 2**31) -> Fraction:
     """Return the largest fraction p/q <= x with p and q below `limit`.
 
     Exact samplers need a ratio of small integers, and rounding epsilon down costs no privacy.
@@ -92,7 +100,7 @@ def round_down(x: "Amount", limit: int = 2**31) -> Fraction:
     >>> round_down(3.14159, limit=1000)
     Fraction(688, 219)
     """
-    positive(x=x)
+    check_positive(x=x)
     x = Fraction(x if isinstance(x, (int, Fraction)) else float(x))
     if max(x.numerator, x.denominator) < limit:
         return x

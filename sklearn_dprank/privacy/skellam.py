@@ -4,6 +4,8 @@ Its Renyi divergence has a closed-form bound, and adaptive releases add these bo
 delta). The module needs only NumPy and the standard library, because clients use it to check protocols.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Warning for private fits that run inside dask workers."""
 
+from __future__ import annotations
+
 import math
 import sys
 import warnings

@@ -1,5 +1,7 @@
 """Base class for queries, their sensitivities, and publications of answers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,8 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from .._utils.checks import RELATIONS
-from .._utils.types import GaussianConstant, Neighboring
+from .._utils.types import Neighboring
 
 
 class Sensitivity(NamedTuple):
@@ -28,7 +29,7 @@ class Sensitivity(NamedTuple):
     l2_squared: Fraction
     gauge: int | None = None
 
-    def within(self, other: "Sensitivity") -> bool:
+    def within(self, other: Sensitivity) -> bool:
         """Return whether noise calibrated to the sensitivity `other` also covers this sensitivity.
 
         Examples
@@ -53,7 +54,7 @@ class Ask(NamedTuple):
         Part of the budget for all these answers together. The shares of all asks add up to 1 or less.
     """
 
-    query: "Query"
+    query: Query
     times: int = 1
     share: Fraction = Fraction(1)
 
@@ -70,13 +71,13 @@ class Query:
         Data that is read from a profile: pairwise counts, the placements of items with ties, or every ballot.
     decides : bool
         Whether the answer is an order of the items, best first, or of the best few items.
-    asks_anew : bool
+    per_round : bool
         Whether several asks of this kind are separate surveys, each of different voters.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
     counts_voters : bool
         Whether the answer is the number of voters and does not depend on their opinions.
-    weighed : bool
+    needs_noise_scale : bool
         Whether rules weight the answer by its noise. The mechanism must then have a `deviation`.
     published_as : str or None
         Name under which a noisy answer is published in addition to the consensus. None does not publish it.
@@ -85,14 +86,14 @@ class Query:
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
     needs: ClassVar[Literal["counts", "placements", "positions"]] = "counts"
     decides: ClassVar[bool] = False
-    asks_anew: ClassVar[bool] = False
+    per_round: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     counts_voters: ClassVar[bool] = False
-    weighed: ClassVar[bool] = False
+    needs_noise_scale: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
     @property
-    def steps(self) -> tuple["Query", ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         """Queries from which this query follows directly."""
         return ()
 
@@ -123,14 +124,14 @@ class Query:
             If there are too many items, or the query's parameters do not fit their number.
         """
 
-    def warn_of_few(self, n_items: int, said: float) -> None:
+    def warn_of_few(self, n_items: int, signal: float) -> None:
         """Warn if too few voters make the answer useless. Called only if the number of voters is public.
 
         Parameters
         ----------
         n_items : int
             Number of items.
-        said : float
+        signal : float
             Number of voters times the epsilon of one answer.
         """
 
@@ -156,7 +157,7 @@ class Query:
         return self
 
     @property
-    def meaning(self) -> "Query":
+    def canonical_query(self) -> Query:
         """Canonical query with the same answer: by default, the query itself."""
         return self
 
@@ -168,19 +169,8 @@ class Query:
         """Return the `Sensitivity` under "add_remove" or "replace"."""
         raise NotImplementedError
 
-    def published_l1(self, n_items: int) -> int | None:
-        """Return the L1 sensitivity as printed in the paper, for printed Laplace scales; None if there is none."""
-        return None
-
-    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant] | None:
-        """Return the squared L2 sensitivity and the constant as printed in the paper, or None.
-
-        They are for printed Gaussian scales; see `sklearn_dprank.privacy.calibration.classical_gaussian_sigma`.
-        """
-        return None
-
-    def step(self, source: "Query", answer: Any) -> Any:
-        """Return this query's answer, derived from the `answer` to `source`, one of its ``steps``."""
+    def derive_from(self, source: Query, answer: Any) -> Any:
+        """Return this query's answer, derived from the `answer` to `source`, one of its ``derivable_from``."""
         raise NotImplementedError
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]] | None:
@@ -220,15 +210,15 @@ class Query:
         """
         return None
 
-    def follows_from(self, released: "Query") -> bool:
+    def is_derivable_from(self, released: Query) -> bool:
         """Return whether the answer follows from the answer to `released`, based on public parameters only."""
-        return self == released or any(step.follows_from(released) for step in self.steps)
+        return self == released or any(source.is_derivable_from(released) for source in self.derivable_from)
 
-    def covering(self, queries: Iterable["Query"]) -> "Query":
+    def covering(self, queries: Iterable[Query]) -> Query:
         """Return the form of this query to publish once for all of `queries`, which follow from it."""
         return self
 
-    def shortcut(self, released: "Query", noise: Any, n_items: int) -> "Query | None":
+    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
         """Return a query with the same law as this one derived from a noisy `released`, or None.
 
         Parameters
@@ -249,11 +239,6 @@ class Query:
 def n_pairs(n_items: int) -> int:
     """Return C(n_items, 2)."""
     return n_items * (n_items - 1) // 2
-
-
-def moves(neighboring):
-    """Return how many contributions of one voter differ between neighbours: 1 ("add_remove") or 2 ("replace")."""
-    return RELATIONS[neighboring]
 
 
 class Publication:
@@ -287,12 +272,14 @@ class Publication:
             If `query` does not follow from the publication.
         """
         if query not in self._answers:
-            step = next((step for step in query.steps if step.follows_from(self._query)), None)
-            if step is None:
+            source = next((source for source in query.derivable_from if source.is_derivable_from(self._query)), None)
+            if source is None:
                 raise LookupError(f"{query} does not follow from {self._query}.")
-            self._answers[query] = query.step(step, self.derive(step))
+            self._answers[query] = query.derive_from(source, self.derive(source))
         return self._answers[query]
 
     def named(self, queries: Iterable[Query]) -> dict[str, Any]:
         """Return the answers to the queries that follow and have a `published_as`, as a dict with these names."""
-        return {str(q.published_as): self.derive(q) for q in queries if q.published_as and q.follows_from(self._query)}
+        return {
+            str(q.published_as): self.derive(q) for q in queries if q.published_as and q.is_derivable_from(self._query)
+        }

@@ -1,5 +1,7 @@
 """Histogram of complete rankings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_flag
-from .._utils.types import GaussianConstant, Neighboring
+from .._utils.checks import changed_ballots, check_flag
+from .._utils.types import Neighboring
 from ..ballots.rankings import completed
 from ..orders.permutations import indexed_permutations, permutation_index
-from .base import Query, Sensitivity, moves
+from .base import Query, Sensitivity
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,10 @@ class Histogram(Query):
         return "histogram_unseen_last" if self.unseen_last else "histogram"
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return (Histogram(),) if self.unseen_last else ()
 
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         return answer  # the ballots are already completed
 
     def covering(self, queries: Iterable[Query]) -> Query:
@@ -68,14 +70,8 @@ class Histogram(Query):
         return np.bincount(index, minlength=factorial(profile.n_items))
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = moves(neighboring)
+        change = changed_ballots(neighboring)
         return Sensitivity(change, Fraction(change))
-
-    def published_l1(self, n_items: int) -> int | None:
-        return 1  # Shang et al. and Hay et al.'s P-BORDA-HIST: Lap(1/epsilon), correct under add/remove only
-
-    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
-        return 1, "two"  # Shang et al. 2014, Theorem 1
 
     def __str__(self):
         return f"Histogram(unseen_last={self.unseen_last})" if self.unseen_last else "Histogram"

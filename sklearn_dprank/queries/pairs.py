@@ -1,5 +1,7 @@
 """Queries about pairs of items: margins, and tallies of voters' answers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,10 +12,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_whole, shown
+from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..uncertainty import AnswersLaw
-from .base import Query, Sensitivity, moves, n_pairs
+from .base import Query, Sensitivity, n_pairs
 from .histogram import Histogram, halves
 
 
@@ -72,7 +74,7 @@ class PairTallies(Query):
 
     def __post_init__(self):
         if self.pairs is not None and not _are_pairs(self.pairs):  # the sensitivity is that of len(pairs) pairs
-            raise ValueError(f"pairs must be None or pairs of different items, 0 and up, got {shown(self.pairs)}.")
+            raise ValueError(f"pairs must be None or pairs of different items, 0 and up, got {safe_repr(self.pairs)}.")
         check_whole(self.round, "round", 0)
 
     def check(self, n_items: int) -> None:
@@ -83,14 +85,14 @@ class PairTallies(Query):
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
-    asks_anew = True
+    per_round = True
 
     @property
     def kind(self) -> Any:
         return PairTallies
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]]:
@@ -111,7 +113,7 @@ class PairTallies(Query):
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return (Tallies(0.0, np.array(vector).reshape(n_items, n_items)),)
 
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         if self.pairs is None:
             return answer
         return tuple(Tallies(tally.flip, self._asked(tally.wins)) for tally in answer)
@@ -125,7 +127,7 @@ class PairTallies(Query):
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         pairs = n_pairs(n_items) if self.pairs is None else len(self.pairs)
-        return Sensitivity(pairs * moves(neighboring), Fraction(pairs * moves(neighboring)))
+        return Sensitivity(pairs * changed_ballots(neighboring), Fraction(pairs * changed_ballots(neighboring)))
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class AllMargins(Query):
         return "margins"
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]]:
@@ -160,10 +162,10 @@ class AllMargins(Query):
         return out - out.T
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = moves(neighboring)
+        change = changed_ballots(neighboring)
         return Sensitivity(change * n_pairs(n_items), Fraction(change**2 * n_pairs(n_items)))
 
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         if source == PairTallies():
             return estimated_margins(answer)
         seen = halves(answer)
@@ -203,7 +205,7 @@ class PairMargin(Query):
         return PairMargin
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
     def about(self, n_items: int) -> Sequence[tuple[int, int]]:
@@ -225,13 +227,10 @@ class PairMargin(Query):
         return vector[0]
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = moves(neighboring)
+        change = changed_ballots(neighboring)
         return Sensitivity(change, Fraction(change**2))
 
-    def published_l1(self, n_items: int) -> int | None:
-        return 1  # Hay et al. 2017, P-SORT: Lap(1/epsilon') on a margin, correct under add/remove only
-
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         return answer[self.i, self.j]
 
 

@@ -1,5 +1,7 @@
 """Queries for one score per item: net wins, net wins within groups, and positional scores."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,9 +12,9 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_number, check_whole, shown
-from .._utils.types import GaussianConstant, Neighboring
-from .base import Query, Sensitivity, moves
+from .._utils.checks import changed_ballots, check_number, check_whole, safe_repr
+from .._utils.types import Neighboring
+from .base import Query, Sensitivity
 from .histogram import Histogram, completed_ballots, halves
 from .pairs import AllMargins
 
@@ -40,7 +42,7 @@ class NetWins(Query):
         return "net_wins"
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
     def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
@@ -54,14 +56,11 @@ class NetWins(Query):
         return np.arange(n_items - 1, -n_items, -2)
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = moves(neighboring)
+        change = changed_ballots(neighboring)
         l2_squared = Fraction(n_items * (n_items**2 - 1), 3)
         return Sensitivity(change * (n_items**2 // 2), change**2 * l2_squared, gauge=change)
 
-    def published_l1(self, n_items: int) -> int | None:
-        return n_items * (n_items - 1)  # Hay et al. 2017, P-BORDA: m(m-1)/2 on Borda counts, which are half as wide
-
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         return answer.sum(axis=1)
 
 
@@ -90,7 +89,7 @@ class PositionalScores(Query):
 
     def __post_init__(self):
         if not isinstance(self.scores, tuple):
-            raise ValueError(f"scores must be a tuple of numbers, one a position, got {shown(self.scores)}.")
+            raise ValueError(f"scores must be a tuple of numbers, one a position, got {safe_repr(self.scores)}.")
         for score in self.scores:
             check_number(score, "each of scores")
 
@@ -109,7 +108,7 @@ class PositionalScores(Query):
         return [cls(tuple(scores)) for scores in (borda, plurality, veto, thirds, rising, constant)]
 
     @property
-    def steps(self) -> tuple[Query, ...]:
+    def derivable_from(self) -> tuple[Query, ...]:
         return (Histogram(unseen_last=True),)
 
     def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
@@ -157,7 +156,7 @@ class PositionalScores(Query):
         l2_squared = squares + 2 * (isqrt(squares * n_items) + 1) + n_items
         return Sensitivity(sum(map(abs, change)) + n_items, Fraction(l2_squared))
 
-    def step(self, source: Query, answer: Any) -> Any:
+    def derive_from(self, source: Query, answer: Any) -> Any:
         scores, unit = self._grid
         if np.abs(answer).sum(dtype=float) * np.abs(scores).max() >= 2.0**62:
             answer = answer.astype(float)  # the totals may exceed 64-bit integers
@@ -199,7 +198,7 @@ class ScoresByHistogram(Query):
 
     def __post_init__(self):
         if not isinstance(self.scores, NetWins | PositionalScores):
-            raise ValueError(f"scores must be NetWins or PositionalScores, got {shown(self.scores)}.")
+            raise ValueError(f"scores must be NetWins or PositionalScores, got {safe_repr(self.scores)}.")
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -220,7 +219,7 @@ class ScoresByHistogram(Query):
             )
 
     @property
-    def meaning(self) -> Query:
+    def canonical_query(self) -> Query:
         return self.scores
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
@@ -239,10 +238,6 @@ class ScoresByHistogram(Query):
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         l2_squared = Histogram().sensitivity(n_items, neighboring).l2_squared * self._spread(n_items)
         return Sensitivity(isqrt(int(l2_squared) * n_items) + 1, l2_squared)
-
-    def published_gaussian(self, n_items: int) -> tuple[int, GaussianConstant]:
-        l2_squared, constant = Histogram().published_gaussian(n_items)
-        return l2_squared * self._spread(n_items), constant
 
     def _spread(self, n_items):
         """Return the variance of a score under cell noise of variance 1, without the part that all items share."""
@@ -282,7 +277,7 @@ class GroupNetWins(Query):
 
     Examples
     --------
-    >>> from sklearn_dprank.ballots.profile import Profile
+    >>> from sklearn_dprank.ballots import Profile
     >>> from sklearn_dprank.queries import GroupNetWins
     >>> profile = Profile.from_rankings([[0, 1, 2, 3]] * 2)
     >>> GroupNetWins().vector(profile, None)
@@ -293,7 +288,7 @@ class GroupNetWins(Query):
 
     groups: tuple[tuple[int, ...], ...] | None = None
     round: int = 0
-    weighed = True
+    needs_noise_scale = True
 
     def __post_init__(self):
         check_whole(self.round, "round", 0)
@@ -305,7 +300,7 @@ class GroupNetWins(Query):
         except (TypeError, ValueError):
             items = [0, 0]
         if len(set(items)) < len(items):  # the sensitivity is that of disjoint groups
-            raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {shown(self.groups)}.")
+            raise ValueError(f"groups must hold items, 0 and up, none of them twice; got {safe_repr(self.groups)}.")
 
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
@@ -337,7 +332,7 @@ class GroupNetWins(Query):
         return wins
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change = moves(neighboring)
+        change = changed_ballots(neighboring)
         sizes = [n_items] if self.groups is None else [len(group) for group in self.groups]
         l2_squared = Fraction(sum(k * (k**2 - 1) for k in sizes), 3)
         return Sensitivity(change * sum(k**2 // 2 for k in sizes), change**2 * l2_squared)

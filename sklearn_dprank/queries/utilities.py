@@ -1,5 +1,7 @@
 """Queries that are answered with an order, by the costs of orders: Kemeny, prudent orders, top k."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import dataclass
@@ -12,13 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_whole, shown
+from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from ..orders.samplers.partition import PartitionTable
 from ..orders.samplers.top_k import TopFlips, TopSampler, largest_batch, n_ways
 from ..orders.samplers.windowed import WindowedSampler
-from .base import Query, Sensitivity, moves, n_pairs
+from .base import Query, Sensitivity, n_pairs
 
 _MOST_IN_TABLE = 25  # items: 2 s and 275 MB, for any ballots
 
@@ -99,7 +101,7 @@ class OrderUtility(Query):
         """Return an error message if the sampler `choice` is unknown or cannot handle `n_items` items, else ""."""
         ways = ("auto", *self.samplers)
         known = isinstance(choice, str) and choice in ways
-        return "" if known else f"sampler must be one of {list(ways)}, got {shown(choice)}."
+        return "" if known else f"sampler must be one of {list(ways)}, got {safe_repr(choice)}."
 
     def options(self, n_items: int) -> int:
         """Return the largest number of options in one random choice of the sampler."""
@@ -135,7 +137,7 @@ class KemenyUtility(OrderUtility):
         return unknown
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        loss = moves(neighboring) * n_pairs(n_items)
+        loss = changed_ballots(neighboring) * n_pairs(n_items)
         return Sensitivity(loss, Fraction(loss**2))
 
 
@@ -204,18 +206,18 @@ class MaxViolatedMargin(OrderUtility):
         near = n_items if self.window is None else min(int(self.window), n_items)
         return 1 + n_pairs(n_items) - n_pairs(n_items - near + 1)
 
-    def warn_of_few(self, n_items: int, said: float) -> None:
+    def warn_of_few(self, n_items: int, signal: float) -> None:
         least, what = (math.lgamma(n_items + 1), "ln m!") if self.window is None else (n_items**2 / 10, "m^2 / 10")
-        if said / 2 < least:
+        if signal / 2 < least:
             warnings.warn(
                 f"prudent orders fail where half of n_voters * epsilon is below {what} = {least:.3g}, and here it is "
-                f"{said / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
+                f"{signal / 2:.3g}: take net wins (DPBorda with noise='knorm'), or a larger epsilon.",
                 UserWarning,
                 stacklevel=2,
             )
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        loss = 2 * moves(neighboring)
+        loss = 2 * changed_ballots(neighboring)
         return Sensitivity(loss, Fraction(loss**2))
 
     def __str__(self):
@@ -277,11 +279,12 @@ class MaxViolatedPrefixMargin(OrderUtility):
         left = n_items - len(placed)
         if self.k > left:
             raise ValueError(
-                f"k={shown(self.k)} is more than the {left} items there are to choose from; take k up to {left - 1}."
+                f"k={safe_repr(self.k)} is more than the {left} items there are to choose from; take k "
+                f"up to {left - 1}."
             )
         if self.k == left:
             raise ValueError(
-                f"k={shown(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
+                f"k={safe_repr(self.k)} of {left} items is all of them, in order; take DPPrudentOrder, or k up to "
                 f"{left - 1}."
             )
         if self.k > largest_batch(left):
@@ -293,19 +296,19 @@ class MaxViolatedPrefixMargin(OrderUtility):
     def options(self, n_items: int) -> int:
         return n_items * (n_items - 1)
 
-    def warn_of_few(self, n_items: int, said: float) -> None:
+    def warn_of_few(self, n_items: int, signal: float) -> None:
         least = math.log(n_ways(n_items, self.k))
-        if said / 2 < least:
+        if signal / 2 < least:
             warnings.warn(
                 f"the best {self.k} of {n_items} items are little better than chance where half of n_voters * epsilon "
-                f"is below the log of the number of choices, {least:.3g}, and here it is {said / 2:.3g}: take a larger "
+                f"is below the log of the number of choices, {least:.3g}, and here it is {signal / 2:.3g}: take a "
                 "epsilon, or net wins (DPBorda with noise='knorm').",
                 UserWarning,
                 stacklevel=2,
             )
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        loss = 2 * moves(neighboring)
+        loss = 2 * changed_ballots(neighboring)
         return Sensitivity(loss, Fraction(loss**2))
 
     def __str__(self):

@@ -1,5 +1,7 @@
 """Query for the number of voters."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self

@@ -1,9 +1,11 @@
 """Rules, which turn the answers of a session into a consensus and never read ballots."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 
-from .._utils.checks import Check, check_made, shown
+from .._utils.checks import Check, check_made, safe_repr
 from .._utils.types import RuleName
 from .base import Consensus, Rule
 from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule
@@ -88,7 +90,7 @@ def resolve_rule(rule: RuleName | Rule | None, default: Rule) -> Rule:
         name = rule.__name__ if isinstance(rule, type) else type(rule).__name__
         instead = _ESTIMATORS.get(name, f"one of {sorted(_NAMED)}")
         raise ValueError(f"rule must be a rule, got the estimator {name}; use rule={instead}.")
-    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {shown(rule)}.")
+    raise ValueError(f"rule must be None, one of {sorted(_NAMED)} or a Rule object, got {safe_repr(rule)}.")
 
 
 def _check_rule(rule, name):

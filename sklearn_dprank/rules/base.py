@@ -1,11 +1,13 @@
 """Base class of rules, and validation of their asks and results."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._utils.checks import Check, shown
+from .._utils.checks import Check, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from ..queries import Ask
 
@@ -81,14 +83,15 @@ class Rule(BaseEstimator):
 
 
 def asks_of(rule: Rule, n_items: int) -> list[Ask]:
-    """Return the asks of a rule as a list; raise ValueError if they are not a list of `Ask`."""
+    """Return the asks of a rule as a list; raise ValueError if they are not `Ask` objects or a parameter is invalid."""
+    check_parameters(rule)  # a rule from outside the package need not check them in `asks`
     asks = rule.asks(n_items)
     several = isinstance(asks, Iterable) and not isinstance(asks, Ask)
     wrong = [asks] if not several else [ask for ask in asks if not isinstance(ask, Ask)]
     if wrong:
         raise ValueError(
             f"{type(rule).__name__}.asks(n_items) must return a list of Ask, [Ask(AllMargins())] say, "
-            f"got {'' if not several else 'a list with '}{shown(wrong[0])}."
+            f"got {'' if not several else 'a list with '}{safe_repr(wrong[0])}."
         )
     return list(asks)
 

@@ -1,5 +1,7 @@
 """Bradley-Terry rules for randomised answers about pairs, in one round or in several."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 
@@ -69,11 +71,11 @@ def downhill(loss, s):
     for _ in range(_STEPS):
         slope, curvature = derive()
         step, lift = _step(slope, curvature, lift)
-        size, length, promised = np.abs(step).max(), 1.0, slope @ step
+        size, length, decrease = np.abs(step).max(), 1.0, slope @ step
         if size < _SETTLED:
             s = s - step
             break
-        while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * promised + _NOISE * abs(value):
+        while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * decrease + _NOISE * abs(value):
             length /= 2
         s, (value, derive) = there, then
         if before <= size < _ROUNDING:
@@ -122,14 +124,14 @@ def loss_of(tallies, ridge):
     return (_FewItems if m < _MANY else _ManyItems)(tallies, ridge)
 
 
-def _said(flip, chance):
+def _report_probability(flip, chance):
     """Return the probability of an answer after a possible flip, given its probability `chance` before."""
     return np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
 
 
-def _pulls(flip, times, chance, other, said):
-    """Return the first and minus the second derivative of ``times * log(said)`` by the strength of the winner."""
-    rise = (1 - 2 * flip) * chance * other / said
+def _pulls(flip, times, chance, other, probability):
+    """Return the first and minus the second derivative of ``times * log(probability)`` by the winner's strength."""
+    rise = (1 - 2 * flip) * chance * other / probability
     pull = times * rise
     return pull, pull * (rise + chance - other)
 
@@ -143,13 +145,13 @@ class _FewItems:
 
     def __call__(self, s):
         chance = expit(s[:, np.newaxis] - s)
-        said = [_said(flip, chance) for flip, _ in self._tallies]
-        likely = sum((wins * np.log(each)).sum() for (_, wins), each in zip(self._tallies, said, strict=True))
-        return self._ridge / 2 * (s @ s) - likely, partial(self._derivatives, s, chance, said)
+        probability = [_report_probability(flip, chance) for flip, _ in self._tallies]
+        likely = sum((wins * np.log(each)).sum() for (_, wins), each in zip(self._tallies, probability, strict=True))
+        return self._ridge / 2 * (s @ s) - likely, partial(self._derivatives, s, chance, probability)
 
-    def _derivatives(self, s, chance, said):
+    def _derivatives(self, s, chance, probability):
         pull = bend = np.zeros(chance.shape)
-        for (flip, wins), each in zip(self._tallies, said, strict=True):
+        for (flip, wins), each in zip(self._tallies, probability, strict=True):
             more_pull, more_bend = _pulls(flip, wins, chance, chance.T, each)
             pull, bend = pull + more_pull, bend + more_bend
         slope = self._ridge * s - (pull - pull.T).sum(axis=1)
@@ -226,9 +228,9 @@ class _ManyItems:
         value, told = self._ridge / 2 * (s @ s), []
         for flip, times, i, j in self._terms:
             chance = expit(s[i] - s[j])
-            said = _said(flip, chance)
-            value -= (times * np.log(said)).sum()
-            told.append((flip, times, chance, expit(s[j] - s[i]), said))
+            probability = _report_probability(flip, chance)
+            value -= (times * np.log(probability)).sum()
+            told.append((flip, times, chance, expit(s[j] - s[i]), probability))
         return value, partial(self._derivatives, s, told)
 
     def _derivatives(self, s, told):
@@ -296,10 +298,10 @@ class AdaptiveBradleyTerryRule(Rule):
     def aggregate(self, session: Any) -> Consensus:
         reach = max(2, session.n_items // 6)
         pairs: tuple[tuple[int, int], ...] | None = None
-        heard: tuple[Tallies, ...] = ()
+        tallies: tuple[Tallies, ...] = ()
         for number in range(self.n_rounds):
-            heard = _added(heard, session.answer(PairTallies(pairs, number)))
-            order = descending(bradley_terry_strengths(heard, self.ridge), session)
+            tallies = _added(tallies, session.answer(PairTallies(pairs, number)))
+            order = descending(bradley_terry_strengths(tallies, self.ridge), session)
             pairs = _near(order, reach)
         return Consensus(order)
 
@@ -311,9 +313,9 @@ def _near(order, reach):
     return tuple(zip(np.minimum(ahead, behind).tolist(), np.maximum(ahead, behind).tolist(), strict=True))
 
 
-def _added(heard, more):
+def _added(tallies, more):
     """Return the tallies, with those of equal flip probability added up."""
     wins: dict[float, np.ndarray] = {}
-    for tally in (*heard, *more):
+    for tally in (*tallies, *more):
         wins[tally.flip] = wins[tally.flip] + tally.wins if tally.flip in wins else tally.wins
     return tuple(Tallies(flip, total) for flip, total in wins.items())

@@ -1,11 +1,13 @@
 """Rules that return the order with which a query is answered."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from .._utils.checks import COUNT, COUNT_OR_NONE, Check, check_made, check_parameters, shown
+from .._utils.checks import COUNT, COUNT_OR_NONE, Check, check_made, check_parameters, safe_repr
 from ..orders.samplers.top_k import largest_batch
 from ..queries import Ask, KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, NetWins, Query
 from ..queries.utilities import check_window
@@ -17,7 +19,7 @@ def _check_query(query, name):
     check_made(query, name, "query")
     if query is not None and not getattr(query, "decides", False):
         deciding = "one that decides, as KemenyUtility or MaxViolatedMargin do"
-        raise ValueError(f"{name} must be {deciding}, got {shown(query)}.")
+        raise ValueError(f"{name} must be {deciding}, got {safe_repr(query)}.")
     if isinstance(query, MaxViolatedMargin) and query.window is not None and query.anchor is None:
         raise ValueError("a window needs an anchor; set anchor, or use ChooseNearAnchor.")
 

@@ -1,5 +1,7 @@
 """Hierarchical rank aggregation (HRA)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

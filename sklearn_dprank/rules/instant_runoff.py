@@ -1,5 +1,7 @@
 """Instant runoff, from the histogram of rankings."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kemeny rule: the order with the fewest disagreements, for exact or noisy margins."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial

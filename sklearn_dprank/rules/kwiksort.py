@@ -1,5 +1,7 @@
 """Rules that sort items by the margins of single pairs: KwikSort and binary insertion."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Markov chain rule MC4."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,10 +1,12 @@
 """Positional rules, Borda by default."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
-from .._utils.checks import Check, check_parameters, or_none, shown
+from .._utils.checks import Check, check_parameters, or_none, safe_repr
 from .._utils.types import Scores
 from ..queries import Ask, NetWins, PositionalScores
 from .base import Consensus, Rule, descending
@@ -15,7 +17,7 @@ _NAMED = ("borda", "plurality", "veto")
 def check_scores(scores, name):
     """Raise ValueError unless `scores` is the name of a rule or may be a vector."""
     if scores not in _NAMED if isinstance(scores, str) else _as_vector(scores).ndim == 0:
-        raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {shown(scores)}.")
+        raise ValueError(f"{name} must be one of {list(_NAMED)} or a vector, got {safe_repr(scores)}.")
 
 
 def _as_vector(scores):

@@ -1,5 +1,7 @@
 """Least-squares strengths of items from noisy net wins within groups."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """Swiss rule: net wins of all items, then of ever smaller groups of neighbouring items."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -67,7 +69,7 @@ class SwissRule(Rule):
     def aggregate(self, session: Any) -> Consensus:
         n_voters = max(1.0, float(session.answer(NumberOfVoters())))
         order, strengths = np.arange(session.n_items), None
-        heard: list[Round] = []
+        rounds: list[Round] = []
         for number in range(len(_SHARES)):
             query = _round(number, order)
             try:
@@ -76,8 +78,8 @@ class SwissRule(Rule):
                 if not number:
                     raise
                 continue
-            heard.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
-            strengths = group_strengths(heard, n_voters, float(self.ridge), strengths)
+            rounds.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
+            strengths = group_strengths(rounds, n_voters, float(self.ridge), strengths)
             scores = _rounded(strengths)
             order = descending(scores, session)
         return Consensus(order, {"scores": scores})

@@ -1,5 +1,7 @@
 """Random integers, bits, permutations and doubles from a 64-bit source."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -5,6 +5,8 @@ exact and the low bits of doubles leak no information. `many_laplace` has the sa
 distribution function with a table, and is a hundred times as fast once the table exists.
 """
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right
 from decimal import Decimal, localcontext

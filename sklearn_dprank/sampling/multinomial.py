@@ -3,6 +3,8 @@
 It uses NumPy and the standard library only, because client code uses it to simulate many clients.
 """
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import isqrt
 

@@ -6,6 +6,8 @@ both are computed to more digits until the comparison is exact. The module needs
 because clients use it.
 """
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction

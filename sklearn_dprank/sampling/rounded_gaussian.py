@@ -6,6 +6,8 @@ double is too close to decide, U is compared with the tail at that half-integer 
 until the comparison is exact.
 """
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -14,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._utils.checks import positive
+from .._utils.checks import check_positive
 from .bit_source import BitSource
 
 _INTEGERS = 2.0**58  # below this sigma, noise of 32 standard deviations is a 64-bit integer
@@ -66,7 +68,7 @@ def rounded_gaussian(values: ArrayLike, sigma: float, bits: BitSource) -> NDArra
     values = np.asarray(values)
     if values.dtype.kind not in "iuO":
         raise ValueError(f"values must be integers, got dtype {values.dtype}.")
-    positive(sigma=sigma)
+    check_positive(sigma=sigma)
     sigma = float(sigma)
     shift = _shift(sigma)
     whole, rest = _split((values if values.dtype.kind == "O" else values.astype(np.int64)).ravel(), shift)

@@ -3,6 +3,8 @@
 A sum of Skellam noise is Skellam noise, so voters can each add a part of it.
 """
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import numpy as np

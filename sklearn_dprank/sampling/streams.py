@@ -1,5 +1,7 @@
 """Random streams of a fit: the secure source of the operating system, or a seed for simulations."""
 
+from __future__ import annotations
+
 import os
 import weakref
 from threading import RLock
@@ -22,7 +24,7 @@ class SecureBits(BitSource):
     Threads may share the object: no word is used twice.
     """
 
-    _open: "weakref.WeakSet[SecureBits]" = weakref.WeakSet()
+    _open: weakref.WeakSet[SecureBits] = weakref.WeakSet()
 
     def __init__(self):
         super().__init__()
@@ -68,7 +70,7 @@ class SeededBits(BitSource):
         Index of the child of `seed`, as in its ``spawn``; None uses `seed` itself.
     """
 
-    def __init__(self, seed: "int | np.random.SeedSequence", child: int | None = None) -> None:
+    def __init__(self, seed: int | np.random.SeedSequence, child: int | None = None) -> None:
         super().__init__()
         self._seed = seed
         self._child = child
@@ -105,7 +107,7 @@ class Bits(NamedTuple):
     certified: bool
 
     @classmethod
-    def from_random_state(cls, random_state: "RandomState") -> Self:
+    def from_random_state(cls, random_state: RandomState) -> Self:
         """Return the streams of one fit.
 
         Parameters
@@ -124,7 +126,7 @@ class Bits(NamedTuple):
         return cls(SeededBits(seed, 0), SeededBits(seed, 1), SeededBits(seed, 2), certified=False)
 
 
-def seed_sequence(random_state: "RandomState") -> "np.random.SeedSequence":
+def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
     """Return the SeedSequence for `random_state`; None uses fresh system entropy."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.Generator):

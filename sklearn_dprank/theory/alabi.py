@@ -22,6 +22,8 @@ so the floors hold for them too. `packing_voters` gives the number of voters for
 one-way marginals of sign vectors, on which the proofs are based.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -31,7 +33,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln
 
-from .._utils.checks import at_least_two, check_choice, check_number, check_whole, is_published, positive, votes_changed
+from .._utils.checks import (
+    at_least_two,
+    changed_ballots,
+    check_choice,
+    check_number,
+    check_positive,
+    check_whole,
+    is_as_printed,
+)
 from .._utils.types import Neighboring, Variant
 from ..collection.curator.query_count import group_load, group_overflow_bound
 from ..orders.quicksort import quicksort_query_bound
@@ -134,7 +144,7 @@ def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: 
         Number m of items.
     query_error : float
         Expected absolute error e of one answer w_ij: the scale of Laplace noise, or sqrt(2/pi) sigma of Gaussian noise.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Corrected or printed constant.
 
     Returns
@@ -154,10 +164,10 @@ def reduction_error(ratio: float, n_items: int, query_error: float, *, variant: 
 
     Examples
     --------
-    >>> reduction_error(1, 10, 0.01), reduction_error(1, 10, 0.01, variant="published")
+    >>> reduction_error(1, 10, 0.01), reduction_error(1, 10, 0.01, variant="as_printed")
     (0.9, 2.0)
     """
-    pairs = n_items**2 if is_published(variant) else math.comb(n_items, 2)
+    pairs = n_items**2 if is_as_printed(variant) else math.comb(n_items, 2)
     return (ratio + 1) * pairs * query_error
 
 
@@ -220,7 +230,7 @@ def central_budget(n_items: int, epsilon: float, xi: float = 1.0) -> BudgetSplit
     0.0
     """
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     q = quicksort_query_bound(n_items, xi)
     kept = 0.0 if q == math.comb(n_items, 2) else epsilon / 2
     return BudgetSplit(q, (epsilon - kept) / q, kept)
@@ -237,7 +247,7 @@ def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Vari
         Privacy parameter of a voter.
     xi : float, default=1.0
         The fallback is needed with probability at most 2 xi/m^4, which it adds to the approximation ratio.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The split that sums to epsilon, or the printed one.
 
     Returns
@@ -262,13 +272,13 @@ def local_budget(n_items: int, epsilon: float, xi: float = 1.0, *, variant: Vari
     --------
     >>> local_budget(10, 1.0)
     BudgetSplit(n_answers=15, per_answer=0.0333..., fallback=0.5)
-    >>> local_budget(10, 1.0, variant="published").total
+    >>> local_budget(10, 1.0, variant="as_printed").total
     1.5
     """
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     q = quicksort_query_bound(n_items, xi)
-    if is_published(variant):
+    if is_as_printed(variant):
         answers = math.floor(2 * q / n_items)
         return BudgetSplit(answers, 0.5 * epsilon * n_items / q, epsilon / 2)
     tau = group_load(q, n_items, xi)
@@ -354,7 +364,7 @@ def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "co
         A ranking sigma.
     n_signs : int
         Number d of signs.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Corrected or printed sign.
 
     Returns
@@ -377,7 +387,7 @@ def marginal_signs(positions: ArrayLike, n_signs: int, *, variant: Variant = "co
     """
     positions = np.asarray(positions)
     before = np.where(positions[:n_signs] < positions[-n_signs:], 1, -1)
-    return -before if is_published(variant) else before
+    return -before if is_as_printed(variant) else before
 
 
 def _expected_errors(guess, signs):
@@ -401,7 +411,7 @@ def marginal_lower_bound(
         Vectors x, one per voter.
     n_middle : int
         Number t of middle items.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Sign of `marginal_signs`. With the printed sign, the bound is false.
 
     Returns
@@ -415,7 +425,7 @@ def marginal_lower_bound(
 
     Examples
     --------
-    >>> marginal_lower_bound([0, 1, 2], [[-1]], 1), marginal_lower_bound([0, 1, 2], [[1]], 1, variant="published")
+    >>> marginal_lower_bound([0, 1, 2], [[-1]], 1), marginal_lower_bound([0, 1, 2], [[1]], 1, variant="as_printed")
     (1.0, 1.0)
     """
     n_signs = np.shape(signs)[1]
@@ -473,7 +483,7 @@ def marginal_upper_bound(
         Vectors x, one per voter.
     n_middle : int
         Number t of middle items.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Factor 2 t, or the printed t.
 
     Returns
@@ -492,10 +502,10 @@ def marginal_upper_bound(
 
     Examples
     --------
-    >>> marginal_upper_bound([1, 1], [[-1, -1]], 10), marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="published")
+    >>> marginal_upper_bound([1, 1], [[-1, -1]], 10), marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="as_printed")
     (48.0, 28.0)
     """
-    crossings = n_middle if is_published(variant) else 2 * n_middle
+    crossings = n_middle if is_as_printed(variant) else 2 * n_middle
     return crossings * _expected_errors(guess, signs) + 2 * len(np.asarray(guess)) ** 2
 
 
@@ -557,7 +567,7 @@ def packing_floor(n_voters: int, n_items: int, epsilon: float) -> float:
     """
     check_whole(n_voters, "n_voters")
     check_whole(n_items, "n_items", 2, _LARGEST)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     near = _nearby(n_items)[:-1]
     far = near[::-1]  # the reverse of a ranking with more than r inversions has less than C(m, 2) - r
     return float(expit(far - near - epsilon * n_voters).sum())
@@ -590,9 +600,9 @@ def packing_voters(n_items: int, epsilon: float, additive: float | None = None) 
     [142, 343, 801, 1789]
     """
     check_whole(n_items, "n_items", 2, _LARGEST)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     error = 0.01 * n_items**2 if additive is None else additive
-    positive(additive=error)
+    check_positive(additive=error)
     # at this n, even the largest term, with 1/V = m! at r = 0, is small enough
     enough = math.ceil(max(math.lgamma(n_items + 1) + math.log(math.comb(n_items, 2) / error), 0) / epsilon) + 1
     low, high = 0, enough
@@ -656,7 +666,7 @@ def fingerprint_floor(n_voters: int, n_items: int, epsilon: float, delta: float,
     """
     check_whole(n_voters, "n_voters")
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     check_number(delta, "delta", least=0, below=1)
     check_number(ratio, "ratio", least=1)
     d = np.arange(1, (n_items - 1) // 2 + 1)
@@ -710,7 +720,7 @@ def stopped_reduction(
     stops : float
         Probability that the answers do not suffice: xi/m^4 in Theorem 5. It is a small multiple of xi/m^4 in Theorem
         11, where a group can also receive too many questions.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The fallback is the exact Kemeny order of its answers (corrected), or a 2-approximation (printed). The constant
         is that of `reduction_error`.
 
@@ -736,9 +746,9 @@ def stopped_reduction(
     >>> stopped_reduction(5, 10, 0.01, 0.05, stops=1e-4)
     Approximation(ratio=5.0001, additive=2.70045)
     """
-    positive(fallback_error=fallback_error)
+    check_positive(fallback_error=fallback_error)
     check_number(stops, "stops", least=0, most=1)
-    alpha = 2 if is_published(variant) else 1
+    alpha = 2 if is_as_printed(variant) else 1
     again = reduction_error(alpha, n_items, fallback_error, variant=variant)
     return Approximation(
         ratio + alpha * stops, reduction_error(ratio, n_items, query_error, variant=variant) + stops * again
@@ -777,7 +787,7 @@ def hypercube_answer_error(n_voters: int, n_items: int, epsilon: float) -> float
     """
     check_whole(n_voters, "n_voters")
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     d = math.comb(n_items, 2)
     corners = 2 ** (d - 1) / math.comb(d - 1, d // 2)
     return corners / math.tanh(epsilon / 2) / (2 * math.sqrt(n_voters))
@@ -811,7 +821,7 @@ def group_answers(
         Privacy parameter of a voter, all of it for these answers.
     n_queries : int
         Number q of questions.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The response to v = 2 w - 1 and a union of binomial tails; or the printed response to w, and exp(-.1 q/m).
 
     Returns
@@ -835,14 +845,14 @@ def group_answers(
     --------
     >>> group_answers(10_000, 20, 1.0, 150)
     GroupAnswers(query_error=0.671..., overflow=0.0720...)
-    >>> group_answers(10_000, 20, 1.0, 150, variant="published")
+    >>> group_answers(10_000, 20, 1.0, 150, variant="as_printed")
     GroupAnswers(query_error=1.342..., overflow=0.472...)
     """
     at_least_two(n_items=n_items)
     check_whole(n_voters, "n_voters", n_items)
     check_whole(n_queries, "n_queries")
-    positive(epsilon=epsilon)
-    printed = is_published(variant)
+    check_positive(epsilon=epsilon)
+    printed = is_as_printed(variant)
     load = 2 * n_queries / n_items
     error = _response_error(n_voters, n_items, epsilon / load)
     if printed:
@@ -949,8 +959,8 @@ def corollary_bound(
     """
     check_choice(source, "source", _COROLLARIES)
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     if (delta > 0) != (source in ("Corollary 4", "Corollary 7")):
         raise ValueError(f"delta must be positive for Corollaries 4 and 7 and 0 otherwise, got {delta!r} for {source}.")
     check_whole(n_voters, "n_voters", n_items if source == "Corollary 12" else 1)
-    return _COROLLARIES[source](n_voters, n_items, epsilon, delta, xi, votes_changed(neighboring))
+    return _COROLLARIES[source](n_voters, n_items, epsilon, delta, xi, changed_ballots(neighboring))

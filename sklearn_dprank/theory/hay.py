@@ -1,14 +1,22 @@
-"""Hay, Elagina and Miklau (2017): errors in the central model (Theorems 5.1 to 5.3) and P-SORT (Section 3.4)."""
+"""Hay, Elagina and Miklau (2017): errors in the central model (Theorems 5.1 to 5.3), P-SORT and its printed noise."""
+
+from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from .._utils.checks import at_least_two, is_published, positive, probability, votes_changed
+from .._utils.checks import at_least_two, changed_ballots, check_positive, check_probability, is_as_printed
 from .._utils.types import Neighboring, Variant
+from ..mechanisms import Laplace, LaplaceNoise
+from ..mechanisms.base import Times
 from ..orders.quicksort import p_sort_max_queries, quicksort_comparisons, quicksort_comparisons_up_to
+from ..queries import Histogram, NetWins, PairMargin, Query, Sensitivity
 
 __all__ = [
+    "PrintedLaplace",
     "epsilon_lower_bound",
     "p_sample_expected_error",
     "p_sample_voters",
@@ -17,6 +25,54 @@ __all__ = [
     "p_sort_max_queries",
     "p_sort_voters",
 ]
+
+
+class PrintedLaplace(Laplace):
+    """Laplace noise with the scales that Hay et al. print, for ``noise=`` of `DPBorda`, `DPKwikSort` and `DPHistogram`.
+
+    The guarantee states the true epsilon of these scales.
+
+    Notes
+    -----
+    P-BORDA adds Lap(m (m - 1) / (2 epsilon)) to Borda counts, which is Lap(m (m - 1) / epsilon) on net wins. Their
+    true L1 sensitivity is floor(m^2 / 2) under "add_remove" and twice that under "replace". P-SORT adds Lap(1 /
+    epsilon) to a margin, and P-BORDA-HIST adds it to the histogram. Both scales are correct under "add_remove", and
+    spend twice epsilon under "replace".
+
+    References
+    ----------
+    Hay, Elagina and Miklau (2017), Sections 3.2 to 3.4.
+
+    Examples
+    --------
+    >>> from sklearn_dprank import DPBorda
+    >>> from sklearn_dprank.theory.hay import PrintedLaplace
+    >>> round(DPBorda(epsilon=0.9, noise=PrintedLaplace()).fit([range(10)] * 100).privacy_.epsilon, 3)
+    0.5
+    """
+
+    def refusal(self, query: Query, n_items: int) -> str:
+        """Return the remedy for a query for which the paper prints no scale, else ""."""
+        if isinstance(query, (NetWins, PairMargin, Histogram)):
+            return ""
+        return "Hay et al. print no scale of noise for it; use noise='laplace'."
+
+    def calibrated(
+        self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
+    ) -> LaplaceNoise:
+        """Return noise for the printed L1 sensitivity; answers share epsilon evenly."""
+        l1 = n_items * (n_items - 1) if isinstance(query, NetWins) else 1
+        noise = super().calibrated(query, sensitivity._replace(l1=l1), n_items, epsilon, delta, times)
+        return _PrintedLaplaceNoise(noise.rate)
+
+
+@dataclass(frozen=True)
+class _PrintedLaplaceNoise(LaplaceNoise):
+    """Laplace noise whose rate follows from a printed sensitivity."""
+
+    def spent(self, sensitivity, times, delta):
+        """Return the true epsilon of `times` answers."""
+        return times * self.rate * sensitivity.l1
 
 
 def epsilon_lower_bound(
@@ -35,7 +91,7 @@ def epsilon_lower_bound(
         Tolerated probability delta of missing the optimum, in (0, 1).
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. The printed bound is for the first and ignores this.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The stronger bound, or the printed one.
 
     Returns
@@ -61,17 +117,17 @@ def epsilon_lower_bound(
 
     Examples
     --------
-    >>> round(epsilon_lower_bound(10, 0.5), 2), round(epsilon_lower_bound(10, 0.5, variant="published"), 2)
+    >>> round(epsilon_lower_bound(10, 0.5), 2), round(epsilon_lower_bound(10, 0.5, variant="as_printed"), 2)
     (14.41, 7.55)
     """
     at_least_two(n_items=n_items)
-    probability(failure=failure)
+    check_probability(failure=failure)
     log_orders = math.lgamma(n_items + 1)
     log_others = log_orders + math.log1p(-math.exp(-log_orders))  # ln(m! - 1)
     kept, lost = math.log1p(-failure), math.log(failure)
-    if is_published(variant):
+    if is_as_printed(variant):
         bound = (log_others + kept - lost) / 2
-    elif votes_changed(neighboring) == 2:
+    elif changed_ballots(neighboring) == 2:
         bound = log_others + kept - lost
     else:
         bound = max(log_orders + kept, log_others - log_orders - lost)
@@ -104,7 +160,7 @@ def p_sample_voters(
         Probability delta, in (0, 1).
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation. "replace" halves the exponent and doubles the voters. Ignored by the printed form.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Corrected or printed formula.
 
     Returns
@@ -128,13 +184,13 @@ def p_sample_voters(
     3941.9
     """
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
-    probability(error=error, failure=failure)
-    if is_published(variant):
+    check_positive(epsilon=epsilon)
+    check_probability(error=error, failure=failure)
+    if is_as_printed(variant):
         # ln(m! + x) = ln m! + ln(1 + x/m!), which does not overflow
         log_orders = math.lgamma(n_items + 1)
         return 2 / (error * epsilon) * (log_orders + math.log1p(-math.log(failure) * math.exp(-log_orders)))
-    return votes_changed(neighboring) * (math.lgamma(n_items + 1) - math.log(failure)) / (error * epsilon)
+    return changed_ballots(neighboring) * (math.lgamma(n_items + 1) - math.log(failure)) / (error * epsilon)
 
 
 def p_sample_expected_error(
@@ -164,9 +220,9 @@ def p_sample_expected_error(
     >>> round(p_sample_expected_error(1000, 10, 0.1), 4)
     0.151
     """
-    positive(n_voters=n_voters, epsilon=epsilon)
+    check_positive(n_voters=n_voters, epsilon=epsilon)
     at_least_two(n_items=n_items)
-    return votes_changed(neighboring) * math.lgamma(n_items + 1) / (n_voters * epsilon)
+    return changed_ballots(neighboring) * math.lgamma(n_items + 1) / (n_voters * epsilon)
 
 
 def p_sort_failure_floor(n_items: int, max_queries: int) -> float:
@@ -271,7 +327,7 @@ def p_sort_voters(
         printed form.
     neighboring : {"add_remove", "replace"}, default="add_remove"
         Neighbouring relation; ignored by the printed form.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         Corrected or printed formula.
 
     Returns
@@ -306,17 +362,17 @@ def p_sort_voters(
     1837
     """
     at_least_two(n_items=n_items)
-    positive(epsilon=epsilon)
-    probability(failure=failure)
+    check_positive(epsilon=epsilon)
+    check_probability(failure=failure)
     if not 0 <= phi < 1:
         raise ValueError(f"phi must lie in [0, 1), got {phi!r}; at 1 all orders are equally likely.")
     gap = (1 - phi) / (1 + phi)
-    if is_published(variant):
+    if is_as_printed(variant):
         return n_items * math.log(n_items) / (epsilon * gap) * (math.log(n_items) - math.log(failure))
     paid = p_sort_max_queries(n_items) if max_queries is None else min(max_queries, math.comb(n_items, 2))
     left = failure - p_sort_failure_floor(n_items, paid)
     if left <= 0:
         return math.inf
     sampling = 8 / gap**2 * math.log(2 * math.comb(n_items, 2) / left)
-    noise = 2 * paid * votes_changed(neighboring) / (epsilon * gap) * math.log(max(paid, 1) / left)
+    noise = 2 * paid * changed_ballots(neighboring) / (epsilon * gap) * math.log(max(paid, 1) / left)
     return max(sampling, noise)

@@ -1,5 +1,7 @@
 """Distributions of published noise, and the confidence statements that they allow."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

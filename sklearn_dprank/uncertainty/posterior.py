@@ -1,5 +1,7 @@
 """Posterior of true margins and scores, given published noisy values, with an unknown spread."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh

@@ -1,5 +1,7 @@
 """Noise of a published answer, and the confidence statements that it allows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

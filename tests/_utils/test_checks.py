@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
-from sklearn_dprank._utils.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, shown
+from sklearn_dprank._utils.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, safe_repr
 from sklearn_dprank.ballots.profile import Shape
 
 
@@ -25,7 +25,7 @@ def test_good_epsilon(epsilon):
 def test_bad_epsilon(epsilon):
     with pytest.raises(ValueError) as error:
         check_epsilon(epsilon)
-    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {shown(epsilon)}."
+    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {safe_repr(epsilon)}."
     with pytest.raises(ValueError, match=r"^local_epsilon must be a positive"):
         check_epsilon(epsilon, "local_epsilon")
 
@@ -39,7 +39,7 @@ def test_good_delta(delta):
 def test_bad_delta(delta):
     with pytest.raises(ValueError) as error:
         check_delta(delta)
-    assert str(error.value) == f"delta must be a number in [0, 1), got {shown(delta)}."
+    assert str(error.value) == f"delta must be a number in [0, 1), got {safe_repr(delta)}."
     with pytest.raises(ValueError, match=r"^delta0 must be a number"):
         check_delta(delta, "delta0")
 
@@ -60,7 +60,9 @@ def test_epsilon_too_large_for_a_double():
 def test_delta_too_small(delta):
     with pytest.raises(ValueError) as error:
         check_delta(delta)
-    assert str(error.value) == f"delta is too small for the arithmetic, got {shown(delta)}; use at least 1e-200, or 0."
+    assert (
+        str(error.value) == f"delta is too small for the arithmetic, got {safe_repr(delta)}; use at least 1e-200, or 0."
+    )
 
 
 def test_neighboring():

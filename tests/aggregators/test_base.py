@@ -167,7 +167,6 @@ def test_knorm_is_pure_and_for_borda():
     [
         (DPBorda(noise="cauchy"), "noise"),
         (DPBorda(neighboring="swap"), "neighboring"),
-        (DPBorda(calibration="nominal"), "calibration"),
         (DPKwikSort(on_exhausted="stop"), "on_exhausted"),
         (DPKwikSort(strategy="bubble"), "strategy"),
         (DPKwikSort(max_queries=0), "max_queries"),
@@ -194,7 +193,6 @@ def test_parameters_out_of_bounds(estimator, parameter):
     [
         (Central(noise="cauchy"), "noise must be one of ["),
         (Central(neighboring="swap"), "neighboring must be one of ['add_remove', 'replace'], got 'swap'."),
-        (Central(calibration="nominal"), "calibration must be one of ['exact', 'published'], got 'nominal'."),
         (Central(release=Histogram()), "SUM"),
     ],
     ids=repr,

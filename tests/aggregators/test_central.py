@@ -1,3 +1,5 @@
+"""Central estimators spend exactly epsilon, state the resulting guarantee and reach the recorded accuracy."""
+
 import math
 import os
 from collections import Counter
@@ -19,6 +21,7 @@ from sklearn_dprank.orders.quicksort import overrun_probability, quicksort_query
 from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.rules import KemenyRule, SortByScore
+from sklearn_dprank.theory import hay, shang
 
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA does not say where the rankings are")
@@ -120,12 +123,12 @@ def test_borda_scales(m, neighboring):
 
 
 @pytest.mark.parametrize(("m", "ratio"), [(3, 4 / 6), (10, 50 / 90), (45, 1012 / 1980)])
-def test_published_borda_says_what_it_really_gives(m, ratio):
+def test_printed_borda_states_what_it_really_gives(m, ratio):
     """Lap(m (m - 1) / (2 epsilon)) on Borda counts: less than epsilon for added ballots, more for replaced ones."""
     for neighboring, moves in MOVES.items():
-        published = DPBorda(epsilon=1.0, calibration="published", neighboring=neighboring, random_state=0)
-        assert prices(published, m)["NetWins"].mechanism == LaplaceNoise(Fraction(1, m * (m - 1)))
-        true = published.fit([range(m)]).privacy_.epsilon
+        printed = DPBorda(epsilon=1.0, noise=hay.PrintedLaplace(), neighboring=neighboring, random_state=0)
+        assert prices(printed, m)["NetWins"].mechanism.rate == Fraction(1, m * (m - 1))
+        true = printed.fit([range(m)]).privacy_.epsilon
         assert moves * ratio <= true <= moves * ratio * (1 + 1e-15)  # never rounded down
     assert 2 * ratio > 1
 
@@ -135,10 +138,11 @@ def test_published_borda_says_what_it_really_gives(m, ratio):
     [
         (DPBorda(noise="gaussian"), "noise='gaussian' needs delta > 0"),
         (DPBorda(noise="knorm", delta=1e-6), "noise='knorm' is pure and needs delta=0"),
-        (DPBorda(noise="knorm", calibration="published"), "no printed scale"),
-        (DPBorda(noise="gaussian", delta=1e-6, calibration="published"), "no printed scale"),
+        (DPBorda(delta=1e-6, noise=hay.PrintedLaplace()), "is pure and needs delta=0"),
+        (DPBorda(delta=1e-6, noise=shang.PrintedGaussian()), "for histograms only"),
+        (DPBorda(noise="exponential"), "draws orders only"),
         (DPKwikSort(noise="gaussian"), "noise='gaussian' needs delta > 0"),
-        (DPKwikSort(max_queries=3, calibration="published"), "no printed scale"),
+        (DPKwikSort(max_queries=3, noise=hay.PrintedLaplace()), "print no scale"),
         (DPPairwise(delta=1e-6), "noise='laplace' is pure"),
         (DPPairwise(rule=SortByScore("plurality")), "does not determine it"),
         (DPPairwise(rule="bradley_terry"), "does not determine it"),
@@ -165,8 +169,8 @@ def test_p_sort_pays_for_its_comparisons(neighboring):
 def test_published_p_sort():
     """Lap(1 / epsilon') under either relation: all of epsilon for added ballots, twice it for replaced ones."""
     for neighboring, moves in MOVES.items():
-        sort = DPKwikSort(calibration="published", on_exhausted="coin", neighboring=neighboring, random_state=0)
-        assert prices(sort, 10)["PairMargin"].mechanism == LaplaceNoise(Fraction(1, 29))
+        sort = DPKwikSort(noise=hay.PrintedLaplace(), on_exhausted="coin", neighboring=neighboring, random_state=0)
+        assert prices(sort, 10)["PairMargin"].mechanism.rate == Fraction(1, 29)
         assert sort.fit([range(10)]).privacy_.epsilon == pytest.approx(moves, rel=1e-15)
 
 
@@ -354,7 +358,7 @@ def mean_excess(profiles, estimator, epsilon, repeats):
     return np.mean(runs)
 
 
-P_BORDA = DPBorda(calibration="published")
+P_BORDA = DPBorda(noise=hay.PrintedLaplace())
 K_NORM = DPBorda(noise="knorm")
 P_SORT = DPKwikSort(on_exhausted="coin")
 GAUSSIAN = DPBorda(noise="gaussian", delta=1e-6)

@@ -1,3 +1,5 @@
+"""Non-private estimators: published results, Kemeny against brute force, every kind of ballot, and relabelled items."""
+
 import os
 import re
 from fractions import Fraction

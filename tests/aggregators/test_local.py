@@ -19,13 +19,14 @@ from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import NetWins, PairTallies
 from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.theory import song, yan
 
 NAN = np.nan
 ESTIMATORS = [
     LDPPairwise(rule="borda"),
     LDPPairwise(n_queries=2, rule="hierarchical"),
-    LDPPairwise(randomizer="laplace", calibration="published", rule="kemeny"),
-    LDPPairwise(randomizer="gaussian", calibration="published", delta=1e-4, n_queries=3, rule="borda"),
+    LDPPairwise(randomizer=yan.PrintedLaplace(), rule="kemeny"),
+    LDPPairwise(randomizer=song.PrintedGaussian(1e-4), n_queries=3, rule="borda"),
     LDPPairwise(randomizer="djw"),
     LDPKwikSort(n_queries=2),
     LDPBorda(),
@@ -128,7 +129,7 @@ def test_what_does_not_apply_is_hidden():
 
 TWO, ONE, CORNER, UNIT = (
     LDPPairwise(n_queries=2, rule="borda"),
-    LDPKwikSort(n_queries=1, randomizer="laplace"),
+    LDPKwikSort(n_queries=1, randomizer=yan.PrintedLaplace()),
     LDPPairwise(randomizer="djw"),
     LDPBorda(),
 )

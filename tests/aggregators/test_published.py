@@ -21,6 +21,7 @@ from sklearn_dprank.channels import Central
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import gaussian_sigma
+from sklearn_dprank.theory import yan
 
 BALLOTS = make_mallows(2000, 4, 0.7, random_state=0)
 PROFILE = Profile.from_rankings(BALLOTS)
@@ -105,7 +106,7 @@ def test_a_histogram_that_is_not_drawn_is_not_there():
     [
         LDPPairwise(4.0),
         LDPPairwise(4.0, randomizer="djw"),
-        LDPKwikSort(4.0, n_queries=2, randomizer="laplace"),
+        LDPKwikSort(4.0, n_queries=2, randomizer=yan.PrintedLaplace()),
         ShufflePairwise(local_epsilon=4.0),
     ],
     ids=repr,

@@ -10,17 +10,17 @@ from scipy.special import erfcx
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.mechanisms import GaussianNoise, LaplaceNoise
+from sklearn_dprank.mechanisms import GaussianNoise
 from sklearn_dprank.privacy.calibration import gaussian_delta
 from sklearn_dprank.rules import SortByScore
-from sklearn_dprank.theory import shang
+from sklearn_dprank.theory import hay, shang
 
 MOVES = {"add_remove": 1, "replace": 2}
 PROFILE = Profile.from_rankings([[0, 1, 2]] * 70 + [[2, 0, 1]] * 30)
 
 
 def printed(epsilon, delta, **options):
-    return DPHistogram(epsilon, delta, "gaussian", calibration="published", **options)
+    return DPHistogram(epsilon, delta, shang.PrintedGaussian(), **options)
 
 
 def planned(estimator, m=3):
@@ -34,8 +34,8 @@ def planned(estimator, m=3):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 5e-5), (0.05, 5e-5), (0.24, 1e-6), (1.0, 1e-2)])
 def test_the_gaussian_is_that_of_theorem_1_under_either_relation(epsilon, delta, neighboring):
     noise, guarantee = planned(printed(epsilon, delta, neighboring=neighboring))
-    assert type(noise) is GaussianNoise
-    assert noise.sigma == pytest.approx(shang.published_sigma(epsilon, delta), rel=1e-8)
+    assert isinstance(noise, GaussianNoise)
+    assert noise.sigma == pytest.approx(shang.printed_sigma(epsilon, delta), rel=1e-8)
     assert (guarantee.delta, guarantee.neighboring) == (delta, neighboring)
 
 
@@ -76,9 +76,9 @@ def test_noise_so_large_that_delta_covers_it():
 @pytest.mark.parametrize("neighboring", MOVES)
 def test_laplace_noise_is_that_of_p_borda_hist(neighboring):
     """Lap(1 / epsilon): all of epsilon for an added ballot, twice it for one that is replaced."""
-    published = DPHistogram(0.5, calibration="published", neighboring=neighboring, random_state=0)
+    published = DPHistogram(0.5, noise=hay.PrintedLaplace(), neighboring=neighboring, random_state=0)
     noise, guarantee = planned(published)
-    assert noise == LaplaceNoise(Fraction(1, 2))
+    assert noise.rate == Fraction(1, 2)
     assert guarantee.epsilon == 0.5 * MOVES[neighboring]
     exact = DPHistogram(guarantee.epsilon, neighboring=neighboring, random_state=0).fit(PROFILE)
     np.testing.assert_array_equal(published.fit(PROFILE).histogram_, exact.histogram_)
@@ -88,7 +88,7 @@ def test_laplace_noise_is_that_of_p_borda_hist(neighboring):
 def test_every_cell_gets_the_noise():
     exact = np.array([70, 0, 0, 0, 30, 0])
     drawn = [printed(0.5, 1e-3, random_state=k).fit(PROFILE).histogram_ - exact for k in range(400)]
-    sigma = shang.published_sigma(0.5, 1e-3)
+    sigma = shang.printed_sigma(0.5, 1e-3)
     for column in np.array(drawn).T:
         assert stats.kstest((column + np.random.default_rng(0).random(400) - 0.5) / sigma, "norm").pvalue > 1e-3
 
@@ -99,7 +99,7 @@ def test_every_cell_gets_the_noise():
 def test_the_shortcut_beyond_ten_items_has_the_same_noise(rule, scores):
     noise, guarantee = planned(printed(0.1, 5e-5, rule=rule), 12)
     factor = math.gcd(*scores)
-    expected = shang.score_noise_std(scores, shang.published_sigma(0.1, 5e-5)) / factor
+    expected = shang.score_noise_std(scores, shang.printed_sigma(0.1, 5e-5)) / factor
     assert noise.sigma == pytest.approx(expected, rel=1e-8)
     assert guarantee.epsilon == pytest.approx(0.0535176, abs=1e-7)
 
@@ -112,9 +112,8 @@ def test_constant_scores_beyond_ten_items():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (DPHistogram(calibration="printed"), "calibration must be one of"),
-        (DPHistogram(noise="gaussian", calibration="published"), "noise='gaussian' needs delta > 0"),
-        (DPHistogram(delta=1e-6, calibration="published"), "noise='laplace' is pure"),
+        (DPHistogram(noise=shang.PrintedGaussian()), "needs delta > 0"),
+        (DPHistogram(delta=1e-6, noise=hay.PrintedLaplace()), "is pure and needs delta=0"),
     ],
     ids=repr,
 )

@@ -8,12 +8,12 @@ import json
 
 import numpy as np
 import pytest
+from oracles import flip_probability
 from scipy import stats
 
 from sklearn_dprank import Aggregator, LDPGroupKwikSort
 from sklearn_dprank.channels import Groups, Interactive
 from sklearn_dprank.collection.client import Device
-from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.queries import AllMargins, PairMargin
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.rules.base import Consensus

@@ -16,21 +16,23 @@ from scipy.stats import chi2_contingency
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Local, Shuffle
-from sklearn_dprank.collection.client import Device, hidden, pairs, shuffled
+from sklearn_dprank.collection.client import Device, hidden
+from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
-from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.collection.curator.response import counted_wins
 from sklearn_dprank.queries import Ask, PairTallies
 from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.theory import song, yan
 
 NAN = np.nan
 KINDS = [[0, 1, 2], [2, 1, 0], [1, 0, 1], [NAN, 0, 1], [NAN, NAN, NAN], [5, NAN, NAN], [0, 7, 7]]
 ASKS = [Ask(PairTallies())]
-PRINTED = ThresholdedGaussian(delta=1e-3, calibration="published")
+PRINTED = song.PrintedGaussian(1e-3)
 CHANNELS = {
     "local": Local(1.0),
     "local, nearly truthful": Local(6.0),
-    "local, Laplace": Local(1.0, ThresholdedLaplace()),
+    "local, Laplace": Local(1.0, yan.PrintedLaplace()),
     "local, published": Local(2.0, PRINTED),
     "shuffle": Shuffle(local_epsilon=1.5, delta=0.05),
     "shuffle, published": Shuffle(local_epsilon=1.5, delta=0.05, randomizer=PRINTED),
@@ -155,7 +157,8 @@ def test_a_large_crowd(layout, epsilon):
     many, cells = 40, ~np.eye(m, dtype=bool)
     at_once = sum(hidden.counted_wins(protocol, ballots, Bits.from_random_state(k)) for k in range(many))
     one_by_one = sum(
-        counted_wins(*pairs.draw(protocol, ballots, Bits.from_random_state(10_000 + k)), m) for k in range(many)
+        counted_wins(*PairsRandomizer().draw(protocol, ballots, Bits.from_random_state(10_000 + k)), m)
+        for k in range(many)
     )
     assert at_once.sum() == one_by_one.sum() == many * n and at_once.dtype == one_by_one.dtype == np.int64
     assert chi2_contingency([at_once[cells], one_by_one[cells]]).pvalue > 1e-3
@@ -194,18 +197,15 @@ def test_what_is_reported_is_what_devices_draw(monkeypatch):
     LDPPairwise(1.0, n_queries=2).fit(X)
     ShufflePairwise(local_epsilon=1.0, pairs="assigned").fit(X)
 
-    class Own:
-        """A voter's half that answers about the first pair only."""
-
-        def __getattr__(self, name):
-            return getattr(pairs, name)
+    class Own(PairsRandomizer):
+        """A client implementation that answers about the first pair only."""
 
         def draw(self, protocol, ballots, bits):
-            first, second, answers = pairs.draw(protocol, ballots, bits)
+            first, second, answers = super().draw(protocol, ballots, bits)
             return np.zeros_like(first), np.ones_like(second), answers
 
     class First(RandomizedResponse):
-        name, half = "first", Own()
+        name, client = "first", Own()
 
     tallies = First().simulated(First().protocol(1.0, 4), Profile.from_rankings(X).positions, Bits.from_random_state(0))
     assert tallies[:2, :2].sum() == tallies.sum() == 40
@@ -213,4 +213,3 @@ def test_what_is_reported_is_what_devices_draw(monkeypatch):
         LDPPairwise(1.0).fit(X)
     with pytest.raises(AssertionError, match="drawn at once"):
         ShufflePairwise(local_epsilon=1.0).fit(X)
-    assert shuffled.draw is not hidden.counted_wins

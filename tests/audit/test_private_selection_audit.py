@@ -20,6 +20,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPrudentOrder, queries
+from sklearn_dprank._utils.checks import changed_ballots
 from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.model_selection.private import selection as private_selection
@@ -27,7 +28,6 @@ from sklearn_dprank.model_selection.private.candidates import candidates_of
 from sklearn_dprank.model_selection.private.draw_count import eta_of, gamma_of
 from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.orders.permutations import order_to_positions
-from sklearn_dprank.queries.base import moves
 
 DEPTH = 45  # scores are cut where exp(-DEPTH) of their mass is left
 RELATIONS = ["add_remove", "replace"]
@@ -142,7 +142,7 @@ def losses(selection, base, m, ballots, difference=None):
     neighboring = selection.guarantee(m).neighboring
     profiles, pairs = neighbours(base, ballots, neighboring, m)
     most = math.comb(m, 2)
-    far = math.ceil(DEPTH * moves(neighboring) * most / selection.score_epsilon) + (len(base) + 1) * most
+    far = math.ceil(DEPTH * changed_ballots(neighboring) * most / selection.score_epsilon) + (len(base) + 1) * most
     draws = [law_of_a_draw(selection, profile, np.arange(-far, far + 1)) for profile in profiles]
     best = [law_of_the_best(draw, difference or stopping_of(selection)) for draw in draws]
     for one in (*draws, *best):

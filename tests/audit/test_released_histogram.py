@@ -7,13 +7,14 @@ import pytest
 from audit_tools import noise_pmf, reach
 
 from sklearn_dprank import DPHistogram
+from sklearn_dprank.theory import hay, shang
 
 RELEASES = {
     "laplace": DPHistogram(epsilon=0.8),
-    "laplace, published": DPHistogram(epsilon=0.8, calibration="published"),
+    "laplace, published": DPHistogram(epsilon=0.8, noise=hay.PrintedLaplace()),
     "gaussian": DPHistogram(0.5, 1e-3, "gaussian"),
-    "gaussian, published": DPHistogram(0.5, 1e-3, "gaussian", calibration="published"),
-    "gaussian, published, less noise": DPHistogram(1.5, 1e-2, "gaussian", calibration="published"),
+    "gaussian, published": DPHistogram(0.5, 1e-3, shang.PrintedGaussian()),
+    "gaussian, published, less noise": DPHistogram(1.5, 1e-2, shang.PrintedGaussian()),
 }
 
 

@@ -10,10 +10,11 @@ from oracles import distinct_ballots
 
 from sklearn_dprank import DPBorda
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.theory import hay
 
 RELEASES = {
     "laplace": DPBorda(epsilon=5.0),
-    "laplace, published": DPBorda(epsilon=3.0, calibration="published"),
+    "laplace, published": DPBorda(epsilon=3.0, noise=hay.PrintedLaplace()),
     "gaussian": DPBorda(3.0, 1e-2, "gaussian"),
 }
 

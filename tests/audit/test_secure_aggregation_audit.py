@@ -18,6 +18,8 @@ from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection.client import Device, rounds, shares
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.rounds import RoundsRandomizer
+from sklearn_dprank.collection.client.shares import SharesRandomizer
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, GroupNetWins, NetWins, PairMargin
 
@@ -138,7 +140,7 @@ def every_question():
 
 def accepted(question):
     try:
-        return rounds.asked(question, IN_ROUNDS)
+        return RoundsRandomizer().asked(question, IN_ROUNDS)
     except ValueError:
         return None
 
@@ -185,7 +187,7 @@ def test_no_order_of_questions_gets_a_second_answer():
                 assert not heard or list(heard) == sorted(heard)
             if rng.random() < 0.2:
                 device = Device.from_json(device.to_json())
-        assert set(heard) <= {1, 2} and len(device._said) == len(heard)
+        assert set(heard) <= {1, 2} and len(device._sent) == len(heard)
 
 
 def test_fewer_voters_would_not_do():
@@ -226,7 +228,7 @@ def test_all_servers_but_one_see_the_same_whatever_the_ballot(n_servers, monkeyp
         table = Counter()
         for dealt in product(range(8), repeat=n_servers - 1):
             bits = type("Bits", (), {"noise": Dealt(dealt), "assignment": Dealt([]), "coins": None})
-            _, drawn = shares.draw(protocol, compact_positions(np.array([ballot], dtype=float)), bits)
+            _, drawn = SharesRandomizer().draw(protocol, compact_positions(np.array([ballot], dtype=float)), bits)
             said = drawn[0, :, 0]
             exact = AllMargins().vector(Profile.from_rankings([ballot]), None)[0]
             assert (said.sum() - exact - 1) % 8 == 0
@@ -254,7 +256,7 @@ def test_messages_to_all_servers_but_one_have_one_law_whatever_the_ballot(n_serv
         for dealt in product(range(4), repeat=2 * n_servers - 1):
             noise = Dealt(dealt[: n_servers - 1], dealt[n_servers - 1 :])
             bits = type("Bits", (), {"noise": noise, "assignment": None, "coins": None})
-            messages = shares.messages(protocol, shares.draw(protocol, positions, bits))
+            messages = shares.messages(protocol, SharesRandomizer().draw(protocol, positions, bits))
             for missing in range(n_servers):
                 table[missing, json.dumps([said for said in messages if said["server"] != missing])] += 1
         tables.append(table)

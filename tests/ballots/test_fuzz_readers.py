@@ -18,7 +18,7 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.cli import files
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.collection.curator.inbox import Inbox
 from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.datasets import read_preflib
@@ -210,7 +210,6 @@ class InMemory:
 REPORTS = {
     "rr": RandomizedResponse(n_queries=2),
     "hypercube": HypercubeSampling(),
-    "mallows": MallowsRandomizer(),
     "privunit": PrivUnitG(),
 }
 

@@ -1,3 +1,5 @@
+"""Item names become plain strings or integers, and names that differ between tables are detected."""
+
 import numpy as np
 import pandas as pd
 import pytest

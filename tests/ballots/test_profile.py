@@ -1,3 +1,5 @@
+"""`Profile`: counts against a naive implementation, addition of parts, names, pickling and errors."""
+
 import pickle
 
 import numpy as np

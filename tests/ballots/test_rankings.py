@@ -1,3 +1,5 @@
+"""Compact ballots keep every opinion for all dtypes and layouts, and error messages quote no ballot."""
+
 import re
 import subprocess
 import sys

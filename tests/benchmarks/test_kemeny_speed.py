@@ -19,8 +19,8 @@ from sklearn_dprank.orders.kemeny.relaxation import (
     Relaxation,
     WarmRelaxation,
     alternating_prices,
-    packed_circles,
-    violated_circles,
+    packed_cycles,
+    violated_cycles,
 )
 from sklearn_dprank.orders.kemeny.work import WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
@@ -137,7 +137,7 @@ def lazy_circles(cost):
         x = milp(weights, integrality=np.ones(len(i)), bounds=Bounds(0, 1), constraints=limits).x
         before = np.zeros((m, m))
         before[i, j], before[j, i] = np.rint(x), 1 - np.rint(x)
-        circles = violated_circles(before, 3000, Work())
+        circles = violated_cycles(before, 3000, Work())
         if not len(circles):
             return int(np.rint(weights @ x)) + int(np.tril(cost, -1).sum())
         following = np.roll(circles, -1, axis=1)
@@ -190,7 +190,7 @@ def test_alternating_prices(benchmark, m):
     """What alternating directions prove in 200 rounds, against circles packed one by one: noise alone."""
     upper = np.triu(np.random.default_rng(m).integers(-(10**6), 10**6, (m, m)), 1)
     excess = upper - upper.T
-    packed = packed_circles(excess, Work())
+    packed = packed_cycles(excess, Work())
     circles, prices, *_ = benchmark.pedantic(alternating_prices, args=(excess, Work()), rounds=1)
     # the bound in floats: what every order costs at these prices
     reduced = excess.astype(float)

@@ -9,7 +9,8 @@ import pytest
 from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
-from sklearn_dprank.collection.client import Device, pairs, privunit
+from sklearn_dprank.collection.client import Device, privunit
+from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.collection.curator.response import counted_wins
 from sklearn_dprank.datasets import make_mallows
@@ -113,7 +114,7 @@ def test_hidden_pairs_against_devices_side_by_side(benchmark, crowd, epsilon, le
     poll = Local(epsilon).plan([Ask(PairTallies())], 45).open(crowd)
 
     def devices():
-        counted_wins(*pairs.draw(protocol, crowd.positions, Bits.from_random_state(0)), 45)
+        counted_wins(*PairsRandomizer().draw(protocol, crowd.positions, Bits.from_random_state(0)), 45)
 
     one_by_one = fastest(devices, 5)
     benchmark.pedantic(lambda: poll(Bits.from_random_state(0)), rounds=9, warmup_rounds=1)

@@ -11,11 +11,9 @@ from time import process_time
 import numpy as np
 import pytest
 
-from sklearn_dprank import Aggregator, LDPBorda, LDPPairwise, ShufflePairwise
+from sklearn_dprank import LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
-from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.curator import MallowsRandomizer
 
 COLLECTIONS = {
     "K = 1": (LDPPairwise(), 10),
@@ -25,7 +23,6 @@ COLLECTIONS = {
     "hypercube of 45 items": (LDPPairwise(randomizer="djw"), 45),
     "vector": (LDPBorda(), 10),
     "vector of 45 items": (LDPBorda(), 45),
-    "ranking": (Aggregator(Local(randomizer=MallowsRandomizer())), 10),
     "shuffled": (ShufflePairwise(min_reports=100), 10),
 }
 

@@ -25,6 +25,7 @@ from sklearn_dprank.queries import (
     PositionalScores,
 )
 from sklearn_dprank.sampling.streams import Bits, SeededBits
+from sklearn_dprank.theory import hay
 
 M = 5
 PROFILE = Profile.from_rankings(np.random.default_rng(0).permuted(np.tile(np.arange(M), (40, 1)), axis=1))
@@ -121,13 +122,13 @@ def test_mechanism_of_each_noise():
         (PairMargin(), "replace", 2.0),
     ],
 )
-def test_published_scale_states_its_true_guarantee(query, neighboring, stated):
-    channel = Central(epsilon=1.0, calibration="published", neighboring=neighboring)
+def test_printed_scale_states_its_true_guarantee(query, neighboring, stated):
+    channel = Central(epsilon=1.0, noise=hay.PrintedLaplace(), neighboring=neighboring)
     guarantee = channel.plan([Ask(query)], M).guarantee
     assert guarantee.epsilon == pytest.approx(stated)
     assert Fraction(guarantee.epsilon) >= Fraction(stated)  # rounded up, if at all
     rate = price(channel, [Ask(query)], type(query)).mechanism.rate
-    assert rate == Fraction(1, query.published_l1(M))
+    assert rate == Fraction(1, M * (M - 1) if query == NetWins() else 1)
 
 
 # An answer is given at the price that was planned for it, or not at all
@@ -335,19 +336,14 @@ def test_sessions_of_one_plan_are_independent():
         (Central(release=NetWins()), AllMargins(), "release=NetWins does not determine it."),
         (Central(release=AllMargins()), PairTallies(), "release=AllMargins does not determine it."),
         (
-            Central(calibration="published"),
+            Central(noise=hay.PrintedLaplace()),
             AllMargins(),
-            "calibration='published' has no printed scale for it; use calibration='exact'.",
-        ),
-        (
-            Central(calibration="published", noise="knorm"),
-            NetWins(),
-            "calibration='published' has no printed scale for it; use calibration='exact'.",
+            "Hay et al. print no scale of noise for it; use noise='laplace'.",
         ),
         (
             Central(noise="gaussian", delta=1e-6),
             KemenyUtility(),
-            "an order is drawn with pure epsilon; use delta=0 and calibration='exact'.",
+            "an order is drawn with pure epsilon; use delta=0.",
         ),
     ],
     ids=repr,

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from local_tools import Field, same_law
+from oracles import flip_probability
 from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
@@ -14,7 +15,6 @@ from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from sklearn_dprank import Aggregator
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Exact, Local, Truthful
+from sklearn_dprank.channels import Exact, Local, NonPrivateSurvey
 from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairTallies, PositionalScores
@@ -43,9 +43,10 @@ def test_it_is_randomized_response_that_never_flips(n_queries, ballots):
     local = Local(36.0 * n_queries, RandomizedResponse(n_queries))
     assert local.plan([], M).protocol["flip"][0] <= 2
     for seed in range(10):
-        np.testing.assert_array_equal(wins(Truthful(n_queries), ballots, seed), wins(local, ballots, seed))
+        np.testing.assert_array_equal(wins(NonPrivateSurvey(n_queries), ballots, seed), wins(local, ballots, seed))
         truthful, never_flipped = (
-            Aggregator(channel, "kwiksort", random_state=seed).fit(ballots) for channel in (Truthful(n_queries), local)
+            Aggregator(channel, "kwiksort", random_state=seed).fit(ballots)
+            for channel in (NonPrivateSurvey(n_queries), local)
         )
         assert truthful.ranks_.tolist() == never_flipped.ranks_.tolist()  # by the signs of margins, and by coins
 
@@ -54,24 +55,24 @@ def test_a_few_answers_are_the_voters_own():
     """Answers are opinions: nobody says what no voter thinks, and one voter answers as often as asked."""
     counts = naive_counts(STRICT)
     for seed in range(20):
-        heard = wins(Truthful(2), seed=seed)
+        heard = wins(NonPrivateSurvey(2), seed=seed)
         assert heard.sum() == 2 * len(STRICT) and (heard <= counts).all()
     order = np.argsort(STRICT[0])
-    heard = wins(Truthful(3), STRICT[:1])
+    heard = wins(NonPrivateSurvey(3), STRICT[:1])
     assert heard.sum() == 3 and heard.max() == 1
     assert all(heard[i, j] == 0 for j, i in combinations(order, 2))
 
 
 def test_every_pair_of_strict_rankings_is_exact():
-    np.testing.assert_array_equal(wins(Truthful(EVERY_PAIR)), naive_counts(STRICT))
+    np.testing.assert_array_equal(wins(NonPrivateSurvey(EVERY_PAIR)), naive_counts(STRICT))
     exact = session(Exact()).answer(AllMargins())
-    asked = session(Truthful(EVERY_PAIR))
+    asked = session(NonPrivateSurvey(EVERY_PAIR))
     np.testing.assert_allclose(asked.answer(AllMargins()) * len(STRICT), exact, atol=1e-9)
     (tally,) = asked.answer(PairTallies())
     assert tally.flip == 0
     for rule in ("kemeny", "hierarchical"):
         truthful, plain = (
-            Aggregator(channel, rule, random_state=0).fit(STRICT) for channel in (Truthful(EVERY_PAIR), Exact())
+            Aggregator(channel, rule, random_state=0).fit(STRICT) for channel in (NonPrivateSurvey(EVERY_PAIR), Exact())
         )
         assert truthful.score(STRICT) == plain.score(STRICT)
 
@@ -83,10 +84,10 @@ def test_pairs_are_distinct_and_uniform(n_queries):
     upper = np.triu_indices(M, 1)
     one = np.arange(float(M))[None]
     for seed in range(50):
-        assert wins(Truthful(n_queries), one, seed).max() == 1
-    asked = wins(Truthful(1), np.tile(one, (5000, 1)))
+        assert wins(NonPrivateSurvey(n_queries), one, seed).max() == 1
+    asked = wins(NonPrivateSurvey(1), np.tile(one, (5000, 1)))
     assert np.tril(asked).sum() == 0 and chisquare(asked[upper]).pvalue > 1e-3
-    several = [tuple(np.flatnonzero(wins(Truthful(2), one, seed)[upper])) for seed in range(2000)]
+    several = [tuple(np.flatnonzero(wins(NonPrivateSurvey(2), one, seed)[upper])) for seed in range(2000)]
     subsets = list(combinations(range(EVERY_PAIR), 2))
     assert chisquare([several.count(subset) for subset in subsets]).pvalue > 1e-3
 
@@ -94,29 +95,33 @@ def test_pairs_are_distinct_and_uniform(n_queries):
 @pytest.mark.slow
 def test_margins_of_no_opinion_are_coins():
     """The mean of the estimate over seeds is the mean margin; ties and silence count 0."""
-    found = np.mean([session(Truthful(EVERY_PAIR), WEAK, seed).answer(AllMargins()) for seed in range(400)], axis=0)
+    found = np.mean(
+        [session(NonPrivateSurvey(EVERY_PAIR), WEAK, seed).answer(AllMargins()) for seed in range(400)], axis=0
+    )
     counts = naive_counts(WEAK)
     np.testing.assert_allclose(found, (counts - counts.T) / len(WEAK), atol=0.04)
 
 
 def test_no_promise_and_no_devices():
-    plan = Truthful(3).plan([Ask(NetWins())], M)
+    plan = NonPrivateSurvey(3).plan([Ask(NetWins())], M)
     assert str(plan.guarantee) == "not private" and plan.guarantee.epsilon == math.inf
     assert (plan.guarantee.trust, plan.protocol) == ("none", None)
     assert plan.guarantee.how == "truthful answers about 3 random pair(s) a voter"
-    made = Aggregator(Truthful())
+    made = Aggregator(NonPrivateSurvey())
     assert not hasattr(made, "client") and not hasattr(made, "fit_reports")
-    assert Aggregator(Truthful(), random_state=0).fit(STRICT).privacy_.certified is False
+    assert Aggregator(NonPrivateSurvey(), random_state=0).fit(STRICT).privacy_.certified is False
 
 
 @pytest.mark.parametrize("bad", [0, EVERY_PAIR + 1, 1.5, "2", None, True])
 def test_numbers_of_questions_that_no_voter_can_be_asked(bad):
     with pytest.raises(ValueError, match=r"^n_queries must be"):
-        Truthful(bad).plan([Ask(NetWins())], M)
+        NonPrivateSurvey(bad).plan([Ask(NetWins())], M)
 
 
 def test_what_pairs_do_not_say_is_refused():
-    with pytest.raises(ValueError, match=r"^Truthful cannot answer PositionalScores.*; answers about pairs give"):
-        Truthful().plan([Ask(PositionalScores((2.0, 1.0, 0.0)))], 3)
+    with pytest.raises(
+        ValueError, match=r"^NonPrivateSurvey cannot answer PositionalScores.*; answers about pairs give"
+    ):
+        NonPrivateSurvey().plan([Ask(PositionalScores((2.0, 1.0, 0.0)))], 3)
     with pytest.raises(ValueError, match="the ballots"):
-        Truthful().plan([], M).open(Profile.from_rankings(STRICT, keep="counts"))
+        NonPrivateSurvey().plan([], M).open(Profile.from_rankings(STRICT, keep="counts"))

@@ -9,8 +9,8 @@ from local_tools import apart, reports_of
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, Rounds, Shuffle, Slots, Truthful
-from sklearn_dprank.collection.curator import HypercubeSampling, MallowsRandomizer, PrivUnitG, RandomizedResponse
+from sklearn_dprank.channels import Central, Exact, Groups, Interactive, Local, NonPrivateSurvey, Rounds, Shuffle, Slots
+from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
 from sklearn_dprank.queries import AllMargins, Histogram, MaxViolatedMargin
 from sklearn_dprank.rules import (
     AdaptiveBradleyTerryRule,
@@ -28,7 +28,7 @@ BALLOTS[::4, 1] = np.nan
 PROFILE = Profile.from_rankings(BALLOTS, keep="positions")
 CASES = {
     "exact": (Exact(), SortByScore()),
-    "truthful": (Truthful(2), BradleyTerryRule()),
+    "truthful": (NonPrivateSurvey(2), BradleyTerryRule()),
     "laplace": (Central(), KwikSortRule(3, "kemeny")),
     "gaussian": (Central(delta=1e-6, noise="gaussian"), SortByScore()),
     "knorm": (Central(noise="knorm"), SortByScore()),
@@ -39,7 +39,6 @@ CASES = {
     "pairs": (Local(randomizer=RandomizedResponse(2)), BradleyTerryRule()),
     "corner": (Local(randomizer=HypercubeSampling()), KwikSortRule()),
     "vector": (Local(randomizer=PrivUnitG()), SortByScore()),
-    "ranking": (Local(randomizer=MallowsRandomizer()), SortByScore()),
     "slots": (Interactive(schedule=Slots(3)), KwikSortRule(on_exhausted="coin")),
     "groups": (Interactive(8.0, Groups()), KwikSortRule(3, "kemeny")),
     "rounds": (Interactive(schedule=Rounds()), AdaptiveBradleyTerryRule()),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import flip_probability
 from scipy.stats import chisquare
 
 from sklearn_dprank import LDPQuickSort
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
-from sklearn_dprank.privacy.flips import flip_probability
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
@@ -53,7 +53,7 @@ def everyone_asked(following):
     seed=st.integers(0, 2**32),
 )
 def test_slots_are_never_overdrawn_and_never_stranded(n, slots, questions, seed):
-    terms = Slots(slots).terms(1.0, margins(questions), 9, n)
+    terms = Slots(slots).voter_load(1.0, margins(questions), 9, n)
     asked = everyone_asked(terms.start(n, bits(seed)))
     size = min(n, n * slots // questions)
     assert all(len(voters) == size == len(set(voters.tolist())) for voters in asked)
@@ -70,14 +70,14 @@ def test_slots_are_never_overdrawn_and_never_stranded(n, slots, questions, seed)
 def test_slots_are_dealt_at_random():
     seen = np.zeros(6)
     for seed in range(600):
-        seen[Slots(1).terms(1.0, margins(3), 3, 6).start(6, bits(seed))()] += 1
+        seen[Slots(1).voter_load(1.0, margins(3), 3, 6).start(6, bits(seed))()] += 1
     assert chisquare(seen).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("n_queries", [0, -1, 1.5, "2", None])
 def test_slots_must_be_a_positive_integer(n_queries):
     with pytest.raises(ValueError, match="n_queries must be a positive integer"):
-        Slots(n_queries).terms(1.0, margins(3), 3, 6)
+        Slots(n_queries).voter_load(1.0, margins(3), 3, 6)
 
 
 # --- Groups
@@ -85,7 +85,7 @@ def test_slots_must_be_a_positive_integer(n_queries):
 
 @pytest.mark.parametrize(("m", "load"), [(5, 7), (10, 15), (15, 20), (20, 24), (30, 29), (50, 35)])
 def test_published_loads(m, load):
-    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
+    terms = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
     assert (terms.answers, terms.reserve) == (load, 0.5)
     budget = local_budget(m, 1.0)
     assert (budget.n_answers, budget.fallback) == (load, terms.reserve)
@@ -98,7 +98,7 @@ def test_published_loads(m, load):
 
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_few_items_keep_nothing_back(m):
-    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
+    terms = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, 1000)
     questions = math.comb(m, 2)
     assert (terms.answers < questions) == (terms.reserve > 0)
     assert (terms.answers, terms.reserve) == (questions, 0) or terms.reserve == 0.5
@@ -107,7 +107,7 @@ def test_few_items_keep_nothing_back(m):
 @pytest.mark.parametrize(("n", "m"), [(50, 5), (52, 5), (3, 5)])
 def test_groups_share_the_voters_and_each_answers_at_most_its_load(n, m):
     asks = KwikSortRule(on_exhausted="kemeny").asks(m)
-    terms = Groups().terms(1.0, asks, m, n)
+    terms = Groups().voter_load(1.0, asks, m, n)
     for seed in range(40):
         asked = everyone_asked(terms.start(n, bits(seed)))
         groups = {tuple(voters.tolist()) for voters in asked}
@@ -122,7 +122,7 @@ def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
     """The refused question is the one beyond the load: nobody has answered it."""
     m, first = 5, np.zeros(5)
     for seed in range(500):
-        following = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, bits(seed))
+        following = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, bits(seed))
         first[following()[0]] += 1
     assert chisquare(first).pvalue > 1e-3
 
@@ -130,13 +130,13 @@ def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
         def integer(self, bound):
             return 0
 
-    terms = Groups().terms(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m)
+    terms = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m)
     assert len(everyone_asked(terms.start(m, OneGroup(np.random.SeedSequence(0))))) == terms.answers == 7
 
 
 def test_a_rule_that_can_run_out_early_keeps_half_back():
     asks = KwikSortRule(max_queries=3, on_exhausted="kemeny").asks(6)
-    terms = Groups().terms(1.0, asks, 6, 100)
+    terms = Groups().voter_load(1.0, asks, 6, 100)
     assert (terms.answers, terms.reserve) == (3, 0.5)
 
 
@@ -146,7 +146,7 @@ def test_a_rule_that_can_run_out_early_keeps_half_back():
 @settings(max_examples=40)
 @given(n=st.integers(1, 50), rounds=st.integers(1, 8), seed=st.integers(0, 2**32))
 def test_rounds_ask_every_voter_once(n, rounds, seed):
-    terms = Rounds().terms(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
+    terms = Rounds().voter_load(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
     asked = everyone_asked(terms.start(n, bits(seed)))
     assert len(asked) == rounds and terms.answers == 1 and terms.reserve == 0
     assert sorted(np.concatenate(asked).tolist()) == list(range(n))

@@ -16,11 +16,11 @@ from sklearn_dprank.channels import (
     Groups,
     Interactive,
     Local,
+    NonPrivateSurvey,
     Rounds,
     SecureAggregation,
     Shuffle,
     Streaming,
-    Truthful,
 )
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
@@ -41,18 +41,18 @@ from sklearn_dprank.rules import (
     SwissRule,
 )
 from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.theory import hay, shang
 
 CHANNELS = {
     "exact": Exact(),
-    "truthful": Truthful(2),
+    "truthful": NonPrivateSurvey(2),
     "laplace": Central(),
     "gaussian": Central(delta=1e-6, noise="gaussian"),
     "knorm": Central(noise="knorm"),
     "exponential": Central(noise="exponential"),
     "permute-and-flip": Central(noise="permute_and_flip"),
-    "published": Central(calibration="published"),
-    "published, gaussian": Central(delta=1e-6, noise="gaussian", calibration="published"),
-    "published, knorm": Central(noise="knorm", calibration="published"),
+    "as printed": Central(noise=hay.PrintedLaplace()),
+    "as printed, gaussian": Central(delta=1e-6, noise=shang.PrintedGaussian()),
     "margins released": Central(release=AllMargins()),
     "net wins released": Central(noise="knorm", release=NetWins()),
     "histogram released": Central(release=Histogram()),
@@ -101,9 +101,8 @@ FITS = {
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
     "permute-and-flip": {"choose prudent", *TOP},
-    "published": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion"},
-    "published, gaussian": {"instant runoff"},
-    "published, knorm": set(),
+    "as printed": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion", "choose near anchor"} | DRAWN,
+    "as printed, gaussian": {"instant runoff"},
     "margins released": PAIRWISE,
     "net wins released": {"borda"},
     "histogram released": PAIRWISE | {"plurality", "instant runoff"},

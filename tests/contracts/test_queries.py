@@ -1,3 +1,5 @@
+"""Queries: values and sensitivities against brute force over all small ballots, and which answers derive from which."""
+
 from fractions import Fraction
 from itertools import combinations, permutations
 
@@ -31,6 +33,7 @@ from sklearn_dprank.queries import (
     estimated_margins,
 )
 from sklearn_dprank.sampling.streams import SeededBits
+from sklearn_dprank.theory import hay
 
 COINS = SeededBits(np.random.SeedSequence(0))
 NEIGHBORING = ["add_remove", "replace"]
@@ -232,11 +235,17 @@ def test_only_net_wins_have_a_gauge():
         assert query.sensitivity(3, "add_remove").gauge is None
 
 
+def printed(query, n_items):
+    """The noise of one answer at epsilon = 1 with the scale that Hay et al. print."""
+    return hay.PrintedLaplace().calibrated(query, query.sensitivity(n_items, "add_remove"), n_items, Fraction(1), 0.0)
+
+
 def test_printed_sensitivities():
     """Hay et al.: m (m - 1) / 2 on Borda counts, which are half as wide as net wins, and 1 on a margin."""
-    assert [NetWins().published_l1(m) for m in (3, 10)] == [6, 90]
-    assert PairMargin(0, 1).published_l1(10) == 1
-    assert AllMargins().published_l1(10) is None
+    for m, l1 in ((3, 6), (10, 90)):
+        assert printed(NetWins(), m).rate == Fraction(1, l1)
+    assert printed(PairMargin(0, 1), 10).rate == printed(Histogram(), 7).rate == 1
+    assert "print no scale" in hay.PrintedLaplace().refusal(AllMargins(), 10)
     # On a margin the printed scale is right when ballots are added or removed, and half of it when replaced.
     assert PairMargin().sensitivity(5, "add_remove").l1 == 1
     assert PairMargin().sensitivity(5, "replace").l1 == 2
@@ -295,8 +304,8 @@ def test_what_follows_from_what():
     X = [[0, 1, 2], [1, 2, 0]]
     for query in queries:
         for released in queries:
-            assert query.follows_from(released) == (type(released) in follow_from(query))
-            if not query.follows_from(released):
+            assert query.is_derivable_from(released) == (type(released) in follow_from(query))
+            if not query.is_derivable_from(released):
                 with pytest.raises(LookupError, match=f"{query} does not follow from {released}") as caught:
                     derived(query, released, exact(released, X))
                 assert isinstance(caught.value, LookupError)
@@ -308,7 +317,7 @@ def test_other_arguments_do_not_follow():
         (positional("borda", 3), positional("veto", 3)),
         (AllMargins(), PairTallies(pairs=((0, 1),))),
     ]:
-        assert not query.follows_from(released)
+        assert not query.is_derivable_from(released)
         with pytest.raises(LookupError):
             derived(query, released, None)
 

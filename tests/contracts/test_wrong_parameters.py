@@ -11,7 +11,7 @@ import pytest
 
 import sklearn_dprank
 from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
-from sklearn_dprank._utils.checks import shown
+from sklearn_dprank._utils.checks import safe_repr
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection import curator as randomizers
@@ -42,7 +42,7 @@ def clear(error, value, names):
     """Check that an error is one sentence or a few, and names a parameter, and what is wrong if that is short."""
     said = str(error)
     assert type(error) is ValueError or isinstance(error, (BudgetExhausted, RefusedProtocol, ServerFileError))
-    assert any(name in said for name in names) and 10 < len(said) < 700, (said, names, shown(value))
+    assert any(name in said for name in names) and 10 < len(said) < 700, (said, names, safe_repr(value))
     assert "000000000000" not in said and "aaaaaaaaaaaa" not in said
 
 
@@ -148,7 +148,7 @@ PARTS = {
     channels.Streaming: ({}, lambda part: fit(part, "borda")),
     channels.Interactive: ({}, lambda part: fit(part, "kwiksort")),
     channels.Slots: ({}, lambda part: fit(channels.Interactive(schedule=part), "kwiksort")),
-    channels.Truthful: ({}, lambda part: fit(part, "bradley_terry")),
+    channels.NonPrivateSurvey: ({}, lambda part: fit(part, "bradley_terry")),
     queries.GroupNetWins: ({}, asked),
     queries.Histogram: ({}, asked),
     queries.PairMargin: ({}, asked),
@@ -168,8 +168,6 @@ PARTS = {
     rules.SwissRule: ({}, lambda part: fit(channels.Exact(), part)),
     randomizers.HypercubeSampling: ({}, lambda part: fit(channels.Local(randomizer=part))),
     randomizers.RandomizedResponse: ({}, lambda part: fit(channels.Local(randomizer=part))),
-    randomizers.ThresholdedGaussian: ({}, lambda part: fit(channels.Local(randomizer=part))),
-    randomizers.ThresholdedLaplace: ({}, lambda part: fit(channels.Local(randomizer=part))),
     Exponential: ({}, lambda part: fit(channels.Central(noise=part), rules.Choose(queries.KemenyUtility()))),
     PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, counted),
     PrivacyGuarantee: (
@@ -186,7 +184,7 @@ PARTS = {
 MADE = {
     *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Publication", "Randomizer", "Rule", "Sensitivity"),
     *("RefusedReport", "Session", "Tallies", "Query", "Ledger", "BudgetExhausted", "UnsoundAmplificationWarning"),
-    *("OrderUtility", "RefusedProtocol", "ReportHalf", "ServerFileError"),
+    *("OrderUtility", "RefusedProtocol", "ReportRandomizer", "ServerFileError"),
 }
 
 

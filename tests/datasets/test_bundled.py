@@ -1,3 +1,5 @@
+"""The bundled ballots are those of Figure 1 of Hay et al., with the distances that the paper states."""
+
 from itertools import combinations, permutations
 
 import numpy as np

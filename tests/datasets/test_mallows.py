@@ -1,3 +1,5 @@
+"""`make_mallows`: exact probabilities, expected distances, reproducible seeds and errors."""
+
 from collections import Counter
 from itertools import combinations, permutations
 

@@ -1,3 +1,5 @@
+"""`make_plackett_luce`: exact probabilities on four items, default weights and errors."""
+
 import math
 from collections import Counter
 from itertools import permutations

@@ -1,3 +1,5 @@
+"""`read_preflib` reads both layouts of PrefLib files exactly, and names the flaw in a malformed file."""
+
 import gzip
 import os
 import tracemalloc

@@ -1,3 +1,5 @@
+"""`make_uniform_profile` draws every histogram of rankings with equal probability, with voters in random order."""
+
 from collections import Counter
 from itertools import permutations, product
 from math import comb, factorial, prod

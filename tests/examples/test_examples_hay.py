@@ -80,7 +80,7 @@ def test_theorems(example, tmp_path, is_picture):
     assert errors.shape == (5, 20) and (np.diff(errors.mean(axis=1))[:3] < 0).all()
     # (ln 10! + ln 20) / (n epsilon), the corrected form; the printed one is nearly twice as large.
     assert hay.promised(votes, 0.1) == pytest.approx((math.lgamma(11) + math.log(20)) / 500)
-    assert hay.promised(votes, 0.1, "published") == pytest.approx(2 * math.lgamma(11) / 500, rel=1e-3)
+    assert hay.promised(votes, 0.1, "as_printed") == pytest.approx(2 * math.lgamma(11) / 500, rel=1e-3)
     hay.draw_theorems(ties, votes, errors, sure, tmp_path)
     assert is_picture(tmp_path / "hay_theorems.png")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dprank.theory.shang import published_sigma, simple_bound
+from sklearn_dprank.theory.shang import PrintedGaussian, printed_sigma, simple_bound
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("closed_pictures")
@@ -37,7 +37,7 @@ def test_error_rates_and_bounds_are_those_known(shang, epsilon, rate, theorem, l
 @pytest.mark.slow
 def test_less_noise_changes_the_ranking_less_often(shang):
     """The analytic Gaussian has 57% of the noise, and error rates are in proportion."""
-    printed, exact = (shang.measured([(2000, 0.1)], 400, name).mean() for name in ("published", "exact"))
+    printed, exact = (shang.measured([(2000, 0.1)], 400, noise).mean() for noise in (PrintedGaussian(), "gaussian"))
     assert 0.4 < exact / printed < 0.8
 
 
@@ -66,9 +66,9 @@ def test_what_theorem_1_gives(shang):
 @pytest.mark.parametrize(("n_items", "counts"), [(3, 6), (5, 120)])
 def test_voters_needed(shang, n_items, counts):
     n = shang.voters_needed(n_items)
-    bounds = [simple_bound(k, n_items, published_sigma(0.1, 0.1 / k)) for k in (n - 1, n)]
+    bounds = [simple_bound(k, n_items, printed_sigma(0.1, 0.1 / k)) for k in (n - 1, n)]
     assert bounds[1] <= 0.1 < bounds[0]
-    sigma = published_sigma(0.1, 0.1 / n)  # C(m, 2) (m! - 1) sigma / (n sqrt(pi)) of the formula itself
+    sigma = printed_sigma(0.1, 0.1 / n)  # C(m, 2) (m! - 1) sigma / (n sqrt(pi)) of the formula itself
     assert math.comb(n_items, 2) * (counts - 1) * sigma / math.sqrt(math.pi) / 0.1 == pytest.approx(n, rel=1e-3)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_dprank import LDPPairwise, ShufflePairwise
-from sklearn_dprank.collection.client.pairs import spent
+from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import make_mallows
 
@@ -277,7 +277,7 @@ def test_all_polls_of_a_site_spend_one_allowance(in_node):
     assert set(prices) == {name_of(protocol) for k, protocol in enumerate(polls) if k != 3}
     for protocol in polls:
         if name_of(protocol) in prices:  # rounded up, in the twelfth place
-            over = Decimal(prices[name_of(protocol)]) - spent(protocol)
+            over = Decimal(prices[name_of(protocol)]) - PairsRandomizer().spent(protocol)
             assert 0 <= over <= Decimal("1e-12")
 
 
@@ -676,7 +676,7 @@ def test_what_is_published(collector, tmp_path, estimator):
     assert ("1 report did not follow" in page) == isinstance(estimator, LDPPairwise)  # a shuffler refuses it at once
     assert "settle no rank" not in page and "PrivacyGuarantee" not in page
     trusted = "" if isinstance(estimator, LDPPairwise) else ", the shuffler"
-    assert page.count(f"To be trusted: whoever sends the script of this page{trusted}") == 1
+    assert page.count(f"Trusted parties: whoever sends the script of this page{trusted}") == 1
     path.with_name("poll.sqlite.html").write_text(page)
     assert requested(app, "GET", "/result")[1].decode() == page
 
@@ -842,7 +842,7 @@ def test_two_hundred_voters_in_a_browser(served, browser):
         page.wait_for_selector("#ballot.sent")
     comes_back(pages[1], address)
     drags(pages[0], address)
-    spends_all(pages[0], address)
+    is_tight(pages[0], address)
     assert complaints == []
     assert len(reports(path)) == 200
     publish = load("publish")
@@ -889,7 +889,7 @@ def first_of(kept):
     return name[:6]
 
 
-def spends_all(page, address):
+def is_tight(page, address):
     """A browser that has answered other polls of this site for epsilon = 3 has not enough left for epsilon = 6."""
     page.goto(address)
     page.evaluate("localStorage.clear()")

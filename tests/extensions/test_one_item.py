@@ -1,4 +1,4 @@
-"""What it takes to add a randomizer from outside: one module, both halves; and no protocol chooses their code."""
+"""A randomizer from outside takes one module with both implementations, and no protocol chooses its code."""
 
 import ast
 import importlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from extensions import one_item
-from extensions.one_item import OneItem, OneItemHalf
+from extensions.one_item import OneItem, OneItemClient
 from local_tools import law_of, same_law, simulated_answer, worst_ratio
 from oracles import distinct_ballots, naive_counts
 
@@ -17,7 +17,7 @@ from sklearn_dprank import Aggregator, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Interactive, Local
 from sklearn_dprank.collection.client import Device, RefusedProtocol
-from sklearn_dprank.collection.client import pairs as pairs_half
+from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy import BudgetExhausted
 from sklearn_dprank.rules import KwikSortRule
@@ -32,7 +32,7 @@ def estimator(epsilon=1.5, seed=None):
 
 def test_one_module_two_classes_public_names():
     tree = ast.parse(Path(one_item.__file__).read_text())
-    assert [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] == ["OneItemHalf", "OneItem"]
+    assert [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] == ["OneItemClient", "OneItem"]
     taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "sklearn_dprank" in node.module]
     assert taken
     for node in taken:
@@ -68,7 +68,7 @@ def test_a_fit_simulates_devices_of_the_field():
     simulated, collected, protocol = [], [], estimator(3.0).protocol(3)
     for seed in range(400):
         simulated.append(tuple(estimator(3.0, seed).fit(ballots).consensus_))
-        devices = [Device(protocol, random_state=10**6 + 4 * seed + k, half=OneItemHalf) for k in range(4)]
+        devices = [Device(protocol, random_state=10**6 + 4 * seed + k, randomizer=OneItemClient()) for k in range(4)]
         said = [json.dumps(device.report(ballot)) for device, ballot in zip(devices, ballots, strict=True)]
         collected.append(tuple(estimator(3.0, 10**7 + seed).fit_reports(said, items=3).consensus_))
     assert same_law(simulated, collected) > 1e-3
@@ -80,7 +80,9 @@ def test_the_order_is_found_and_bad_reports_are_counted():
     ballots = make_mallows(4000, 3, 0.4, center=[1, 0, 2], random_state=0)
     made = estimator(6.0, 0)
     protocol = made.protocol(NAMES)
-    said = [Device(protocol, random_state=k, half=OneItemHalf).report(ballot) for k, ballot in enumerate(ballots)]
+    said = [
+        Device(protocol, random_state=k, randomizer=OneItemClient()).report(ballot) for k, ballot in enumerate(ballots)
+    ]
     made.fit_reports([*said, {**said[0], "item": 3}, {**said[0], "name": "me"}, {}], items=NAMES)
     assert made.consensus_.tolist() == ["milk", "tea", "water"]
     assert made.reports_accepted_ == 4000
@@ -98,12 +100,12 @@ def test_no_protocol_chooses_code():
     protocol = json.loads(json.dumps(estimator().protocol(NAMES)))
     with pytest.raises(RefusedProtocol, match="randomizer must be one of"):
         Device(protocol)
-    for name in ("extensions.one_item", "OneItemHalf", "rr", None, ["one-item"]):
+    for name in ("extensions.one_item", "OneItemClient", "rr", None, ["one-item"]):
         with pytest.raises(RefusedProtocol):
             Device({**protocol, "randomizer": name})
     with pytest.raises(RefusedProtocol, match="randomizer must be a name of its own"):
-        Device(LDPPairwise().protocol(3), half=OneItemHalf)  # ours mean what they always mean
-    assert Device(LDPPairwise().protocol(3), half=pairs_half).epsilon <= 1.0
+        Device(LDPPairwise().protocol(3), randomizer=OneItemClient())  # ours mean what they always mean
+    assert Device(LDPPairwise().protocol(3), randomizer=PairsRandomizer()).epsilon <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -111,17 +113,17 @@ def test_no_protocol_chooses_code():
 )
 def test_its_devices_check_what_a_curator_says(changed):
     protocol = estimator().protocol(NAMES)
-    Device(protocol, half=OneItemHalf)
+    Device(protocol, randomizer=OneItemClient())
     with pytest.raises(RefusedProtocol):
-        Device({**protocol, **changed}, half=OneItemHalf)
+        Device({**protocol, **changed}, randomizer=OneItemClient())
     with pytest.raises(RefusedProtocol, match="above max_epsilon"):
-        Device(protocol, half=OneItemHalf, max_epsilon=1.0)
+        Device(protocol, randomizer=OneItemClient(), max_epsilon=1.0)
 
 
 def test_its_devices_outlive_a_restart_and_their_copies_say_nothing_new():
     device = estimator().client(NAMES)
     first = device.report([0, 1, 2])
-    again = Device.from_json(device.to_json(), half=OneItemHalf)
+    again = Device.from_json(device.to_json(), randomizer=OneItemClient())
     assert again.report([0, 1, 2]) == first
     with pytest.raises(ValueError, match="text must be"):
         Device.from_json(device.to_json())

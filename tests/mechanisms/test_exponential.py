@@ -1,3 +1,5 @@
+"""Exponential mechanisms: calibrated rates, samples against enumeration, and draw counts independent of ballots."""
+
 import re
 from fractions import Fraction
 from itertools import combinations, permutations

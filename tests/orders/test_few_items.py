@@ -1,3 +1,5 @@
+"""Orders of largest total gain for up to 12 items against enumeration, with ties in lexicographic order."""
+
 from functools import cache
 from itertools import permutations
 

@@ -1,3 +1,5 @@
+"""`opposite_pairs` against a comparison of all pairs, for any number of items, with ties and extreme values."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

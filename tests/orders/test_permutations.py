@@ -1,3 +1,5 @@
+"""Lehmer codes number the rankings of up to 20 items one to one, in lexicographic order."""
+
 from itertools import permutations
 from math import factorial
 

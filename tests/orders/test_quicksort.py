@@ -1,3 +1,5 @@
+"""Comparison counts of quicksort: exact distribution, overrun probabilities and query bounds."""
+
 import itertools
 import math
 from fractions import Fraction

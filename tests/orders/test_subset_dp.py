@@ -1,3 +1,5 @@
+"""`best_order` returns the first optimum by brute force, exactly for large integers, and refuses invalid costs."""
+
 import numpy as np
 import pytest
 from oracles import every_total, random_counts

@@ -1,3 +1,5 @@
+"""Subset tables: numbering, layers, sums over members, and orders built item by item."""
+
 from itertools import chain, combinations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Fixtures for displays: pyplot, missing packages, fake searches, and checks for cut or overlapping text."""
+
 import builtins
 from types import SimpleNamespace
 

@@ -1,3 +1,5 @@
+"""`ConsensusDisplay`: line crossings equal the Kendall tau distance, and non-private orders are marked."""
+
 import itertools
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`results_frame` has one row per trial, keeps parameter values as they are and gives the seed of each fit."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""`PairwiseMarginDisplay`: exact margins in the given order, legible without colours and marked if not private."""
+
 from functools import partial
 
 import numpy as np

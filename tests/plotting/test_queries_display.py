@@ -1,3 +1,5 @@
+"""`QueryCountDisplay`: errors from the trials of `cross_validate`, the best number of questions, and axis ticks."""
+
 import numpy as np
 import pytest
 from sklearn.base import clone

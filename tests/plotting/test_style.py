@@ -1,3 +1,5 @@
+"""Displays need matplotlib only to draw, and their lines and shortened names stay distinct."""
+
 import subprocess
 import sys
 

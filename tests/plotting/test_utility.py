@@ -1,3 +1,5 @@
+"""`PrivacyUtilityDisplay`: errors, bands, floor and excess of the trials, and legible axes and legends."""
+
 from functools import partial
 
 import numpy as np

@@ -24,7 +24,7 @@ from sklearn_dprank.metrics import kendall_tau_scorer
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, guarantee_of
-from sklearn_dprank.privacy.estimator_guarantees import last_step, owed_before
+from sklearn_dprank.privacy.estimator_guarantees import guarantee_before, last_step
 
 X = make_mallows(60, 4, 0.7, random_state=0).astype(float)
 #: 999 voters who rate four items alike; most have not rated the worst one.
@@ -96,7 +96,7 @@ def test_a_step_whose_method_was_replaced_may_mix_ballots(name):
     pipeline = Pipeline([("in", step), ("out", DPBorda(epsilon=0.5))])
     assert guarantee_of(pipeline.fit(RATINGS)).epsilon == 0.5
     setattr(step, name, lambda X, y=None, **params: step if name == "fit" else centred)
-    for promise in (guarantee_of(pipeline), owed_before(pipeline, RATINGS)):
+    for promise in (guarantee_of(pipeline), guarantee_before(pipeline, RATINGS)):
         assert promise.epsilon == math.inf
         assert promise.caveats[0].startswith("the step 'in' (RatingsToRankings) may mix ballots")
 
@@ -111,8 +111,8 @@ def test_every_aggregator_foretells_what_it_owes(kind):
     """Also one that is fitted, whose attributes replace no method."""
     many = np.tile(X, (5, 1))
     estimator = kind()
-    before = owed_before(estimator, many)
-    assert guarantee_of(estimator.fit(many)) == before == owed_before(estimator, many)
+    before = guarantee_before(estimator, many)
+    assert guarantee_of(estimator.fit(many)) == before == guarantee_before(estimator, many)
 
 
 def test_a_fit_of_another_thread_does_not_get_the_record(monkeypatch):

@@ -204,7 +204,9 @@ def test_relations_do_not_mix_but_nothing_fits_all():
     assert (total.epsilon, total.trust, total.neighboring) == (math.inf, "none", "replace")
     with pytest.raises(ValueError, match=r"^guarantees must hold at least one guarantee"):
         PrivacyGuarantee.compose([])
-    with pytest.raises(ValueError, match=r"what fits promise, \[fit.privacy_ for fit in fits\] say, got 'fit'"):
+    with pytest.raises(
+        ValueError, match=r"PrivacyGuarantee objects, \[fit.privacy_ for fit in fits\] for example, got 'fit'"
+    ):
         PrivacyGuarantee.compose([guarantee(), "fit"])
 
 

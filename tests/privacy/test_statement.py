@@ -25,24 +25,24 @@ def test_every_question_in_order():
     assert said["Epsilon = 0.5"].startswith("no single ballot changes the probability of any outcome by more than a")
     assert "a factor of 1.65" in said["Epsilon = 0.5"] and "62.3 %" in said["Epsilon = 0.5"]  # e^.5 / (1 + e^.5)
     assert "whether somebody voted" in said["Hidden"] and "the number of voters" in said["Not covered"]
-    assert said["Delta = 0"] == "the promise has no exception."
+    assert said["Delta = 0"] == "the bound on probabilities always holds."
 
 
 def test_a_seed_comes_first():
     first = DPBorda(random_state=0).fit(VOTES).privacy_.statement().splitlines()[0]
-    assert first.startswith("A simulation only: a seed was given") and "Nobody is promised" in first
+    assert first.startswith("A simulation only: anybody who knows the seed") and "No voter has this guarantee" in first
 
 
 @pytest.mark.parametrize(
     ("estimator", "trusted", "caveat"),
     [
-        (LDPPairwise(), "To be trusted: nobody.", None),
+        (LDPPairwise(), "Trusted parties: none.", None),
         (
             ShufflePairwise(min_reports=90),
-            "To be trusted: the shuffler (one public protocol for all voters), 90 of the voters.",
+            "Trusted parties: the shuffler (one public protocol for all voters), 90 of the voters.",
             "without the shuffler, local epsilon = ",
         ),
-        (SecAggBorda(), "To be trusted: one of the 2 servers, 100 of the voters.", "if all servers collude"),
+        (SecAggBorda(), "Trusted parties: one of the 2 servers, 100 of the voters.", "if all servers collude"),
     ],
     ids=["local", "shuffle", "secure aggregation"],
 )
@@ -50,12 +50,12 @@ def test_trust_and_caveats(estimator, trusted, caveat):
     said = answers(estimator.fit(VOTES).privacy_)
     assert said["Trust"].endswith(trusted) and "a voter cast the one or the other" in said["Epsilon = 1"]
     assert "the number of voters" not in said["Not covered"]  # public under "replace"
-    assert (caveat is None and "Read also" not in said) or said["Read also"].startswith(caveat)
+    assert (caveat is None and "Caveat" not in said) or said["Caveat"].startswith(caveat)
 
 
 def test_no_promise():
     assert Borda().fit(VOTES).privacy_.statement() == "Not private: exact statistics."
-    assert "next to no promise" in LDPPairwise(epsilon=20.0).fit(VOTES).privacy_.statement()
+    assert "protects almost nothing" in LDPPairwise(epsilon=20.0).fit(VOTES).privacy_.statement()
 
 
 @given(st.floats(1e-6, 13.8))
@@ -71,5 +71,7 @@ def test_every_party_of_a_sum():
         [PrivacyGuarantee(0.5, 1e-6, trust, "replace", "x") for trust in ("shuffle", "central")]
     )
     shuffler = "the shuffler (one public protocol for all voters), the voters whose messages are mixed"
-    assert answers(both)["Trust"].endswith(f"To be trusted: {shuffler}, the curator.")
-    assert answers(both)["Delta = 2e-06"] == "no set of outcomes may become more probable than that by more than 2e-06."
+    assert answers(both)["Trust"].endswith(f"Trusted parties: {shuffler}, the curator.")
+    assert (
+        answers(both)["Delta = 2e-06"] == "the probability of a set of outcomes may exceed this bound by at most 2e-06."
+    )

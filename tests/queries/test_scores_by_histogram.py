@@ -119,5 +119,5 @@ def test_orders_have_the_law_of_the_explicit_histogram(rule, monkeypatch):
 
 def test_it_answers_for_the_scores():
     query = ScoresByHistogram(NetWins())
-    assert query.meaning == NetWins()
+    assert query.canonical_query == NetWins()
     assert str(query) == "NetWins by way of a histogram"

@@ -1,5 +1,9 @@
 """One fact, one wording: what several estimators share, their docstrings state in the same words."""
 
+import importlib
+import inspect
+import pkgutil
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -26,7 +30,7 @@ from sklearn_dprank.aggregators.base import RankAggregator
 
 ESTIMATORS = [getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__]
 # What each class does with it is the class's own.
-OWN = {"calibration", "n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
+OWN = {"n_queries", "noise", "optimal_gap_", "randomizer", "rule", "scores_"}
 # Facts of a trust model, for example whose epsilon it is.
 BY_TRUST = {"epsilon", "delta", "local_epsilon_", "margins_", "reports_accepted_"}
 TRUST = {
@@ -53,7 +57,6 @@ APART = {
     (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",
     (sklearn_dprank.Aggregator, "scores_"): "they are those of any rule",
-    (sklearn_dprank.LDPPairwise, "delta"): "it is no failure probability: answers are pure whatever it is",
 }
 
 
@@ -114,3 +117,35 @@ def test_the_base_class_describes_what_all_estimators_share():
     assert full.keys() == {"consensus_", "ranks_", "privacy_", "n_features_in_", "feature_names_in_"}
     assert "earlier steps of a pipeline" in full["privacy_"]
     assert "privacy.guarantee_of` does" in full["privacy_"]
+
+
+def public_callables():
+    """Every public class and function of the modules that state what is public, with its public methods."""
+    modules = [
+        importlib.import_module(info.name) for info in pkgutil.walk_packages(sklearn_dprank.__path__, "sklearn_dprank.")
+    ]
+    for module in modules:
+        for name in getattr(module, "__all__", ()):
+            part = getattr(module, name)
+            if inspect.isclass(part) and part.__module__.startswith("sklearn_dprank"):
+                yield f"{module.__name__}.{name}", part
+                yield from (
+                    (f"{module.__name__}.{name}.{method}", function)
+                    for method, function in vars(part).items()
+                    if inspect.isfunction(function) and not method.startswith("_")
+                )
+            elif inspect.isfunction(part):
+                yield f"{module.__name__}.{name}", part
+
+
+def test_signatures_show_short_type_names():
+    """As `help()` and notebooks print them: names of types and aliases, and not what these stand for."""
+    shown = {}
+    for name, part in public_callables():
+        try:
+            shown[name] = str(inspect.signature(part))
+        except ValueError:  # exceptions without a constructor of their own
+            continue
+    assert len(shown) > 300
+    unfolded = {name: text for name, text in shown.items() if re.search(r"numpy\.|typing\.|fractions\.", text)}
+    assert not unfolded

@@ -1,3 +1,5 @@
+"""Bradley-Terry strengths: the loss against naive code, converged solutions and agreement of all solvers."""
+
 import re
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Conjugate gradients against a direct solver, with stopping rules and detection of indefinite matrices."""
+
 import numpy as np
 import pytest
 

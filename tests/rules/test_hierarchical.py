@@ -1,3 +1,5 @@
+"""`HierarchicalRule` against the algorithm of Song et al., with ties and the error of the printed sum."""
+
 import numpy as np
 import pytest
 from oracles import ScriptedSession, margins_of_order, random_margins

@@ -1,3 +1,5 @@
+"""`InstantRunoffRule` against a naive count, from exact and noisy histograms, with refused channels and sizes."""
+
 from itertools import permutations
 from math import factorial
 

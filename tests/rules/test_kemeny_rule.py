@@ -1,3 +1,5 @@
+"""`KemenyRule`: optima against brute force, ties, certified gaps and batches; values of `rule`."""
+
 import re
 from itertools import permutations
 

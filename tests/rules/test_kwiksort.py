@@ -1,3 +1,5 @@
+"""`KwikSortRule`: sorted orders, comparison counts, ties, and fallbacks for an exhausted budget."""
+
 import re
 from collections import Counter
 from fractions import Fraction

@@ -1,3 +1,5 @@
+"""MC4: orders against a naive walk, exact stationary probabilities, the Condorcet property and private channels."""
+
 import math
 import os
 from fractions import Fraction

@@ -1,3 +1,5 @@
+"""`SortByScore` orders items by score, breaks ties fairly on private channels and asks one query once."""
+
 import re
 
 import numpy as np

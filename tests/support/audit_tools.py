@@ -1,4 +1,4 @@
-"""Exact output laws of private estimators on few items, and how far they tell neighbours apart.
+"""Exact output distributions of private estimators on few items, and the privacy loss between neighbours.
 
 Nothing here models a mechanism: the package's own plan, session and rule run, and every random choice they make is
 a branch. Noise has infinitely many values, so it branches over cells of values that no rule tells apart.

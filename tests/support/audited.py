@@ -1,4 +1,4 @@
-"""What the exact audits are run on: every private estimator, with every noise and randomizer that it takes.
+"""Cases of the exact audits: every private estimator, with every noise and randomizer that it accepts.
 
 The audits take their cases from here, and `audit/test_every_estimator.py` demands a case for everything public.
 """
@@ -25,22 +25,22 @@ from sklearn_dprank import (
     ShuffleHierarchical,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Central, Local, SecureAggregation, Streaming
-from sklearn_dprank.collection.curator import MallowsRandomizer
+from sklearn_dprank.channels import Central, SecureAggregation, Streaming
 from sklearn_dprank.queries import AllMargins, MaxViolatedMargin
 from sklearn_dprank.rules import Choose, ChooseTop
+from sklearn_dprank.theory import hay, shang, song, yan
 
 # Trusted curator, pure: the law of the consensus on neighbouring profiles of three items, under both relations. The
 # epsilon is that for add_remove and keeps the enumeration small; replace has twice it.
 PURE = {
     "Borda": DPBorda(epsilon=1.0),
     "Borda, K-norm": DPBorda(epsilon=1.0, noise="knorm"),
-    "Borda, published": DPBorda(epsilon=1.0, calibration="published"),
+    "Borda, as printed": DPBorda(epsilon=1.0, noise=hay.PrintedLaplace()),
     "KwikSort": DPKwikSort(epsilon=1.0),
     "KwikSort, binary insertion": DPKwikSort(epsilon=1.0, strategy="binary_insertion"),
     "KwikSort, coin after 1": DPKwikSort(epsilon=1.0, max_queries=1, on_exhausted="coin"),
     "KwikSort, coin after 2": DPKwikSort(epsilon=1.0, max_queries=2, on_exhausted="coin"),
-    "KwikSort, published": DPKwikSort(epsilon=1.0, calibration="published"),
+    "KwikSort, as printed": DPKwikSort(epsilon=1.0, noise=hay.PrintedLaplace()),
     "Kemeny sampler": DPKemenySampler(epsilon=1.0),
     "Kemeny sampler, table": DPKemenySampler(epsilon=2.0, sampler="table"),
     "prudent order": DPPrudentOrder(epsilon=1.0),
@@ -63,7 +63,7 @@ LARGE = {
     "pairwise KwikSort": DPPairwise(epsilon=3.0, rule="kwiksort"),
     "histogram Borda": DPHistogram(epsilon=3.0),
     "histogram Kemeny": DPHistogram(epsilon=3.0, rule="kemeny"),
-    "histogram Borda, published": DPHistogram(epsilon=2.0, calibration="published"),
+    "histogram Borda, as printed": DPHistogram(epsilon=2.0, noise=hay.PrintedLaplace()),
     "Borda from margins": Aggregator(Central(epsilon=3.0, release=AllMargins()), rule="borda"),
 }
 # Trusted curator, Gaussian: (estimator, number of agreeing voters besides nobody).
@@ -75,7 +75,7 @@ GAUSSIAN = {
 SLOW_GAUSSIAN = {
     "KwikSort, Kemeny after 1": (DPKwikSort(noise="gaussian", delta=1e-2, max_queries=1), 2),
     "histogram Borda": (DPHistogram(noise="gaussian", delta=1e-2), 4),
-    "histogram Borda, published": (DPHistogram(3.0, 1e-2, "gaussian", calibration="published"), 4),
+    "histogram Borda, as printed": (DPHistogram(3.0, 1e-2, shang.PrintedGaussian()), 4),
 }
 # Trusted curator, Gaussian, question by question: what all answers together reveal, whatever is asked.
 ROUNDS = {
@@ -89,15 +89,11 @@ CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.va
 REPORTS = {
     "rr": LDPPairwise(epsilon=1.5),
     "rr, two pairs": LDPPairwise(epsilon=1.5, n_queries=2),
-    "laplace": LDPPairwise(epsilon=1.5, randomizer="laplace"),
-    "laplace, published": LDPPairwise(epsilon=1.5, randomizer="laplace", calibration="published"),
-    "gaussian": LDPPairwise(epsilon=1.5, randomizer="gaussian"),
-    "gaussian, published": LDPPairwise(epsilon=1.5, randomizer="gaussian", calibration="published", delta=1e-4),
+    "laplace, as printed": LDPPairwise(epsilon=1.5, randomizer=yan.PrintedLaplace()),
+    "gaussian, as printed": LDPPairwise(epsilon=1.5, randomizer=song.PrintedGaussian(1e-4)),
     "djw": LDPPairwise(epsilon=1.5, randomizer="djw"),
     "KwikSort, rr": LDPKwikSort(epsilon=1.5),
-    "KwikSort, laplace": LDPKwikSort(epsilon=1.5, randomizer="laplace"),
-    "KwikSort, published": LDPKwikSort(epsilon=1.5, randomizer="laplace", calibration="published"),
-    "Mallows": Aggregator(Local(1.5, MallowsRandomizer()), rule="borda"),
+    "KwikSort, as printed": LDPKwikSort(epsilon=1.5, randomizer=yan.PrintedLaplace()),
 }
 # The same where the report is a point of a fine grid: its density along the ballot's direction.
 DENSITIES = {"PrivUnit": LDPBorda(epsilon=1.5)}
@@ -112,8 +108,8 @@ SHUFFLES = {
     "hidden": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=4),
     "assigned": ShufflePairwise(local_epsilon=1.5, delta=0.05, min_reports=9, pairs="assigned"),
     "hierarchical": ShuffleHierarchical(local_epsilon=1.5, delta=0.05, min_reports=9),
-    "hierarchical, published": ShuffleHierarchical(
-        local_epsilon=5.0, delta=0.05, min_reports=9, randomizer="gaussian", calibration="published"
+    "hierarchical, as printed": ShuffleHierarchical(
+        local_epsilon=5.0, delta=0.05, min_reports=9, randomizer=song.PrintedGaussian(0.05)
     ),
 }
 # Trusted curator, continual release: the joint law of all totals that a stream publishes.

@@ -1,4 +1,4 @@
-"""What benchmarks share: a routine and its twin, timed in turn."""
+"""Timing of a routine and a reference implementation in turn."""
 
 from time import perf_counter
 

@@ -1,7 +1,8 @@
-"""What sections of numpydoc docstrings say, name by name."""
+"""Entries of the sections of numpydoc docstrings, and the choices that annotations allow."""
 
 import inspect
 import re
+from typing import Literal, get_args, get_origin
 
 
 def entries(docstring, section):
@@ -18,3 +19,10 @@ def entries(docstring, section):
         for name in names if line.startswith(" ") else ():
             said[name].append(line.strip())
     return {name: " ".join(words) for name, words in said.items()}
+
+
+def choices(hint):
+    """The texts that an annotation allows."""
+    if get_origin(hint) is Literal:
+        return set(get_args(hint))
+    return {text for one in get_args(hint) for text in choices(one)}

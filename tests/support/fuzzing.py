@@ -1,4 +1,4 @@
-"""What fuzz tests share: content by chance, changed a little, and what a refusal may say."""
+"""Random and mutated content for fuzz tests, and checks that errors do not quote it."""
 
 import copy
 import json

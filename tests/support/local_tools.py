@@ -1,4 +1,4 @@
-"""Voters' devices for the tests: as exact laws over every random choice, and as a field behind JSON."""
+"""Clients for tests: exact distributions of their reports, and remote clients that exchange JSON."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from scipy.stats import chi2_contingency
 
 from sklearn_dprank.collection.client import Device, hypercube, weighted
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
-from sklearn_dprank.collection.client.randomizers import voter_half
+from sklearn_dprank.collection.client.randomizers import client_randomizer
 from sklearn_dprank.collection.curator.base import joined, simulated
 from sklearn_dprank.sampling.streams import Bits
 
@@ -104,8 +104,8 @@ def worst_ratio(laws):
 
 def report_of(protocol, positions, bits):
     """What a device reports of one ballot with these bits."""
-    half = voter_half(protocol)
-    return {"protocol": digest(protocol), **half.message(half.draw(protocol, positions, bits))}
+    client = client_randomizer(protocol)
+    return {"protocol": digest(protocol), **client.message(client.draw(protocol, positions, bits))}
 
 
 # --- what a curator makes of them
@@ -113,9 +113,9 @@ def report_of(protocol, positions, bits):
 
 def simulated_answer(randomizer, protocol, ballots, bits):
     """The estimate from what the devices of these ballots draw side by side."""
-    said = list(simulated(randomizer.half, protocol, ballots, bits))
-    counts = sum(randomizer.counts(drawn, protocol) for drawn, _ in said)
-    return randomizer.estimate(counts, sum(n for _, n in said), protocol)
+    blocks = list(simulated(randomizer.client, protocol, ballots, bits))
+    counts = sum(randomizer.counts(drawn, protocol) for drawn, _ in blocks)
+    return randomizer.estimate(counts, sum(n for _, n in blocks), protocol)
 
 
 def answer_from(randomizer, protocol, reports):

@@ -1,4 +1,4 @@
-"""Checks under Python's ``-O``, which removes every assert, those of the tests included.
+"""Checks under ``python -O``, which removes all assert statements, also those of tests.
 
 ``python -O -W error -bb -X dev tests/support/optimised.py`` runs the examples of every docstring, fits every estimator
 and tries invalid calls. It prints failures and exits with 1 if there are any.

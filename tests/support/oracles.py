@@ -1,5 +1,6 @@
-"""Naive twins: the obvious way, however slow, shared by the tests."""
+"""Slow, obvious reference implementations, and ballots and profiles for tests."""
 
+import math
 from fractions import Fraction
 from itertools import combinations, permutations, product
 
@@ -194,3 +195,13 @@ def released(mechanism, query, vector, bits):
 def derived(query, source, answer):
     """What follows for a query from one published answer."""
     return Publication(source, answer).derive(query)
+
+
+def flip_probability(epsilon):
+    """The flip of randomised response."""
+    return 1 / (1 + math.exp(epsilon))
+
+
+def flip_epsilon(flip):
+    """The epsilon of an answer that is flipped with this probability."""
+    return math.log1p(-flip) - math.log(flip)

@@ -1,4 +1,4 @@
-"""A voter's device from nothing but the page "The wire format": no numpy, and nothing of this package.
+"""A client written only from the page "The wire format", without NumPy and without this package.
 
 Written to show that the page and the test vectors are enough; of a protocol it checks the delta only, and it keeps no
 budget.
@@ -208,17 +208,6 @@ def hypercube(protocol, ballot, noise, coins, assignment):
     return {"signs": "".join(f"{digit:x}" for digit in digits)}
 
 
-def mallows(protocol, ballot, noise, coins, assignment):
-    weights, m = protocol["weights"], len(ballot)
-    places = completed(ballot, coins)
-    leads = noise.integers(2**63, m)
-    ranked = []  # the places of the ballot, in the order of the report
-    for place in range(m):
-        overtaken = noise.weighted(weights[: place + 1], leads[place])
-        ranked.insert(place - overtaken, place)
-    return {"positions": [ranked.index(place) for place in places]}
-
-
 def privunit(protocol, ballot, noise, coins, assignment):
     m, wins = len(ballot), net_wins(ballot)
     square = sum(w * w for w in wins)
@@ -405,7 +394,7 @@ def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, abou
     return [{**head, "report": sha256(commitments), "commitments": commitments, **part} for part in parts]
 
 
-HALVES = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "mallows": mallows, "privunit": privunit}
+RANDOMIZERS = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "privunit": privunit}
 
 
 def report(protocol, ballot, words, pairs=None):
@@ -415,7 +404,7 @@ def report(protocol, ballot, words, pairs=None):
         return {**name, **shuffled(protocol, ballot, **words, pairs=pairs)}
     if protocol["randomizer"] == "skellam-shares":
         return skellam_shares(protocol, ballot, **words)
-    return {**name, **HALVES[protocol["randomizer"]](protocol, ballot, **words)}
+    return {**name, **RANDOMIZERS[protocol["randomizer"]](protocol, ballot, **words)}
 
 
 def answer_by_shares(protocol, ballot, question, words):

@@ -1,4 +1,4 @@
-"""Code that runs in a process of its own: a fork of the test, or a new interpreter."""
+"""Running code in a forked process or in a new interpreter."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Messages for servers, with shares that can be checked by hand."""
+"""Messages for aggregation servers, with shares that a test chooses."""
 
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.client.shares import commitment, report_number

@@ -1,4 +1,4 @@
-"""Machines that take random steps beside a plain model: how they are run, and how a program dies at a statement."""
+"""Running stateful tests against a plain model, and simulating a crash at an SQLite statement."""
 
 import sqlite3
 import sys

@@ -1,4 +1,4 @@
-"""Streams whose totals are looked at, with noise that is written down beforehand."""
+"""Streams with noise that a test chooses, and access to their totals."""
 
 from contextlib import contextmanager
 from unittest import mock

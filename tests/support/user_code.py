@@ -1,4 +1,4 @@
-"""Code of a user who runs ``mypy --strict``: what it must accept, and what it must refuse.
+"""User code for ``mypy --strict``: calls that it must accept, and calls that it must refuse.
 
 A line that must be refused says ``type: ignore``, and fails as an unused one when it is refused no longer. Functions
 whose names begin with ``accepted`` are run too: what the types promise, the values keep.
@@ -19,7 +19,7 @@ from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
 from sklearn_dprank.collection.client import Device, RefusedProtocol
-from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import (
     fetch_preflib,
     load_hay_figure1,
@@ -58,6 +58,7 @@ from sklearn_dprank.privacy import (
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, Query, Sensitivity
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, Consensus, KemenyRule, Rule, SortByScore
 from sklearn_dprank.sampling.bit_source import BitSource
+from sklearn_dprank.theory import song
 from sklearn_dprank.uncertainty import PublishedNoise
 
 BALLOTS = [[0, 1, 2], [0, 2, 1], [2, 0, 1]] * 100
@@ -157,7 +158,7 @@ def accepted_search() -> None:
 
 
 def accepted_channels() -> None:
-    local = Local(epsilon=2.0, randomizer=ThresholdedGaussian(delta=1e-6, calibration="published"))
+    local = Local(epsilon=2.0, randomizer=song.PrintedGaussian(1e-6))
     interactive = Interactive(epsilon=2.0, schedule=Rounds(), randomizer=RandomizedResponse())
     shuffle = Shuffle(delta=1e-8, pairs="assigned", min_reports=200)
     assert_type(local.plan([Ask(NetWins())], n_items=3).guarantee, PrivacyGuarantee)
@@ -234,7 +235,6 @@ def refused_parameters() -> None:
     DPBorda(noise="typo")  # type: ignore[arg-type]
     DPBorda(epsilon="1.0")  # type: ignore[arg-type]
     DPBorda(neighboring="remove")  # type: ignore[arg-type]
-    DPBorda(calibration="as printed")  # type: ignore[arg-type]
     DPBorda(random_state="0")  # type: ignore[arg-type]
     DPBorda(epsilons=1.0)  # type: ignore[call-arg]
     DPPairwise(noise="knorm")  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ def refused_parameters() -> None:
     Interactive(randomizer=PrivUnitG())  # type: ignore[arg-type]
     Shuffle(pairs="secret")  # type: ignore[arg-type]
     Local(randomizer="rr")  # type: ignore[arg-type]
-    ThresholdedLaplace(calibration="paper")  # type: ignore[arg-type]
+    song.PrintedGaussian(delta="small")  # type: ignore[arg-type]
     GridSearchCV("DPBorda", {})  # type: ignore[arg-type]
     GridSearchCV(DPBorda(), grid={})  # type: ignore[call-arg]
     PrivateSelection(DPBorda(), distribution="normal")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Test vectors of the wire format: what a device says for a protocol, a ballot and given random words.
+"""Test vectors of the wire format: the report of a client for a protocol, a ballot and given random words.
 
 ``python tests/support/wire_vectors.py`` writes them anew; a test compares the file with what the code says now.
 """
@@ -18,12 +18,9 @@ from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import (
     HypercubeSampling,
-    MallowsRandomizer,
     PrivUnitG,
     RandomizedResponse,
     RefusedReport,
-    ThresholdedGaussian,
-    ThresholdedLaplace,
 )
 from sklearn_dprank.collection.curator.inbox import parsed, protocol_of
 from sklearn_dprank.collection.server import AggregationServer
@@ -39,16 +36,16 @@ from sklearn_dprank.queries import (
 )
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.streams import Bits, BitSource
+from sklearn_dprank.theory import song, yan
 
 FILE = Path(__file__).parents[1] / "collection" / "client" / "vectors.json"
 STREAMS = ("noise", "coins", "assignment")
 RANDOMIZERS = {
     "rr": RandomizedResponse(n_queries=3),
-    "laplace": ThresholdedLaplace(n_queries=2, calibration="published"),
-    "gaussian": ThresholdedGaussian(n_queries=1, delta=1e-4, calibration="published"),
+    "laplace": yan.PrintedLaplace(2),
+    "gaussian": song.PrintedGaussian(1e-4),
     "hypercube": HypercubeSampling(),
     "hypercube, half_tie": HypercubeSampling("half_tie"),
-    "mallows": MallowsRandomizer(),
     "privunit": PrivUnitG(),
 }
 BALLOTS = {
@@ -160,11 +157,6 @@ def corners():
     edge = high * 2**63 // (4 * high + 4 * low)  # of no differing sign: more bits must tell
     yield "hypercube, a lead on the edge", hypercube, {}, {"noise": [edge]}
     yield "hypercube, equal keys", hypercube, {}, {"noise": [edge + 1, 0x0000000700000007, 0x9]}
-    mallows = MallowsRandomizer().protocol(1.0, 3)
-    one, two, _ = mallows["weights"]
-    many = [None if item % 5 == 4 else item % 7 for item in range(24)]  # 21! is above 2^63: two runs of picks
-    yield "mallows, 24 items", MallowsRandomizer().protocol(20.0, 24), {"ballot": many}, {}
-    yield "mallows, a lead on the edge", mallows, {}, {"noise": [1, one * 2**63 // (one + two), 5]}
     steep = {**PrivUnitG().protocol(30.0, 3), "norm": 1000}
     tiny, others, further = 1, range(2**62, 2**62 + 9), [2**20, 2**11]  # the first of ten is about 2^-107
     ten = [tiny, *others, *further]
@@ -222,7 +214,6 @@ def refused_protocols():
     rr = RandomizedResponse().protocol(1.0, ["a", "b", "c"])
     cube = HypercubeSampling().protocol(1.0, ["a", "b", "c"])
     vector = PrivUnitG().protocol(1.0, ["a", "b", "c"])
-    mallows = MallowsRandomizer().protocol(1.0, ["a", "b", "c"])
     grid = 2**52
     yield "no flip", {**rr, "flip": [0, grid]}
     yield "a negative flip", {**rr, "flip": [-5, grid]}
@@ -240,7 +231,6 @@ def refused_protocols():
     yield "a huge level", {**cube, "levels": [10**400, 1]}
     yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
     yield "PrivUnit in version 1", {**vector, "epsilon": "400", "levels": [400, 1]}
-    yield "a weight of nothing", {**mallows, "weights": [grid, grid, 0]}
 
     sums = SecAggBorda(epsilon=1.0, min_reports=1000).protocol(["a", "b", "c"])
     yield "too few voters for the noise", {**sums, "min_reports": 999}

@@ -1,3 +1,5 @@
+"""Alabi et al. (2022): guarantees, budgets and marginal bounds, with counterexamples to printed forms."""
+
 import itertools
 import math
 
@@ -52,7 +54,7 @@ def test_reduction_error_over_unordered_pairs(seed):
 
 def test_reduction_error_variants():
     assert alabi.reduction_error(5, 10, 0.1) == pytest.approx(27)
-    assert alabi.reduction_error(5, 10, 0.1, variant="published") == pytest.approx(60)
+    assert alabi.reduction_error(5, 10, 0.1, variant="as_printed") == pytest.approx(60)
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 10, 12, 20, 50, 200])
@@ -82,7 +84,7 @@ def test_local_budget_keeps_a_fallback_though_every_pair_is_paid():
 @pytest.mark.parametrize("m", [5, 10, 20, 50])
 def test_printed_local_budget_overspends(m):
     q = quicksort_query_bound(m)
-    budget = alabi.local_budget(m, 1.0, variant="published")
+    budget = alabi.local_budget(m, 1.0, variant="as_printed")
     assert budget.per_answer == pytest.approx(m / (2 * q))
     assert 1.45 < budget.total <= 1.5 + 1e-12  # 2 q/m answers, rounded down
 
@@ -116,9 +118,9 @@ def test_observation_15_fails_with_the_printed_sign(d, t):
     for x in all_signs(d):
         ranking = marginal_ranking(x, t)
         np.testing.assert_array_equal(marginal_signs(ranking, d), x)
-        np.testing.assert_array_equal(marginal_signs(ranking, d, variant="published"), -x)
+        np.testing.assert_array_equal(marginal_signs(ranking, d, variant="as_printed"), -x)
         # a ranking at distance 0 from the only ballot, printed bound t d
-        assert marginal_lower_bound(ranking, [x], t, variant="published") == t * d > kendall(ranking, ranking)
+        assert marginal_lower_bound(ranking, [x], t, variant="as_printed") == t * d > kendall(ranking, ranking)
 
 
 @pytest.mark.parametrize(("d", "t"), [(1, 0), (1, 5), (2, 1), (2, 10), (3, 4)])
@@ -133,7 +135,7 @@ def test_observation_16_over_all_guesses(d, t):
 
 def test_observation_16_fails_as_printed():
     distance = kendall(marginal_ranking([1, 1], 10), marginal_ranking([-1, -1], 10))
-    assert distance - marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="published") == 16
+    assert distance - marginal_upper_bound([1, 1], [[-1, -1]], 10, variant="as_printed") == 16
 
 
 @pytest.mark.parametrize("t", [0, 4])

@@ -1,8 +1,10 @@
+"""Estimators and protocols ask the numbers of questions and spend the budgets that the theory modules state."""
+
 import pytest
 
 from sklearn_dprank.aggregators import DPKwikSort
 from sklearn_dprank.channels import Groups
-from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedLaplace
+from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.queries import Ask, PairMargin
 from sklearn_dprank.theory import alabi, yan
@@ -17,14 +19,14 @@ def test_p_sort_asks_what_the_theorem_counts(m):
 
 @pytest.mark.parametrize("m", [5, 12, 20])
 def test_groups_answer_what_the_budget_pays_for(m):
-    terms = Groups().terms(1.0, [Ask(PairMargin(), quicksort_query_bound(m))], m, 100)
+    terms = Groups().voter_load(1.0, [Ask(PairMargin(), quicksort_query_bound(m))], m, 100)
     budget = alabi.local_budget(m, 1.0)
     assert (terms.answers, terms.reserve) == (budget.n_answers, budget.fallback)
     assert (1.0 - terms.reserve) / terms.answers == pytest.approx(budget.per_answer, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.5, 9.0])
-@pytest.mark.parametrize(("randomizer", "name"), [(RandomizedResponse, "rr"), (ThresholdedLaplace, "laplace")])
+@pytest.mark.parametrize(("randomizer", "name"), [(RandomizedResponse, "rr"), (yan.PrintedLaplace, "laplace")])
 def test_voters_answer_the_published_number_of_questions(randomizer, name, epsilon):
     protocol = randomizer(n_queries=None).protocol(epsilon, 6)
-    assert protocol["n_queries"] == yan.best_query_count(epsilon, 6, randomizer=name, variant="published")
+    assert protocol["n_queries"] == yan.best_query_count(epsilon, 6, randomizer=name, variant="as_printed")

@@ -1,3 +1,5 @@
+"""Bounds of Hay et al. (2017) against enumeration and simulation, with counterexamples to printed forms."""
+
 import itertools
 import math
 
@@ -15,13 +17,13 @@ def kendall(a, b):
 def test_lower_bound_known_answers():
     assert hay.epsilon_lower_bound(10, 0.5) == pytest.approx(math.log(math.factorial(10) / 2))
     assert hay.epsilon_lower_bound(10, 0.5) == pytest.approx(14.4, abs=0.05)
-    assert hay.epsilon_lower_bound(10, 0.5, variant="published") == pytest.approx(7.55, abs=0.005)
+    assert hay.epsilon_lower_bound(10, 0.5, variant="as_printed") == pytest.approx(7.55, abs=0.005)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 10])
 def test_lower_bound_is_never_weaker_than_the_printed_one(m):
     for failure in np.concatenate([10.0 ** np.arange(-9, -1), np.linspace(0.1, 0.99, 20)]):
-        printed = hay.epsilon_lower_bound(m, failure, variant="published")
+        printed = hay.epsilon_lower_bound(m, failure, variant="as_printed")
         assert hay.epsilon_lower_bound(m, failure) >= printed - 1e-12
         assert hay.epsilon_lower_bound(m, failure, neighboring="replace") == pytest.approx(2 * printed, abs=1e-12)
 
@@ -71,7 +73,7 @@ def test_p_sample_bounds_hold(m, error, failure, seed):
 
 def test_printed_theorem_5_2_fails_for_small_delta():
     error, failure, epsilon = 0.99, 1e-6, 1.0
-    n = math.ceil(hay.p_sample_voters(2, epsilon, error, failure, variant="published"))
+    n = math.ceil(hay.p_sample_voters(2, epsilon, error, failure, variant="as_printed"))
     wrong, _ = exponential_mechanism_failure([(0, 1)] * n, epsilon, error)
     assert wrong > 1000 * failure
     n = math.ceil(hay.p_sample_voters(2, epsilon, error, failure))
@@ -81,7 +83,7 @@ def test_printed_theorem_5_2_fails_for_small_delta():
 def test_p_sample_replace_needs_twice_the_voters():
     once = hay.p_sample_voters(5, 1.0, 0.1, 0.1)
     assert hay.p_sample_voters(5, 1.0, 0.1, 0.1, neighboring="replace") == pytest.approx(2 * once)
-    assert hay.p_sample_voters(200, 1.0, 0.1, 0.1, variant="published") < math.inf
+    assert hay.p_sample_voters(200, 1.0, 0.1, 0.1, variant="as_printed") < math.inf
 
 
 def p_sort_with_perfect_answers(m, max_queries, rng):
@@ -132,7 +134,7 @@ def test_p_sort_is_not_consistent():
 
 def test_theorem_5_3_needs_the_sampling_term():
     # without privacy (large epsilon) the printed bound asks for no voters at all
-    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, variant="published") < 1
+    assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, variant="as_printed") < 1
     assert hay_sort.p_sort_voters(10, 1e6, 0.9, 0.05, max_queries=45) > 8 * (1.9 / 0.1) ** 2
 
 

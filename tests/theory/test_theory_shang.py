@@ -1,3 +1,5 @@
+"""Error bounds of Shang et al. (2014): recorded values, simulated error rates and the densities behind them."""
+
 import itertools
 import math
 
@@ -42,7 +44,7 @@ TABLE = {
 @pytest.mark.parametrize("epsilon", TABLE)
 def test_bounds_known_answers(epsilon):
     _, theorem, half, lemma, borda = TABLE[epsilon]
-    sigma = shang.published_sigma(epsilon, 5e-5)
+    sigma = shang.printed_sigma(epsilon, 5e-5)
     assert shang.theorem_2(2000, 3, sigma) == pytest.approx(theorem, abs=6e-4)
     assert shang.theorem_2(2000, 3, sigma, half=True) == pytest.approx(half, abs=6e-4)
     assert shang.lemma_3(2000, 3, sigma) == pytest.approx(lemma, abs=6e-4)
@@ -53,7 +55,7 @@ def test_bounds_known_answers(epsilon):
 @pytest.mark.parametrize("epsilon", TABLE)
 def test_simulation_agrees_and_stays_below_the_bounds(epsilon):
     (known, known_error), *_, borda = TABLE[epsilon]
-    rate, error = simulate(BORDA, 2000, shang.published_sigma(epsilon, 5e-5), 40_000, seed=1)
+    rate, error = simulate(BORDA, 2000, shang.printed_sigma(epsilon, 5e-5), 40_000, seed=1)
     assert rate == pytest.approx(known, abs=4 * math.hypot(error, known_error))
     assert rate <= borda + 4 * error
 
@@ -72,7 +74,7 @@ BY_VOTERS = {
 @pytest.mark.parametrize("n", BY_VOTERS)
 def test_bounds_known_answers_by_voters(n):
     simulated, lemma, borda, theorem = BY_VOTERS[n]
-    sigma = shang.published_sigma(0.1, 0.1 / n)
+    sigma = shang.printed_sigma(0.1, 0.1 / n)
     assert shang.lemma_3(n, 3, sigma) == pytest.approx(lemma, rel=0.012)
     assert shang.borda_bound(n, sigma) == pytest.approx(borda, rel=0.006)
     assert shang.theorem_2(n, 3, sigma) == pytest.approx(theorem, rel=0.01)
@@ -82,7 +84,7 @@ def test_bounds_known_answers_by_voters(n):
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "known", "known_error"), [(0.24, 0.05398, 0.00013)])
 def test_borda_bound_is_tight_but_holds(epsilon, known, known_error):
-    sigma = shang.published_sigma(epsilon, 5e-5)
+    sigma = shang.printed_sigma(epsilon, 5e-5)
     rates = [simulate(BORDA, 2000, sigma, 250_000, seed) for seed in range(12)]
     rate, error = np.mean([r for r, _ in rates]), rates[0][1] / math.sqrt(12)
     assert rate == pytest.approx(known, abs=4 * math.hypot(error, known_error))
@@ -148,7 +150,7 @@ def test_slab_probability_starts_with_the_central_density():
 
 
 def test_lemma_2_holds_for_every_split():
-    n, sigma = 2000, shang.published_sigma(0.1, 5e-5)
+    n, sigma = 2000, shang.printed_sigma(0.1, 5e-5)
     rate, error = simulate(BORDA, n, sigma, 40_000, seed=4)
     widths = np.geomspace(1e-3, 0.3, 12)
     bounds = [shang.lemma_2(n, 3, sigma, w, slab_probability(w, BORDA)) for w in widths]
@@ -166,7 +168,7 @@ def test_theorem_2_below_its_condition():
 
 
 def test_error_rate_tends_to_zero():
-    rates = [shang.simple_bound(n, 4, shang.published_sigma(0.1, 0.1 / n)) for n in (1e3, 1e6, 1e9)]
+    rates = [shang.simple_bound(n, 4, shang.printed_sigma(0.1, 0.1 / n)) for n in (1e3, 1e6, 1e9)]
     assert rates[0] > 100 * rates[1] > 10_000 * rates[2]
 
 
@@ -182,8 +184,8 @@ def test_score_noise_from_the_covariance(scores):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: shang.published_sigma(2.0, 1e-5), "epsilon must be a number above 0 and at most 1"),
-        (lambda: shang.published_sigma(0.5, 1e-5, form="1.25/delta"), "form must be"),
+        (lambda: shang.printed_sigma(2.0, 1e-5), "epsilon must be a number above 0 and at most 1"),
+        (lambda: shang.printed_sigma(0.5, 1e-5, form="1.25/delta"), "form must be"),
         (lambda: central_density([1, 1, 1]), "scores must not all be equal"),
         (lambda: shang.simple_bound(0, 3, 1.0), "n_voters must be a finite number above 0"),
     ],

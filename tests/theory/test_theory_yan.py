@@ -1,3 +1,5 @@
+"""Error bounds of Yan et al. (2020) against enumeration and simulation, as printed and corrected."""
+
 import itertools
 import math
 
@@ -81,7 +83,7 @@ SETTINGS = [
 def test_bounds_hold_in_simulation(n, m, epsilon, phi, k, randomizer):
     wrong = wrong_pairs(n, m, epsilon, phi, k, randomizer, runs=600, seed=n + m)
     mu = yan.expected_errors(n, m, epsilon, phi, n_queries=k, randomizer=randomizer)
-    printed = yan.expected_errors(n, m, epsilon, phi, n_queries=k, randomizer=randomizer, variant="published")
+    printed = yan.expected_errors(n, m, epsilon, phi, n_queries=k, randomizer=randomizer, variant="as_printed")
     slack = 4 * wrong.std() / math.sqrt(len(wrong))
     assert wrong.mean() - slack <= mu <= printed / 2
     assert np.mean(wrong > 0) - slack <= mu
@@ -99,7 +101,7 @@ def test_bounds_hold_in_simulation(n, m, epsilon, phi, k, randomizer):
 def test_corrected_bound_is_at_most_half_the_printed_one(n, m, epsilon, phi, randomizer, data):
     k = data.draw(st.integers(1, math.comb(m, 2)))
     args = {"n_queries": k, "randomizer": randomizer}
-    printed = yan.expected_errors(n, m, epsilon, phi, variant="published", **args)
+    printed = yan.expected_errors(n, m, epsilon, phi, variant="as_printed", **args)
     assert yan.expected_errors(n, m, epsilon, phi, **args) <= printed / 2 * (1 + 1e-9) + 1e-300
 
 
@@ -109,7 +111,7 @@ def test_printed_bound_is_the_printed_formula(n):
     star = theta / (2 - theta)
     rr = 2 * 28 * math.exp(-(eps**2 * k / (eps + 2 * k) ** 2) * star**2 * n / (m * (m - 1)))
     lap = 2 * 28 * math.exp(-((1 - math.exp(-eps / (2 * k))) ** 2) * k * star**2 * n / (m * (m - 1)))
-    kwargs = {"n_queries": k, "variant": "published"}
+    kwargs = {"n_queries": k, "variant": "as_printed"}
     assert yan.expected_errors(n, m, eps, 1 - theta, **kwargs) == pytest.approx(rr)
     assert yan.expected_errors(n, m, eps, 1 - theta, randomizer="laplace", **kwargs) == pytest.approx(lap)
 
@@ -117,7 +119,7 @@ def test_printed_bound_is_the_printed_formula(n):
 def test_chernoff_step_fails_for_dependent_errors():
     # 45 errors that happen together with probability 1/10: mean 4.5, and 27 or more with probability 1/10
     mu = 45 / 10
-    assert yan.many_errors_probability(mu, variant="published") < 1e-8 < 1 / 10 <= yan.many_errors_probability(mu)
+    assert yan.many_errors_probability(mu, variant="as_printed") < 1e-8 < 1 / 10 <= yan.many_errors_probability(mu)
 
 
 @pytest.mark.parametrize(

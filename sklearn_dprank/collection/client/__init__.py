@@ -2,16 +2,16 @@
 
 from .allowance import Allowance
 from .ballot import net_wins, opinions
+from .base import ReportRandomizer
 from .device import Device
 from .protocol import FLIP_GRID, RefusedProtocol, flips_cost, refuse_unless
-from .randomizers import ReportHalf
 
 __all__ = [
     "FLIP_GRID",
     "Allowance",
     "Device",
     "RefusedProtocol",
-    "ReportHalf",
+    "ReportRandomizer",
     "flips_cost",
     "net_wins",
     "opinions",

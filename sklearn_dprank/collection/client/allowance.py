@@ -1,5 +1,7 @@
 """Privacy budget of one person over all protocols."""
 
+from __future__ import annotations
+
 import json
 import os
 import threading

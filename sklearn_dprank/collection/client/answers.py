@@ -11,8 +11,8 @@ def flipped_answers(first, second, flip, ballots, bits):
     `first`, `second` and the answers have shape (n_voters, k). ``bits.coins`` answers where a voter has no opinion, and
     ``bits.noise`` flips.
     """
-    said = true_answers(first, second, np.arange(first.shape[0])[:, None], ballots, bits.coins)
-    return said ^ (bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip)
+    truth = true_answers(first, second, np.arange(first.shape[0])[:, None], ballots, bits.coins)
+    return truth ^ (bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip)
 
 
 def true_answers(first, second, voter, ballots, coins):

@@ -1,5 +1,7 @@
 """Compact positions, net wins and pair opinions of voters' ballots."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

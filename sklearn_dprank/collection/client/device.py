@@ -1,5 +1,7 @@
 """Client-side device: validates a protocol, enforces the voter's limits and creates reports."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
@@ -14,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..._utils.checks import check_number, shown
+from ..._utils.checks import check_number, safe_repr
 from ...privacy.ledger import BudgetExhausted
 from ...sampling.streams import Bits
-from . import shares, shuffled
 from .allowance import Allowance
 from .ballot import read_ballot
+from .base import QuestionRandomizer, ReportRandomizer
 from .protocol import RefusedProtocol, canonical, decimal_of, digest, float_above, is_digits, is_whole
-from .randomizers import HALVES, Asking, ReportHalf, checked, voter_half
+from .randomizers import CLIENT_RANDOMIZERS, checked, client_randomizer
 
 if TYPE_CHECKING:  # the import loads numpy.random, which a device does not need
     from ..._utils.types import RandomState
@@ -61,7 +63,7 @@ class Device:
         The owner's budget over all protocols. The new device charges its `epsilon` and `delta` to it.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
-    half : object or None, default=None
+    randomizer : ReportRandomizer or None, default=None
         Client implementation of a custom randomizer (see `~sklearn_dprank.collection.curator.Randomizer`). Its code is
         trusted. None is for built-in protocols. A protocol can only select built-in code.
 
@@ -110,20 +112,21 @@ class Device:
         max_epsilon: float | None = None,
         max_delta: float = 1e-6,
         allowance: Allowance | None = None,
-        random_state: "RandomState" = None,
-        half: ReportHalf | None = None,
+        random_state: RandomState = None,
+        randomizer: ReportRandomizer | None = None,
     ) -> None:
         limit = _limit(max_epsilon)
         check_number(max_delta, "max_delta", least=0, below=1)
         _check_allowance(allowance)
-        followed = checked(protocol, half)
-        self._begin(followed, voter_half(followed, half), random_state)
+        followed = checked(protocol, randomizer)
+        self._begin(followed, client_randomizer(followed, randomizer), random_state)
         self._max_epsilon = None if max_epsilon is None else limit
         self._max_delta = float(max_delta)
         if self._costs[0] > Decimal(limit):
+            trusted = _TRUSTED if self._randomizer.epsilon_field != "epsilon" else ""
             raise RefusedProtocol(
-                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above max_epsilon={max_epsilon!r}"
-                f"{_TRUSTED if hasattr(self._half, 'STATED') else ''}. Send no report, or raise max_epsilon."
+                f"the protocol spends a local epsilon of {self.epsilon:.6g}, above "
+                f"max_epsilon={max_epsilon!r}{trusted}. Send no report, or raise max_epsilon."
             )
         if self._costs[1] > decimal_of(self._max_delta):
             raise RefusedProtocol(
@@ -133,25 +136,24 @@ class Device:
         if allowance is not None:  # last, so that a refused protocol is not charged
             self._charge(allowance)
 
-    def _begin(self, protocol, half, random_state=None):
+    def _begin(self, protocol, randomizer, random_state=None):
         """Set the state of a new device that follows this protocol."""
-        self._protocol, self._half = protocol, half
-        # Decimals. A client implementation without `delta` has a pure guarantee.
-        self._costs = half.spent(protocol), half.delta(protocol) if hasattr(half, "delta") else Decimal(0)
+        self._protocol, self._randomizer = protocol, randomizer
+        self._costs = randomizer.spent(protocol), randomizer.delta(protocol)  # Decimals
         self.epsilon, self.delta = float_above(self._costs[0]), float_above(self._costs[1], decimal_of)
         self._number = os.urandom(16).hex()  # identifies the device in an allowance
         self._random_state = random_state
         self._bits: Bits | None = None
         self._ballot: str | None = None  # SHA-256 of the ballot's key
         # Replaced as a whole, so that a fork never sees half of it.
-        self._said: Mapping[str, str] = MappingProxyType({})
+        self._sent: Mapping[str, str] = MappingProxyType({})
         self._old = False  # whether release 0.2.0 stored it
         self._home: int | None = os.getpid()
         self._lock = threading.Lock()
 
     def _charge(self, allowance):
         """Charge the total cost of this device to the allowance, unless it was charged before."""
-        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._said))
+        allowance.charge(self._number, digest(self._protocol), *self._costs, reported=bool(self._sent))
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -184,14 +186,13 @@ class Device:
             If the ballot does not have one position per item, `pairs` does not fit the protocol, or the protocol asks
             questions.
         """
-        if isinstance(self._half, Asking):
+        randomizer = self._randomizer
+        if isinstance(randomizer, QuestionRandomizer):
             raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
-        if self._half is shuffled:
-            design = shuffled.assigned(pairs, self._protocol)
-            return self._say("report", ballot, lambda positions, bits: self._shuffled(positions, bits, design))
-        if pairs is not None:
-            raise ValueError("pairs must be given if and only if the protocol assigns them.")
-        return self._say("report", ballot, self._reported)
+        design = randomizer.assigned(pairs, self._protocol)
+        return self._send(
+            "report", ballot, lambda positions, bits: randomizer.report(self._protocol, positions, bits, design)
+        )
 
     def answer(self, question: Mapping[str, Any], ballot: ArrayLike) -> Any:
         """Return the randomised answer to one question about this voter's ballot.
@@ -221,54 +222,42 @@ class Device:
             If the question does not follow the protocol, or the protocol does not ask questions. Also if the ballot
             does not have one position per item.
         """
-        if not isinstance(self._half, Asking):
+        randomizer = self._randomizer
+        if not isinstance(randomizer, QuestionRandomizer):
             raise ValueError("this protocol asks no questions: use device.report(ballot).")
-        half, asked = self._half, self._half.asked(question, self._protocol)
+        asked = randomizer.asked(question, self._protocol)
 
         def draw(positions, bits):
-            if reason := half.refusal(self._said, asked, self._protocol):
+            if reason := randomizer.refusal(self._sent, asked, self._protocol):
                 raise BudgetExhausted(f"this device {reason}.")
-            said = half.answered(self._protocol, positions, bits, asked)
-            return self._signed(said) if isinstance(said, list) else self._signed([said])[0]
+            return randomizer.answer(self._protocol, positions, bits, asked)
 
-        return self._say(half.named(asked), ballot, draw)
+        return self._send(randomizer.key(asked), ballot, draw)
 
-    def _reported(self, positions, bits):
-        drawn = self._half.draw(self._protocol, positions, bits)
-        if self._half is shares:
-            return self._signed(shares.messages(self._protocol, drawn))
-        return {"protocol": digest(self._protocol), **self._half.message(drawn)}
-
-    def _shuffled(self, positions, bits, design):
-        drawn = shuffled.draw(self._protocol, positions, bits, design)
-        return {"protocol": digest(self._protocol), **shuffled.submission(self._protocol, drawn, bits)}
-
-    def _signed(self, messages):
-        return [{"protocol": digest(self._protocol), **said} for said in messages]
-
-    def _say(self, what, ballot, draw):
+    def _send(self, name, ballot, draw):
         """Return the stored message of this name, or draw and store it if the budget allows."""
         positions, key = read_ballot(ballot, len(self._protocol["items"]))
         key = hashlib.sha256(key).hexdigest()
         if self._home != os.getpid():
-            return self._repeated(what, key)  # without the lock: a thread of the parent may have held it at the fork
+            return self._repeated(name, key)  # without the lock: a thread of the parent may have held it at the fork
         with self._lock:
-            if what not in self._said and self._ballot in (None, key):
+            if name not in self._sent and self._ballot in (None, key):
                 if self._bits is None:
                     self._bits = Bits.from_random_state(self._random_state)
-                said = json.dumps(draw(positions, self._bits))
+                message = json.dumps(draw(positions, self._bits))
                 self._ballot = key
-                self._said = MappingProxyType({**self._said, what: said})
-            return self._repeated(what, key)
+                self._sent = MappingProxyType({**self._sent, name: message})
+            return self._repeated(name, key)
 
-    def _repeated(self, what, key):
+    def _repeated(self, name, key):
+        """Return the stored message of this name, if it is for the ballot with this key."""
         if self._ballot not in (None, key):
             raise BudgetExhausted(
                 "this device has already reported another ballot. Pass the same ballot to get the same report."
             )
-        if what not in self._said:
+        if name not in self._sent:
             raise BudgetExhausted(_OLD.format(self.epsilon, self.delta) if self._old else _COPY)
-        return json.loads(self._said[what])
+        return json.loads(self._sent[name])
 
     def to_json(self) -> str:
         """Return the device as text, with its reports. The text is as secret as the ballot.
@@ -279,15 +268,17 @@ class Device:
             Text for `from_json` after a restart. It does not contain the seed.
         """
         with self._lock if self._home == os.getpid() else threading.Lock():
-            said = {what: json.loads(message) for what, message in self._said.items()}
-            state = {"protocol": self._protocol, "ballot": self._ballot, "said": said}
+            sent = {name: json.loads(message) for name, message in self._sent.items()}
+            state = {"protocol": self._protocol, "ballot": self._ballot, "said": sent}
         if self._old:
             return json.dumps({"device": 1, **state, "max_epsilon": self._max_epsilon})
         limits = {"max_epsilon": self._max_epsilon, "max_delta": self._max_delta}
         return json.dumps({"device": 2, "number": self._number, **state, **limits})
 
     @classmethod
-    def from_json(cls, text: str, *, half: ReportHalf | None = None, allowance: Allowance | None = None) -> Self:
+    def from_json(
+        cls, text: str, *, randomizer: ReportRandomizer | None = None, allowance: Allowance | None = None
+    ) -> Self:
         """Restore a device from the text of `to_json`.
 
         A device that release 0.2.0 stored repeats its reports and makes no new ones.
@@ -296,7 +287,7 @@ class Device:
         ----------
         text : str
             Last text that `to_json` returned. A device restored from an older text can exceed its budget.
-        half : object or None, default=None
+        randomizer : ReportRandomizer or None, default=None
             Client implementation of a custom randomizer, as for `Device`.
         allowance : Allowance or None, default=None
             The owner's budget. The device is charged unless the allowance contains it. A device that has reported is
@@ -316,42 +307,42 @@ class Device:
         """
         _check_allowance(allowance)
         try:
-            device = cls._restored(json.loads(text), half)
+            device = cls._restored(json.loads(text), randomizer)
         # A forged text of release 0.2.0 may lack the fields from which the cost is computed.
         except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
             device = None
         if device is None:
-            raise ValueError("text must be what to_json returned, with half= if the device has one.") from None
-        if allowance is not None and not (device._old and not device._said):
+            raise ValueError("text must be what to_json returned, with randomizer= if the device has one.") from None
+        if allowance is not None and not (device._old and not device._sent):
             device._charge(allowance)
         return device
 
     @classmethod
-    def _restored(cls, state, half):
+    def _restored(cls, state, randomizer):
         """Return the device of a parsed text, or None if its form is wrong."""
         old = type(state) is dict and set(state) == _KEPT and is_whole(state["device"], 1, 1)
         new = type(state) is dict and set(state) == {*_KEPT, "max_delta", "number"} and is_whole(state["device"], 2, 2)
         if not (old or new) or (state["ballot"] is None) != (not state["said"]):
             return None
         if old:
-            device = cls._stored_by_0_2_0(state, half)
+            device = cls._stored_by_0_2_0(state, randomizer)
         elif is_digits(state["number"], 32):
             limits = {"max_epsilon": state["max_epsilon"], "max_delta": state["max_delta"]}
-            device = cls(state["protocol"], **limits, half=half)
+            device = cls(state["protocol"], **limits, randomizer=randomizer)
             device._number = state["number"]
         else:
             return None
-        said = {what: json.dumps(message) for what, message in state["said"].items()}
-        device._ballot, device._said = state["ballot"], MappingProxyType(said)
+        sent = {name: json.dumps(message) for name, message in state["said"].items()}
+        device._ballot, device._sent = state["ballot"], MappingProxyType(sent)
         return device
 
     @classmethod
-    def _stored_by_0_2_0(cls, state, half):
+    def _stored_by_0_2_0(cls, state, randomizer):
         """Return a device that only repeats messages stored by release 0.2.0, whose protocols have another form."""
         protocol, device = state["protocol"], cls.__new__(cls)
         if not is_whole(protocol["version"], 2, 2):
             return None
-        device._begin(protocol, voter_half(protocol, half))
+        device._begin(protocol, client_randomizer(protocol, randomizer))
         device._number = hashlib.sha256(canonical(state)).hexdigest()[:32]  # constant, for an allowance
         device._max_epsilon = state["max_epsilon"]
         device._old, device._home = True, None
@@ -364,13 +355,13 @@ class Device:
         return self
 
     def __reduce__(self):
-        own = None if self._protocol["randomizer"] in HALVES else self._half
+        own = None if self._protocol["randomizer"] in CLIENT_RANDOMIZERS else self._randomizer
         return _unpickled, (self.to_json(), own)
 
 
-def _unpickled(text, half):
+def _unpickled(text, randomizer):
     """Return a copy of a device that repeats messages and creates no new ones."""
-    device = Device.from_json(text, half=half)
+    device = Device.from_json(text, randomizer=randomizer)
     device._home = None
     return device
 
@@ -384,11 +375,11 @@ def _limit(max_epsilon):
     except OverflowError:  # an integer beyond the range of floats
         limit = sys.float_info.max
     if not limit > 0:
-        raise ValueError(f"max_epsilon must be a positive number or None, got {shown(max_epsilon)}.")
+        raise ValueError(f"max_epsilon must be a positive number or None, got {safe_repr(max_epsilon)}.")
     return limit
 
 
 def _check_allowance(allowance):
     """Raise ValueError unless `allowance` is an `Allowance` or None."""
     if allowance is not None and not isinstance(allowance, Allowance):
-        raise ValueError(f"allowance must be an Allowance or None, got {shown(allowance)}.")
+        raise ValueError(f"allowance must be an Allowance or None, got {safe_repr(allowance)}.")

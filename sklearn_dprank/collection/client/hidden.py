@@ -1,6 +1,7 @@
 """Fast simulation of the counts from many devices that draw their own pairs.
 
-It is for simulations only. Devices draw their reports with `pairs.draw` and `shuffled.draw`.
+It is for simulations only. Devices draw their reports with `PairsRandomizer.draw` and
+`ShuffledRandomizer.draw`.
 """
 
 import numpy as np
@@ -27,19 +28,19 @@ def counted_wins(protocol, ballots, bits):
     counts are drawn in integers. Messages must be independent. The K distinct pairs of a voter under "rr" are
     dependent, so this method does not apply to them.
     """
-    cells, truthful = 2 * n_pairs(protocol), FLIP_GRID - 2 * protocol["flip"][0]
+    cells, unflipped = 2 * n_pairs(protocol), FLIP_GRID - 2 * protocol["flip"][0]
     n_voters, coins = ballots.table.shape[1], 0
-    said = np.zeros(cells, dtype=np.int64)
+    answers = np.zeros(cells, dtype=np.int64)
     for _ in range(protocol["n_queries"]):
         for start in range(0, n_voters, _BLOCK):
-            speaks = bits.noise.trials(truthful, min(_BLOCK, n_voters - start))
-            voters = start + np.flatnonzero(speaks)
-            said += np.bincount(_truths(voters, ballots, bits), minlength=cells)
-            coins += len(speaks) - len(voters)
-    said += multinomial(coins, cells, bits.noise)
+            kept = bits.noise.trials(unflipped, min(_BLOCK, n_voters - start))
+            voters = start + np.flatnonzero(kept)
+            answers += np.bincount(_truths(voters, ballots, bits), minlength=cells)
+            coins += len(kept) - len(voters)
+    answers += multinomial(coins, cells, bits.noise)
     wins = np.zeros((len(ballots.table),) * 2, dtype=np.int64)
     upper = np.triu_indices(len(wins), 1)
-    wins[upper], wins.T[upper] = said[1::2], said[::2]
+    wins[upper], wins.T[upper] = answers[1::2], answers[::2]
     return wins
 
 

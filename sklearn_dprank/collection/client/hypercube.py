@@ -6,48 +6,49 @@ from itertools import accumulate
 import numpy as np
 
 from .ballot import opinions
+from .base import ReportRandomizer
 from .protocol import check_levels, is_whole, log_ratio, n_pairs, refuse_unless
 from .weighted import WeightedLaw
 
-FIELDS = ("variant", "levels", "cap")
 VARIANTS = ("best_cap", "half_tie")
 LARGEST = 200  # items; the distribution of the number of differing signs then has 19,901 weights of about as many bits
 _BLOCK = 1 << 21  # opinions in memory at a time, in simulations
 
 
-def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-    cap, variant = protocol["cap"], protocol["variant"]
-    refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
-    refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
-    check_levels(protocol)
-    capped = is_whole(cap, 0, (n_pairs(protocol) - 1) // 2) if variant == "best_cap" else cap is None
-    refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
+class HypercubeRandomizer(ReportRandomizer):
+    """Client implementation of "hypercube"."""
 
+    fields = ("variant", "levels", "cap")
 
-def spent(protocol):
-    """Return the epsilon of one report, as a Decimal: the log of the largest ratio between probabilities of corners."""
-    return log_ratio(*protocol["levels"])
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
+        cap, variant = protocol["cap"], protocol["variant"]
+        refuse_unless(len(protocol["items"]) <= LARGEST, "items", f"at most {LARGEST}")
+        refuse_unless(type(variant) is str and variant in VARIANTS, "variant", f"one of {VARIANTS}")
+        check_levels(protocol)
+        capped = is_whole(cap, 0, (n_pairs(protocol) - 1) // 2) if variant == "best_cap" else cap is None
+        refuse_unless(capped, "cap", "less than half the number of pairs for 'best_cap', null for 'half_tie'")
 
+    def spent(self, protocol):
+        """Return the epsilon of one report, as a Decimal: the largest log ratio between probabilities of corners."""
+        return log_ratio(*protocol["levels"])
 
-def block(protocol):
-    """Return the number of voters to simulate at a time."""
-    return max(1, _BLOCK // n_pairs(protocol))
+    def block(self, protocol):
+        """Return the number of voters to simulate at a time."""
+        return max(1, _BLOCK // n_pairs(protocol))
 
+    def draw(self, protocol, ballots, bits):
+        """Draw a corner near each voter's own, bool, shape (n_voters, n_pairs), with pairs in row-major order.
 
-def draw(protocol, ballots, bits):
-    """Draw a corner near each voter's own, bool, shape (n_voters, n_pairs), with pairs in row-major order.
+        True means that the first item of the pair is reported to precede the second.
+        """
+        corners = opinions(ballots.table, ballots.sentinel, bits.coins)
+        differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
+        return corners.T ^ _subsets(differing, len(corners), bits.noise)
 
-    True means that the first item of the pair is reported to precede the second.
-    """
-    corners = opinions(ballots.table, ballots.sentinel, bits.coins)
-    differing = differing_law(protocol).sample(ballots.table.shape[1], bits.noise)
-    return corners.T ^ _subsets(differing, len(corners), bits.noise)
-
-
-def message(drawn):
-    """Return the first voter's report: one bit for each pair in row-major order, as hexadecimal digits."""
-    return {"signs": np.packbits(drawn[0]).tobytes().hex()}
+    def message(self, drawn):
+        """Return the first voter's report: one bit for each pair in row-major order, as hexadecimal digits."""
+        return {"signs": np.packbits(drawn[0]).tobytes().hex()}
 
 
 def differing_law(protocol):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .answers import flipped_answers, random_number
+from .base import QuestionRandomizer, signed
 from .protocol import (
     FLIP_GRID,
     UNCHANGED,
@@ -16,23 +17,70 @@ from .protocol import (
     total,
 )
 
-FIELDS = ("answers", "flips", "flip_grid")
 KINDS = ("each", "last")
 
 
-def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-    flips = protocol["flips"]
-    refuse_unless(is_whole(protocol["answers"], 1), "answers", "a positive integer")
-    refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
-    form = type(flips) is dict and set(flips) == set(KINDS) and is_flip(flips["each"])
-    rule = "{'each': numerator, 'last': numerator or null}, above 0 and at most a half of 2^52"
-    refuse_unless(form and (flips["last"] is None or is_flip(flips["last"])), "flips", rule)
+class InteractiveRandomizer(QuestionRandomizer):
+    """Client implementation of "rr-interactive"."""
 
+    fields = ("answers", "flips", "flip_grid")
 
-def spent(protocol):
-    """Return the epsilon of all answers of a device, as a Decimal."""
-    return flips_spent(protocol["flips"], protocol["answers"])
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
+        flips = protocol["flips"]
+        refuse_unless(is_whole(protocol["answers"], 1), "answers", "a positive integer")
+        refuse_unless(is_whole(protocol["flip_grid"], FLIP_GRID, FLIP_GRID), "flip_grid", "2^52")
+        form = type(flips) is dict and set(flips) == set(KINDS) and is_flip(flips["each"])
+        rule = "{'each': numerator, 'last': numerator or null}, above 0 and at most a half of 2^52"
+        refuse_unless(form and (flips["last"] is None or is_flip(flips["last"])), "flips", rule)
+
+    def spent(self, protocol):
+        """Return the epsilon of all answers of a device, as a Decimal."""
+        return flips_spent(protocol["flips"], protocol["answers"])
+
+    def asked(self, question, protocol):
+        """Return (number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
+
+        The curator is not trusted. The field "voters" is for the messenger and is ignored.
+        """
+        if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
+            number, kind, pairs = question["question"], question["kind"], question["pairs"]
+            known = question["protocol"] == digest(protocol) and is_whole(number, 1)
+            known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
+            if known and type(pairs) is list and 1 <= len(pairs) <= n_pairs(protocol):
+                if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
+                    return number, kind, pairs
+        raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
+
+    def key(self, asked):
+        """Return the key under which a device stores its answer."""
+        number, kind, _ = asked
+        return f"{kind} {number}"
+
+    def refusal(self, answered, asked, protocol):
+        """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
+        _, kind, _ = asked
+        if sum(key.startswith(kind) for key in answered) >= allowance(protocol)[kind]:
+            return "has given every answer that its budget pays for"
+        return None
+
+    def answer(self, protocol, ballots, bits, asked):
+        """Draw the first voter's answer as JSON-able data, with its own random number."""
+        number, kind, pairs = asked
+        first, second, answers = self.draw(protocol, ballots, bits, kind, pairs)
+        pair = [int(first[0, 0]), int(second[0, 0])]
+        answer = {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
+        return signed(protocol, answer)
+
+    def draw(self, protocol, ballots, bits, kind, pairs):
+        """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.
+
+        The result is (first, second, answers), arrays of shape (n_voters, 1). They hold the items of each pair, and
+        whether the first is reported to precede the second.
+        """
+        pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
+        first, second = pick[:, :1], pick[:, 1:]
+        return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)
 
 
 def flips_spent(flips, answers):
@@ -44,51 +92,3 @@ def flips_spent(flips, answers):
 def allowance(protocol):
     """Return the number of answers of each kind that a device gives."""
     return {"each": protocol["answers"], "last": int(protocol["flips"]["last"] is not None)}
-
-
-def asked(question, protocol):
-    """Return (number, kind, pairs) of a question; raise ValueError if it does not follow the protocol.
-
-    The curator is not trusted. The field "voters" is for the messenger and is ignored.
-    """
-    if type(question) is dict and set(question) - {"voters"} == {"protocol", "question", "kind", "pairs"}:
-        number, kind, pairs = question["question"], question["kind"], question["pairs"]
-        known = question["protocol"] == digest(protocol) and is_whole(number, 1)
-        known = known and type(kind) is str and kind in KINDS and protocol["flips"][kind] is not None
-        if known and type(pairs) is list and 1 <= len(pairs) <= n_pairs(protocol):
-            if all(is_pair(pair, len(protocol["items"])) for pair in pairs):
-                return number, kind, pairs
-    raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
-
-
-def named(asked):
-    """Return the key under which a device stores its answer."""
-    number, kind, _ = asked
-    return f"{kind} {number}"
-
-
-def refusal(said, asked, protocol):
-    """Return why a device with these stored answers gives no new one, or None if it may."""
-    _, kind, _ = asked
-    if sum(name.startswith(kind) for name in said) >= allowance(protocol)[kind]:
-        return "has given every answer that its budget pays for"
-    return None
-
-
-def answered(protocol, ballots, bits, asked):
-    """Draw the first voter's answer as JSON-able data, with its own random number."""
-    number, kind, pairs = asked
-    first, second, answers = draw(protocol, ballots, bits, kind, pairs)
-    pair = [int(first[0, 0]), int(second[0, 0])]
-    return {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
-
-
-def draw(protocol, ballots, bits, kind, pairs):
-    """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.
-
-    The result is (first, second, answers), arrays of shape (n_voters, 1). They hold the items of each pair, and whether
-    the first is reported to precede the second.
-    """
-    pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
-    first, second = pick[:, :1], pick[:, 1:]
-    return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)

@@ -5,48 +5,49 @@ import math
 import numpy as np
 
 from .ballot import net_wins
+from .base import ReportRandomizer
 from .protocol import check_levels, is_whole, log_ratio, refuse_unless
 
-FIELDS = ("levels", "gamma", "norm", "points_per_unit")
 PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT
 _BLOCK = 1 << 20  # coordinates in memory at a time, in simulations
 
 
-def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
-    check_levels(protocol)
-    gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
-    refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
-    refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")
-    refuse_unless(is_whole(protocol["points_per_unit"], PER_UNIT, PER_UNIT), "points_per_unit", PER_UNIT)
+class PrivUnitRandomizer(ReportRandomizer):
+    """Client implementation of "privunit"."""
 
+    fields = ("levels", "gamma", "norm", "points_per_unit")
 
-def spent(protocol):
-    """Return the epsilon of one report, as a Decimal: the log ratio of the weights above and below gamma."""
-    return log_ratio(*protocol["levels"])
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid."""
+        check_levels(protocol)
+        gamma = is_whole(protocol["gamma"], -10 * PER_UNIT, 20 * PER_UNIT)
+        refuse_unless(gamma, "gamma", f"an integer, in units of 1/{PER_UNIT}, for a number from -10 to 20")
+        refuse_unless(is_whole(protocol["norm"], 1, 2**20), "norm", "an integer from 1 to 2^20")
+        refuse_unless(is_whole(protocol["points_per_unit"], PER_UNIT, PER_UNIT), "points_per_unit", PER_UNIT)
 
+    def spent(self, protocol):
+        """Return the epsilon of one report, as a Decimal: the log ratio of the weights above and below gamma."""
+        return log_ratio(*protocol["levels"])
 
-def block(protocol):
-    """Return the number of voters to simulate at a time."""
-    return max(1, _BLOCK // len(protocol["items"]))
+    def block(self, protocol):
+        """Return the number of voters to simulate at a time."""
+        return max(1, _BLOCK // len(protocol["items"]))
 
+    def draw(self, protocol, ballots, bits):
+        """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the grid."""
+        direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins)
+        lean = _leans(protocol, len(direction), bits.noise)
+        noise = _centred_normals(direction.shape, bits.noise)
+        noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
+        grid = shortened(noise, protocol["norm"])
+        grid *= PER_UNIT
+        points = np.rint(grid, out=grid).astype(np.int64)
+        points[:, -1] = -points[:, :-1].sum(axis=1)
+        return points
 
-def draw(protocol, ballots, bits):
-    """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the public grid."""
-    direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins)
-    lean = _leans(protocol, len(direction), bits.noise)
-    noise = _centred_normals(direction.shape, bits.noise)
-    noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
-    grid = shortened(noise, protocol["norm"])
-    grid *= PER_UNIT
-    points = np.rint(grid, out=grid).astype(np.int64)
-    points[:, -1] = -points[:, :-1].sum(axis=1)
-    return points
-
-
-def message(drawn):
-    """Return the first voter's report: the vector without its last coordinate."""
-    return {"vector": drawn[0, :-1].tolist()}
+    def message(self, drawn):
+        """Return the first voter's report: the vector without its last coordinate."""
+        return {"vector": drawn[0, :-1].tolist()}
 
 
 def shortened(vectors, norm):

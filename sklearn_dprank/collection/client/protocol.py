@@ -1,5 +1,7 @@
 """Protocol format: validation, digest and privacy cost."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
@@ -13,6 +15,7 @@ LARGEST_NAME = 1000  # characters of an item's name
 _UP = Context(prec=80, rounding=ROUND_CEILING)  # own context: a caller may change the context of the process
 _LARGEST_INTEGER = 2**53 - 1  # beyond it, languages read a JSON number differently
 _DIGITS = frozenset("0123456789abcdef")
+_SURROGATE = re.compile("[\ud800-\udfff]")  # alone, it has no UTF-8 encoding
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?", re.ASCII)
 
 
@@ -89,13 +92,13 @@ def are_items(items):
     """Return whether `items` is a list of 2 to 65,534 distinct names, text or integers, that JSON can represent."""
     if type(items) is not list or not 2 <= len(items) <= 65534:
         return False
-    for item in items:
-        if type(item) is str:
-            if len(item) > LARGEST_NAME or any("\ud800" <= c <= "\udfff" for c in item):
-                return False  # a lone surrogate has no UTF-8 encoding
-        elif not is_whole(item, -_LARGEST_INTEGER):
-            return False
-    return len({(type(item), item) for item in items}) == len(items)
+    texts = [item for item in items if type(item) is str]
+    numbers = [item for item in items if type(item) is int]
+    if len(texts) + len(numbers) < len(items) or len({*texts, *numbers}) < len(items):
+        return False
+    if any(len(text) > LARGEST_NAME or _SURROGATE.search(text) for text in texts):
+        return False
+    return all(abs(number) <= _LARGEST_INTEGER for number in numbers)
 
 
 def check_form(protocol, fields):

@@ -1,123 +1,64 @@
-"""Interface and registry of client implementations, and validation of protocols."""
+"""Registry of client implementations, and validation of protocols."""
 
 import json
 from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
 
-from . import hypercube, interactive, mallows, pairs, privunit, rounds, shares, shuffled
+from ..._utils.checks import safe_repr
+from .base import ClientRandomizer
+from .hypercube import HypercubeRandomizer
+from .interactive import InteractiveRandomizer
+from .pairs import PairsRandomizer
+from .privunit import PrivUnitRandomizer
 from .protocol import check_form, refuse_unless
-
-
-class Half(Protocol):
-    """Interface of the client implementation of a randomizer; each built-in one is a module.
-
-    If `spent` holds only at a positive delta, define ``delta(protocol)``, which returns it as a Decimal. If the local
-    epsilon is in another field than "epsilon", ``STATED`` names this field.
-    """
-
-    @property
-    def FIELDS(self) -> tuple[str, ...]:
-        """Fields of its protocols, except "version", "randomizer", "items" and "epsilon"."""
-
-    def check(self, protocol: Any) -> None:
-        """Raise `RefusedProtocol` unless these fields are valid; the curator is not trusted."""
-
-    def spent(self, protocol: Any) -> Decimal:
-        """Return the local epsilon of everything that a device sends, from the protocol's numbers, rounded up."""
-
-
-class ReportHalf(Half, Protocol):
-    """Interface of the client implementation of a randomizer whose devices send one report."""
-
-    def block(self, protocol: Any) -> int:
-        """Return the number of voters to simulate at a time."""
-
-    def draw(self, protocol: Any, ballots: Any, bits: Any) -> Any:
-        """Draw the reports of many voters at once. A device calls it with one ballot.
-
-        Parameters
-        ----------
-        protocol : dict
-            Protocol that `check` has accepted.
-        ballots : Positions
-            Ballots of the voters: ``table[i, v]`` is the position of item i in ballot v. ``sentinel`` is a missing
-            opinion.
-        bits : Bits
-            The only source of randomness: ``noise`` protects the voter, ``coins`` replace missing opinions, and
-            ``assignment`` is for choices that do not depend on the ballot.
-
-        Returns
-        -------
-        ndarray, or tuple of ndarray
-            Reports, with the voters on the first axis.
-        """
-
-    def message(self, drawn: Any) -> dict[str, Any]:
-        """Return the first voter's report as JSON-able data; keys and length must not depend on the ballot."""
-
-
-@runtime_checkable
-class Asking(Half, Protocol):
-    """Interface of the client implementation of a randomizer whose devices answer questions."""
-
-    def asked(self, question: Any, protocol: Any) -> Any:
-        """Return the subject of a question; raise ValueError if the question does not follow the protocol."""
-
-    def named(self, asked: Any) -> str:
-        """Return the key under which a device stores its answer; a stored key gets the stored answer."""
-
-    def refusal(self, said: Any, asked: Any, protocol: Any) -> str | None:
-        """Return why a device with these stored answers gives no new one, or None if it may."""
-
-    def answered(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Draw the first voter's answer as JSON-able data: one message, or one message per server."""
-
+from .rounds import RoundsRandomizer
+from .shares import SharesRandomizer
+from .shuffled import ShuffledRandomizer
 
 #: Built-in client implementations, by their names in protocols. A protocol can select only these.
-HALVES: Mapping[str, Half] = MappingProxyType(
+CLIENT_RANDOMIZERS: Mapping[str, ClientRandomizer] = MappingProxyType(
     {
-        "rr": pairs,
-        "laplace": pairs,
-        "gaussian": pairs,
-        "hypercube": hypercube,
-        "mallows": mallows,
-        "privunit": privunit,
-        "rr-interactive": interactive,
-        "rr-shuffled": shuffled,
-        "skellam-shares": shares,
-        "skellam-rounds": rounds,
+        "rr": PairsRandomizer(),
+        "laplace": PairsRandomizer(),
+        "gaussian": PairsRandomizer(),
+        "hypercube": HypercubeRandomizer(),
+        "privunit": PrivUnitRandomizer(),
+        "rr-interactive": InteractiveRandomizer(),
+        "rr-shuffled": ShuffledRandomizer(),
+        "skellam-shares": SharesRandomizer(),
+        "skellam-rounds": RoundsRandomizer(),
     }
 )
 
 
-def voter_half(protocol, half=None):
-    """Return `half`, or the built-in client implementation of a protocol if `half` is None.
+def client_randomizer(protocol, own=None):
+    """Return `own`, or the built-in client implementation of a protocol if `own` is None.
 
-    `RefusedProtocol` is raised if the name in the protocol is unknown, or belongs to another implementation than
-    `half`.
+    `RefusedProtocol` is raised if the name in the protocol is unknown, or belongs to another implementation than `own`.
     """
+    if own is not None and not isinstance(own, ClientRandomizer):
+        raise ValueError(f"randomizer must be None or an object of a ReportRandomizer subclass, got {safe_repr(own)}.")
     name = protocol.get("randomizer")
-    if half is None:
-        known = f"one of {sorted(HALVES)}, or of your own with its half, Device(protocol, half=...)"
-        refuse_unless(type(name) is str and name in HALVES, "randomizer", known)
-        return HALVES[name]
-    own = type(name) is str and HALVES.get(name, half) is half
-    refuse_unless(own, "randomizer", f"a name of its own, as its half is; none of {sorted(HALVES)}")
-    return half
+    builtin = CLIENT_RANDOMIZERS.get(name) if type(name) is str else None
+    if own is None:
+        known = f"one of {sorted(CLIENT_RANDOMIZERS)}, or of your own with its code, Device(protocol, randomizer=...)"
+        refuse_unless(builtin is not None, "randomizer", known)
+        return builtin
+    taken = f"a name of its own, as its code is; none of {sorted(CLIENT_RANDOMIZERS)}"
+    refuse_unless(type(name) is str and type(builtin) in (type(None), type(own)), "randomizer", taken)
+    return own
 
 
-def checked(protocol, half=None):
+def checked(protocol, own=None):
     """Return a copy of a protocol from an untrusted curator.
 
     `RefusedProtocol` is raised if its form is wrong, or if its numbers spend more than it states.
     """
     refuse_unless(type(protocol) is dict, "it", "a JSON object (json.loads of its text)")
-    half = voter_half(protocol, half)
-    check_form(protocol, half.FIELDS)
-    half.check(protocol)
-    stated = getattr(half, "STATED", "epsilon")
-    spent = half.spent(protocol)
+    randomizer = client_randomizer(protocol, own)
+    check_form(protocol, randomizer.fields)
+    randomizer.check(protocol)
+    stated, spent = randomizer.epsilon_field, randomizer.spent(protocol)
     refuse_unless(spent <= Decimal(protocol[stated]), stated, f"at least what its numbers spend, {float(spent):.10g}")
     return json.loads(json.dumps(protocol))

@@ -10,24 +10,21 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from .base import QuestionRandomizer
 from .protocol import UNCHANGED, digest, is_whole, refuse_unless
 from .shares import (
-    CROWD,
     NOISE,
-    STATED,
+    PARTIES,
+    SummedRandomizer,
     check_among,
-    check_crowd,
     check_noise,
-    delta,
+    check_parties,
     epsilon_among,
     messages,
     split,
     sum_of,
 )
 
-__all__ = ["FIELDS", "STATED", "answered", "asked", "check", "delta", "named", "refusal", "spent", "sum_about", "sums"]
-
-FIELDS = ("rounds", *CROWD)
 _MOST = 2**20  # questions in total
 
 
@@ -39,22 +36,60 @@ class Asked(NamedTuple):
     about: Any
 
 
-def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
-    check_crowd(protocol)
-    rounds = protocol["rounds"]
-    form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
-    refuse_unless(form and 1 <= len(rounds) <= _MOST, "rounds", "a list of kinds of questions, exact in their fields")
-    times = all(is_whole(kind["times"], 1, _MOST) for kind in rounds)
-    refuse_unless(times and sum(kind["times"] for kind in rounds) <= _MOST, "times", "2^20 questions together, at most")
-    for kind in rounds:
-        check_noise(kind, protocol)
-    check_among(protocol, sums(protocol))
+class RoundsRandomizer(SummedRandomizer, QuestionRandomizer):
+    """Client implementation of "skellam-rounds"."""
 
+    fields = ("rounds", *PARTIES)
 
-def spent(protocol):
-    """Return the epsilon at `delta` of all answers of a device, as a Decimal. It holds if all servers collude."""
-    return epsilon_among(protocol, sums(protocol), 1)
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
+        check_parties(protocol)
+        rounds = protocol["rounds"]
+        form = type(rounds) is list and all(type(kind) is dict and set(kind) == {"times", *NOISE} for kind in rounds)
+        refuse_unless(
+            form and 1 <= len(rounds) <= _MOST, "rounds", "a list of kinds of questions, exact in their fields"
+        )
+        times = all(is_whole(kind["times"], 1, _MOST) for kind in rounds)
+        refuse_unless(
+            times and sum(kind["times"] for kind in rounds) <= _MOST, "times", "2^20 questions together, at most"
+        )
+        for kind in rounds:
+            check_noise(kind, protocol)
+        check_among(protocol, sums(protocol))
+
+    def spent(self, protocol):
+        """Return the epsilon at `delta` of all answers of a device, as a Decimal. It holds if all servers collude."""
+        return epsilon_among(protocol, sums(protocol), 1)
+
+    def asked(self, question, protocol):
+        """Return a question of an untrusted curator as `Asked`; raise ValueError if it does not follow the protocol."""
+        if type(question) is dict and question.get("protocol") == digest(protocol):
+            number: Any = question.get("question")
+            if is_whole(number, 1, sum(kind["times"] for kind in protocol["rounds"])):
+                what = sum_about(protocol, number).summand
+                names = {"protocol", "question", what.asked_about} - {None}
+                about = question.get(what.asked_about)
+                if set(question) == names and what.accepts(about):
+                    return Asked(number, digest(question), about)
+        raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
+
+    def key(self, asked):
+        """Return the key under which a device stores its answer."""
+        return f"{asked.number} {asked.name}"
+
+    def refusal(self, answered, asked, protocol):
+        """Return why a device that stores answers under the keys `answered` gives no new one, or None if it may."""
+        numbers = {int(key.partition(" ")[0]) for key in answered}
+        if asked.number in numbers:
+            return "has answered another question of this number"
+        if asked.number < max(numbers, default=0):
+            return "has answered a later question, and none comes back"
+        return None
+
+    def answer(self, protocol, ballots, bits, asked):
+        """Draw the first voter's answer as JSON-able data: one message per server."""
+        drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
+        return messages(protocol, drawn, question=asked.name)
 
 
 def sums(protocol):
@@ -67,37 +102,3 @@ def sum_about(protocol, number):
     last = list(accumulate(kind["times"] for kind in protocol["rounds"]))
     kind = protocol["rounds"][bisect_left(last, number)]
     return sum_of(kind, protocol, kind["times"])
-
-
-def asked(question, protocol):
-    """Return a question as `Asked`; raise ValueError if it does not follow the protocol. The curator is not trusted."""
-    if type(question) is dict and question.get("protocol") == digest(protocol):
-        number: Any = question.get("question")
-        if is_whole(number, 1, sum(kind["times"] for kind in protocol["rounds"])):
-            what = sum_about(protocol, number).summand
-            names = {"protocol", "question"} if what.asked_about is None else {"protocol", "question", what.asked_about}
-            about = question.get(what.asked_about)
-            if set(question) == names and what.accepts(about):
-                return Asked(number, digest(question), about)
-    raise ValueError(f"question does not follow the protocol: {UNCHANGED}.")
-
-
-def named(asked):
-    """Return the key under which a device stores its answer."""
-    return f"{asked.number} {asked.name}"
-
-
-def refusal(said, asked, protocol):
-    """Return why a device with these stored answers gives no new one, or None if it may."""
-    numbers = {int(name.partition(" ")[0]) for name in said}
-    if asked.number in numbers:
-        return "has answered another question of this number"
-    if asked.number < max(numbers, default=0):
-        return "has answered a later question, and none comes back"
-    return None
-
-
-def answered(protocol, ballots, bits, asked):
-    """Draw the first voter's answer as JSON-able data: one message per server."""
-    drawn = split(protocol, sum_about(protocol, asked.number), ballots, asked.about, bits)
-    return messages(protocol, drawn, question=asked.name)

@@ -9,6 +9,8 @@ cannot register it with another share at another server. Each commitment has a s
 of this share receives. Without the salt, the commitment does not reveal the share.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 from decimal import Decimal
@@ -19,22 +21,12 @@ import numpy as np
 
 from ...privacy.skellam import SkellamRelease, skellam_epsilon
 from ...sampling.skellam import skellam_noise
+from .base import ClientRandomizer, ReportRandomizer
 from .protocol import as_digits, canonical, digest, is_amount, is_whole, refuse_unless
 from .summands import Summand, summand
 
-CROWD = ("servers", "delta", "local_epsilon", "min_reports", "max_reports")
+PARTIES = ("servers", "delta", "local_epsilon", "min_reports", "max_reports")
 NOISE = ("statistic", "modulus_bits", "rate")
-FIELDS = (
-    "statistic",
-    "servers",
-    "modulus_bits",
-    "rate",
-    "delta",
-    "local_epsilon",
-    "min_reports",
-    "max_reports",
-)
-STATED = "local_epsilon"  # holds without trust; "epsilon" needs an honest server and other voters
 RATE_GRID = 2**20  # noise rates are multiples of 1 / RATE_GRID, or whole numbers
 MOST_SERVERS = 20
 MOST_BITS = 53  # bits of a share: every language reads such integers in JSON alike
@@ -82,16 +74,48 @@ def modulus_bits(what: Summand, max_reports: int, rate: float) -> int:
     return (2 * (max_reports * what.largest + math.ceil(noise)) + 1).bit_length()
 
 
-def check(protocol):
-    """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
-    check_crowd(protocol)
-    check_noise(protocol, protocol)
-    asks = summed(protocol).summand.asked_about is not None
-    refuse_unless(not asks, "statistic", "one that needs no question, where voters report once")
-    check_among(protocol, [summed(protocol)])
+class SummedRandomizer(ClientRandomizer):
+    """Base class of both client implementations of secure aggregation."""
+
+    epsilon_field = "local_epsilon"  # holds without trust; "epsilon" needs an honest server and other voters
+
+    def delta(self, protocol):
+        """Return the delta at which `spent` holds, as a Decimal."""
+        return Decimal(protocol["delta"])
 
 
-def check_crowd(protocol):
+class SharesRandomizer(SummedRandomizer, ReportRandomizer):
+    """Client implementation of "skellam-shares"."""
+
+    fields = (*NOISE, *PARTIES)
+
+    def check(self, protocol):
+        """Raise `RefusedProtocol` unless the fields of this randomizer are valid and give the stated epsilon."""
+        check_parties(protocol)
+        check_noise(protocol, protocol)
+        asks = summed(protocol).summand.asked_about is not None
+        refuse_unless(not asks, "statistic", "one that needs no question, where voters report once")
+        check_among(protocol, [summed(protocol)])
+
+    def spent(self, protocol):
+        """Return the epsilon at `delta` of all shares of one voter, as a Decimal. It holds if all servers collude."""
+        return epsilon_among(protocol, [summed(protocol)], 1)
+
+    def draw(self, protocol, ballots, bits):
+        """Draw the messages of every voter: (salts, shares).
+
+        `salts` has dtype uint64 and shape (n_voters, servers, 2): random numbers that hide the shares in their
+        commitments. `shares` has dtype int64 and shape (n_voters, servers, numbers). The shares of a voter lie in
+        [0, 2^modulus_bits) and add up to the noisy statistic modulo 2^modulus_bits.
+        """
+        return split(protocol, summed(protocol), ballots, None, bits)
+
+    def report(self, protocol, ballots, bits, assigned):
+        """Draw the first voter's messages as JSON-able data, one for each server."""
+        return messages(protocol, self.draw(protocol, ballots, bits))
+
+
+def check_parties(protocol):
     """Raise `RefusedProtocol` unless the fields about servers and voters are valid."""
     least = protocol["min_reports"]
     refuse_unless(is_whole(protocol["servers"], 2, MOST_SERVERS), "servers", f"an integer from 2 to {MOST_SERVERS}")
@@ -124,34 +148,14 @@ def epsilon_among(protocol, sums, n_voters):
     return Decimal(skellam_epsilon(float(protocol["delta"]), [one.release(n_voters) for one in sums]))
 
 
-def spent(protocol):
-    """Return the epsilon at `delta` of all shares of one voter, as a Decimal. It holds if all servers collude."""
-    return epsilon_among(protocol, [summed(protocol)], 1)
-
-
-def delta(protocol):
-    """Return the delta at which `spent` holds, as a Decimal."""
-    return Decimal(protocol["delta"])
-
-
-def draw(protocol, ballots, bits):
-    """Draw the messages of every voter: (salts, shares).
-
-    `salts` has dtype uint64 and shape (n_voters, servers, 2): random numbers that hide the shares in their commitments.
-    `shares` has dtype int64 and shape (n_voters, servers, numbers). The shares of a voter lie in [0, 2^modulus_bits)
-    and add up to the noisy statistic modulo 2^modulus_bits.
-    """
-    return split(protocol, summed(protocol), ballots, None, bits)
-
-
 def split(protocol, of, ballots, about, bits):
     """Draw (salts, shares) of every voter for one sum of a protocol, as in `draw`."""
-    said = of.summand.of(ballots, about, bits.coins)
-    noise = skellam_noise(of.rate, said.size, bits.noise).reshape(said.shape)
+    statistic = of.summand.of(ballots, about, bits.coins)
+    noise = skellam_noise(of.rate, statistic.size, bits.noise).reshape(statistic.shape)
     others = protocol["servers"] - 1
-    shares = bits.noise.integers(of.modulus, others * said.size).reshape(len(said), others, -1)
-    last = (said + noise - shares.sum(axis=1)) & (of.modulus - 1)
-    salts = bits.noise.words(2 * (others + 1) * len(said)).reshape(len(said), -1, 2)
+    shares = bits.noise.integers(of.modulus, others * statistic.size).reshape(len(statistic), others, -1)
+    last = (statistic + noise - shares.sum(axis=1)) & (of.modulus - 1)
+    salts = bits.noise.words(2 * (others + 1) * len(statistic)).reshape(len(statistic), -1, 2)
     return salts, np.concatenate([shares, last[:, None]], axis=1)
 
 
@@ -164,7 +168,8 @@ def messages(protocol, drawn, **question):
         for number, (salt, share) in enumerate(zip(salts[0].tolist(), shares[0].tolist(), strict=True))
     ]
     commitments = [commitment({**head, **part}) for part in parts]
-    return [{**question, "report": report_number(commitments), "commitments": commitments, **part} for part in parts]
+    common = {**head, "report": report_number(commitments), "commitments": commitments}
+    return [{**common, **part} for part in parts]
 
 
 def commitment(message):

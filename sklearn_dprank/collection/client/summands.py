@@ -5,6 +5,8 @@ question names a subject: a pair, several pairs, or groups of items. The protoco
 cost of an answer.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from fractions import Fraction

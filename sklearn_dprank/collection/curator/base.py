@@ -1,5 +1,7 @@
 """Base class of randomizers for the curator: protocols, reports and estimates."""
 
+from __future__ import annotations
+
 from functools import reduce
 from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias
@@ -13,15 +15,16 @@ from ...ballots.compact import Positions
 from ...queries import Query
 from ...sampling.streams import Bits
 from ...uncertainty import AnswersLaw, NormalLaw
+from ..client.base import ReportRandomizer
 from ..client.protocol import VERSION, are_items
-from ..client.randomizers import ReportHalf, checked
+from ..client.randomizers import checked
 from .epsilon_grid import as_text
 
 #: Values drawn by devices, with the voters on the first axis.
 Drawn: TypeAlias = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
-class Heard(NamedTuple):
+class ReceivedReports(NamedTuple):
     """Total counts of the reports of one protocol.
 
     Attributes
@@ -44,17 +47,16 @@ class Randomizer(BaseEstimator):
 
     A subclass sets the attributes and defines `protocol`, `read` (or `read_all`, which can be faster), `counts` and
     `estimate`. It also defines `variance` if voters may have different epsilons. `read` returns what the ``draw``
-    method of `half` returned for this voter. The curator therefore counts reports and simulated draws in the same way.
+    method of `client` returned for this voter. The curator therefore counts reports and simulated draws in the same
+    way.
 
     Attributes
     ----------
     name : str
         Value of "randomizer" in its protocols.
-    half : ReportHalf
-        Client implementation: a class or object with ``FIELDS``, ``check``, ``spent``, ``block``, ``draw`` and
-        ``message``, like the modules of `sklearn_dprank.collection.client`. It runs in simulations and validates every
-        new protocol. Remote devices receive it as ``Device(protocol, half=...)``. A device with a custom module as
-        `half` cannot be pickled.
+    client : ReportRandomizer
+        Client implementation, as an object. It runs in simulations and validates every new protocol. Remote devices
+        receive it as ``Device(protocol, randomizer=...)``.
     releases : Query
         Query whose answer the reports determine.
     arithmetic : str
@@ -62,12 +64,12 @@ class Randomizer(BaseEstimator):
     """
 
     name: str
-    half: ReportHalf
+    client: ReportRandomizer
     releases: Query
     arithmetic: str = "exact"
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
-        """Return the protocol for devices as JSON-able data. Make it with `drafted`.
+        """Return the protocol for devices as JSON-able data. Make it with `make_protocol`.
 
         Parameters
         ----------
@@ -90,7 +92,7 @@ class Randomizer(BaseEstimator):
 
     @classmethod
     def read(cls, report: dict[str, Any], protocol: dict[str, Any]) -> Drawn:
-        """Return the values that a device drew, given its report. This is the inverse of ``message`` of `half`.
+        """Return the values that a device drew, given its report. This is the inverse of ``message`` of `client`.
 
         A subclass defines this method or `read_all`. Each of them calls the other.
 
@@ -173,8 +175,8 @@ class Randomizer(BaseEstimator):
         ndarray of int64
             Sums over the voters, as in `counts`.
         """
-        said = simulated(self.half, protocol, ballots, bits)
-        return reduce(np.add, (self.counts(drawn, protocol) for drawn, _ in said))
+        blocks = simulated(self.client, protocol, ballots, bits)
+        return reduce(np.add, (self.counts(drawn, protocol) for drawn, _ in blocks))
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
@@ -216,12 +218,12 @@ class Randomizer(BaseEstimator):
         raise NotImplementedError
 
     @classmethod
-    def law(cls, heard: Heard) -> AnswersLaw | NormalLaw | None:
+    def law(cls, received: ReceivedReports) -> AnswersLaw | NormalLaw | None:
         """Return the distribution of the noise on the estimated margins, or else on the net wins.
 
         Parameters
         ----------
-        heard : Heard
+        received : ReceivedReports
             Counts of the reports of one protocol. The distribution must follow from public numbers, and from values
             that were drawn independently of the ballots.
 
@@ -232,14 +234,14 @@ class Randomizer(BaseEstimator):
         """
         return None
 
-    def combined(self, groups: list[Heard]) -> Any:
+    def combined(self, groups: list[ReceivedReports]) -> Any:
         """Return one answer from voters with different epsilons.
 
         It is the mean of their estimates, with weights n_reports / `variance`.
 
         Parameters
         ----------
-        groups : list of Heard
+        groups : list of ReceivedReports
             Counts of each protocol with reports.
 
         Returns
@@ -247,10 +249,10 @@ class Randomizer(BaseEstimator):
         object
             The answer, in the form of ``releases``.
         """
-        estimates = [self.estimate(said.counts, said.n_reports, said.protocol) for said in groups]
+        estimates = [self.estimate(received.counts, received.n_reports, received.protocol) for received in groups]
         if len(groups) == 1:
             return estimates[0]
-        weights = [said.n_reports / self.variance(said.protocol) for said in groups]
+        weights = [received.n_reports / self.variance(received.protocol) for received in groups]
         total = sum(weights)
         return sum(weight / total * estimate for weight, estimate in zip(weights, estimates, strict=True))
 
@@ -267,12 +269,12 @@ class Randomizer(BaseEstimator):
         Returns
         -------
         float
-            `epsilon`, unless a calibration as printed spends another amount.
+            `epsilon`, unless a scale as printed spends another amount.
         """
         return float(self.protocol(epsilon, items)["epsilon"])
 
-    def drafted(self, items: Items, epsilon: Amount | str, **fields: Any) -> dict[str, Any]:
-        """Return a protocol that `half` has validated.
+    def make_protocol(self, items: Items, epsilon: Amount | str, **fields: Any) -> dict[str, Any]:
+        """Return a protocol that `client` has validated.
 
         Parameters
         ----------
@@ -291,16 +293,16 @@ class Randomizer(BaseEstimator):
         Raises
         ------
         ValueError
-            If an item name cannot be written in the same way in every language, or `half` refuses the protocol.
+            If an item name cannot be written in the same way in every language, or `client` refuses the protocol.
         """
-        return drafted(self.name, items, epsilon, fields, self.half)
+        return make_protocol(self.name, items, epsilon, fields, self.client)
 
 
-def drafted(name, items, epsilon, fields, half=None):
-    """Return a validated protocol for the randomizer `name`, as `Randomizer.drafted` does."""
+def make_protocol(name, items, epsilon, fields, client=None):
+    """Return a validated protocol for the randomizer `name`, as `Randomizer.make_protocol` does."""
     stated = epsilon if isinstance(epsilon, str) else as_text(epsilon)
     common = {"version": VERSION, "randomizer": name, "items": listed(items), "epsilon": stated}
-    return checked({**common, **fields}, half)
+    return checked({**common, **fields}, client)
 
 
 def listed(items):
@@ -318,12 +320,12 @@ def listed(items):
     return names
 
 
-def simulated(half, protocol, ballots, bits):
+def simulated(client, protocol, ballots, bits):
     """Yield (drawn, number of voters) of simulated devices, block by block."""
-    step = half.block(protocol)
+    step = client.block(protocol)
     for start in range(0, ballots.table.shape[1], step):
         block = ballots._replace(table=ballots.table[:, start : start + step])
-        yield half.draw(protocol, block, bits), block.table.shape[1]
+        yield client.draw(protocol, block, bits), block.table.shape[1]
 
 
 def joined(draws):

@@ -1,10 +1,12 @@
 """Flip probabilities and levels for a given epsilon, on a grid of 2^-52."""
 
+from __future__ import annotations
+
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
-from ..._utils.checks import check_epsilon, shown
+from ..._utils.checks import check_epsilon, safe_repr
 from ...privacy.rounding import rounded_up
 from ..client.protocol import FLIP_GRID, flips_cost, log_ratio
 
@@ -54,10 +56,18 @@ def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
         flip += 1
     if flip >= FLIP_GRID // 2:
         raise ValueError(
-            f"epsilon={float(epsilon)} is too small for {shown(times)} answer(s): each would be a fair coin; it must "
-            f"be above {Decimal(times) * Decimal('1e-15'):.6g}."
+            f"epsilon={float(epsilon)} is too small for {safe_repr(times)} answer(s): each would be a fair coin; it "
+            f"must be above {Decimal(times) * Decimal('1e-15'):.6g}."
         )
     return flip
+
+
+def flip_above(probability):
+    """Return the smallest numerator over 2^52, from 1 to 2^51, whose flip probability is at least `probability`.
+
+    The factor covers the rounding errors of a few elementary functions.
+    """
+    return min(max(math.ceil(probability * (1 + 2.0**-50) * FLIP_GRID), 1), FLIP_GRID // 2)
 
 
 def cost_as_text(spent):
@@ -66,9 +76,9 @@ def cost_as_text(spent):
         return str(+spent).lower()
 
 
-def stated_epsilon(protocol, half):
+def stated_epsilon(protocol, client):
     """Return the epsilon that a protocol states, as a float that is not below what its numbers spend."""
-    stated, spent = float(protocol["epsilon"]), half.spent(protocol)
+    stated, spent = float(protocol["epsilon"]), client.spent(protocol)
     return stated if spent <= Decimal(stated) else rounded_up(Fraction(spent))
 
 

@@ -1,5 +1,7 @@
 """Curator implementation of hypercube sampling (Duchi, Jordan and Wainwright)."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, Literal
 
@@ -11,9 +13,8 @@ from ..._utils.checks import Check, check_parameters, one_of
 from ..._utils.types import Amount, Items
 from ...queries import AllMargins, n_pairs
 from ...uncertainty import AnswersLaw
-from ..client import hypercube as voters_half
-from ..client.hypercube import VARIANTS, differing_weights
-from .base import Drawn, Heard, Randomizer, listed
+from ..client.hypercube import VARIANTS, HypercubeRandomizer, differing_weights
+from .base import Drawn, Randomizer, ReceivedReports, listed
 from .epsilon_grid import as_text, levels_within
 from .inbox import RefusedReport, columns
 
@@ -60,7 +61,7 @@ class HypercubeSampling(Randomizer):
     parameter_checks: dict[str, Check] = {"variant": one_of(*VARIANTS)}
     name = "hypercube"
     called = "hypercube sampling"
-    half = voters_half
+    client = HypercubeRandomizer()
     releases = AllMargins()
 
     def __init__(self, variant: Literal["best_cap", "half_tie"] = "best_cap") -> None:
@@ -71,7 +72,7 @@ class HypercubeSampling(Randomizer):
         names, stated = listed(items), as_text(epsilon)
         levels = levels_within(stated)
         cap = _best_cap(n_pairs(len(names)), epsilon) if self.variant == "best_cap" else None
-        return self.drafted(names, stated, variant=self.variant, levels=levels, cap=cap)
+        return self.make_protocol(names, stated, variant=self.variant, levels=levels, cap=cap)
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
@@ -107,8 +108,8 @@ class HypercubeSampling(Randomizer):
         return _scale(protocol) ** 2
 
     @classmethod
-    def law(cls, heard: Heard) -> AnswersLaw:
-        return AnswersLaw(1 / _scale(heard.protocol), heard.n_reports)
+    def law(cls, received: ReceivedReports) -> AnswersLaw:
+        return AnswersLaw(1 / _scale(received.protocol), received.n_reports)
 
 
 def _scale(protocol):

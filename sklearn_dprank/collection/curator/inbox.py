@@ -1,5 +1,7 @@
 """Stream reader and validator for client reports, with counts of accepted and refused reports."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import partial
@@ -44,12 +46,12 @@ class Inbox:
         """
         for report in lines(reports, LONGEST):
             try:
-                said = read(parsed(report))
+                drawn = read(parsed(report))
             except RefusedReport as error:
                 self.refused[error.reason] += 1
             else:
                 self.accepted += 1
-                yield said
+                yield drawn
 
     def read_together(self, reports, names, read):
         """Yield (name, drawn) for blocks of accepted reports of the same protocol.
@@ -78,17 +80,17 @@ class Inbox:
 
     def _addressed(self, block, names):
         """Return {protocol name: parsed reports} of a block."""
-        said: dict[str, list[Any]] = {name: [] for name in names}
+        addressed: dict[str, list[Any]] = {name: [] for name in names}
         for report in block:
             try:
                 found = parsed(report)
-                if (name := protocol_of(found)) not in said:
+                if (name := protocol_of(found)) not in addressed:
                     raise RefusedReport("another protocol")
             except RefusedReport as error:
                 self.refused[error.reason] += 1
             else:
-                said[name].append(found)
-        return said
+                addressed[name].append(found)
+        return addressed
 
     def _accepted(self, reports, read):
         """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""
@@ -163,19 +165,19 @@ def parsed(report):
     return found
 
 
-def gathered(said, n_items):
+def gathered(accepted, n_items):
     """Yield (name, drawn, n_reports), joining draws by name because one large batch is cheaper to count.
 
     Parameters
     ----------
-    said : iterable of (str, drawn)
+    accepted : iterable of (str, drawn)
         Protocol names, and values that devices drew.
     n_items : int
         Number of items. It sets the size of a batch.
     """
     waiting: dict[str, list[Drawn]] = defaultdict(list)
     held, most = 0, max(_HELD, 4 * n_items**2)
-    for name, drawn in said:
+    for name, drawn in accepted:
         waiting[name].append(drawn)
         held += sum(part.nbytes for part in (drawn if isinstance(drawn, tuple) else [drawn]))
         if held > most:

@@ -1,5 +1,7 @@
 """Curator implementation of Gaussian PrivUnit on centred net wins."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -11,9 +13,8 @@ from scipy.stats import chi2
 from ..._utils.types import Amount, Items
 from ...queries import NetWins
 from ...uncertainty import NormalLaw
-from ..client import privunit as voters_half
-from ..client.privunit import PER_UNIT, shortened
-from .base import Drawn, Heard, Randomizer, listed
+from ..client.privunit import PER_UNIT, PrivUnitRandomizer, shortened
+from .base import Drawn, Randomizer, ReceivedReports, listed
 from .epsilon_grid import as_text, levels_within
 from .inbox import columns, end_to_end, whole_numbers
 
@@ -57,7 +58,7 @@ class PrivUnitG(Randomizer):
 
     name = "privunit"
     called = "PrivUnitG"
-    half = voters_half
+    client = PrivUnitRandomizer()
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"
 
@@ -69,7 +70,7 @@ class PrivUnitG(Randomizer):
         # The density of a report is at most 1 / `rarest` times the normal density.
         rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-spent))
         norm = math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, len(names) - 1)))
-        return self.drafted(
+        return self.make_protocol(
             names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
         )
 
@@ -115,7 +116,7 @@ class PrivUnitG(Randomizer):
         return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
 
     @classmethod
-    def law(cls, heard: Heard) -> NormalLaw:
+    def law(cls, received: ReceivedReports) -> NormalLaw:
         """Return a normal distribution close to that of the noise on the mean of many reports.
 
         Let a be the component of a report along its own direction. Its mean square is 1 + gamma E a. Components across
@@ -125,7 +126,7 @@ class PrivUnitG(Randomizer):
 
         Parameters
         ----------
-        heard : Heard
+        received : ReceivedReports
             Counts of the reports of one protocol.
 
         Returns
@@ -133,9 +134,9 @@ class PrivUnitG(Randomizer):
         NormalLaw
             The distribution of the noise on net wins.
         """
-        gamma, epsilon = _shape(heard.protocol)
+        gamma, epsilon = _shape(received.protocol)
         lean = float(_lean(gamma, epsilon))
-        std = _radius(heard.protocol) / (lean * math.sqrt(heard.n_reports))
+        std = _radius(received.protocol) / (lean * math.sqrt(received.n_reports))
         return NormalLaw(std, grid=0.0, most=std * math.sqrt(1 + max(gamma * lean, 0.0)))
 
 

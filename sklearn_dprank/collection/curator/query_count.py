@@ -4,6 +4,8 @@ A voter who answers K questions spends epsilon/K on each. More answers are there
 answer in groups, K is the largest number of questions to one group.
 """
 
+from __future__ import annotations
+
 import math
 from functools import lru_cache
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from ..._utils.checks import at_least_two, check_choice, is_published, positive
+from ..._utils.checks import at_least_two, check_choice, check_positive, is_as_printed
 from ..._utils.types import PairNoise, Variant
 
 # epsilon/K that maximises K (p - q)^2: the roots of sinh x = 2 x and of e^(x/2) = 1 + x
@@ -40,7 +42,7 @@ def truth_gap(
         Number K of answers.
     randomizer : {"rr", "laplace"}, default="rr"
         Randomised response, or Laplace noise and a threshold at 1/2.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The exact gap, or the paper's lower bound for randomised response.
 
     Returns
@@ -59,15 +61,15 @@ def truth_gap(
 
     Examples
     --------
-    >>> round(truth_gap(2, 1), 4), truth_gap(2, 1, variant="published")
+    >>> round(truth_gap(2, 1), 4), truth_gap(2, 1, variant="as_printed")
     (0.7616, 0.5)
     """
     check_randomizer(randomizer)
-    positive(epsilon=epsilon, n_queries=n_queries)
-    published = is_published(variant)
+    check_positive(epsilon=epsilon, n_queries=n_queries)
+    as_printed = is_as_printed(variant)
     if randomizer == "laplace":
         return -math.expm1(-epsilon / (2 * n_queries))
-    return epsilon / (epsilon + 2 * n_queries) if published else math.tanh(epsilon / (2 * n_queries))
+    return epsilon / (epsilon + 2 * n_queries) if as_printed else math.tanh(epsilon / (2 * n_queries))
 
 
 def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Variant = "corrected") -> float:
@@ -79,7 +81,7 @@ def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Va
         Privacy parameter of a voter.
     randomizer : {"rr", "laplace"}, default="rr"
         Randomised response, or Laplace noise and a threshold at 1/2.
-    variant : {"corrected", "published"}, default="corrected"
+    variant : {"corrected", "as_printed"}, default="corrected"
         The exact optimum, or the paper's.
 
     Returns
@@ -102,8 +104,8 @@ def optimal_queries(epsilon: float, *, randomizer: PairNoise = "rr", variant: Va
     (4.59, 3.98)
     """
     check_randomizer(randomizer)
-    positive(epsilon=epsilon)
-    return epsilon / (2 if is_published(variant) else _BEST_BUDGET[randomizer])
+    check_positive(epsilon=epsilon)
+    return epsilon / (2 if is_as_printed(variant) else _BEST_BUDGET[randomizer])
 
 
 def best_query_count(
@@ -119,8 +121,8 @@ def best_query_count(
         Number m of items.
     randomizer : {"rr", "laplace"}, default="rr"
         Randomised response, or Laplace noise and a threshold at 1/2.
-    variant : {"corrected", "published"}, default="corrected"
-        "published" returns the integer next to epsilon/2 with the smaller printed mu.
+    variant : {"corrected", "as_printed"}, default="corrected"
+        "as_printed" returns the integer next to epsilon/2 with the smaller printed mu.
 
     Returns
     -------
@@ -215,5 +217,5 @@ def group_load(q: int, n_items: int, xi: float = 1.0) -> int:
     >>> [group_load(quicksort_query_bound(m), m) for m in (5, 10, 20, 50)]
     [7, 15, 24, 35]
     """
-    positive(xi=xi)
+    check_positive(xi=xi)
     return int(np.argmax(_overflow(q, n_items, np.arange(q + 1)) <= xi / n_items**4))

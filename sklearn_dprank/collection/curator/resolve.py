@@ -1,8 +1,9 @@
-"""Resolution of the ``randomizer`` parameter of channels, and of randomizer names."""
+"""Resolution of the ``randomizer`` parameter of channels and estimators."""
 
-from ..._utils.checks import check_made, check_parameters, shown
+from sklearn.base import clone
+
+from ..._utils.checks import check_made, check_parameters, safe_repr
 from .response import RandomizedResponse
-from .thresholded import ThresholdedGaussian, ThresholdedLaplace
 
 
 def check_randomizer(randomizer, name):
@@ -10,7 +11,7 @@ def check_randomizer(randomizer, name):
     check_made(randomizer, name, "randomizer")
     if randomizer is not None and not callable(getattr(randomizer, "protocol", None)):
         raise ValueError(
-            f"{name} must be None or an object of sklearn_dprank.collection.curator, got {shown(randomizer)}."
+            f"{name} must be None or an object of sklearn_dprank.collection.curator, got {safe_repr(randomizer)}."
         )
 
 
@@ -30,23 +31,27 @@ def resolve_flips(channel, counted_by):
     if not hasattr(randomizer, "flip"):
         raise ValueError(
             f"{asking} cannot use {name}: it takes answers about single pairs, which {name} does not give; use "
-            f"RandomizedResponse() or thresholded noise, or the channel Local(randomizer={name}())."
+            f"RandomizedResponse(), or the channel Local(randomizer={name}())."
         )
     check_parameters(randomizer)
     if randomizer.n_queries != 1:
         raise ValueError(
-            f"{asking} cannot use {name}(n_queries={shown(randomizer.n_queries)}): how many pairs a voter answers is "
-            f"up to {counted_by}; leave n_queries of the randomizer at 1."
+            f"{asking} cannot use {name}(n_queries={safe_repr(randomizer.n_queries)}): how many pairs a voter answers "
+            f"is up to {counted_by}; leave n_queries of the randomizer at 1."
         )
     return randomizer
 
 
-def flips_by_name(name, n_queries, calibration, delta=None):
-    """Return the randomizer with this name; only "laplace" and "gaussian" can be calibrated as printed."""
-    if calibration == "published" and name not in ("laplace", "gaussian"):
-        raise ValueError(f"calibration='published' is for randomizer='laplace' or 'gaussian', got {name!r}.")
-    if name == "laplace":
-        return ThresholdedLaplace(n_queries, calibration)
-    if name == "gaussian":
-        return ThresholdedGaussian(n_queries, delta, calibration)
-    return RandomizedResponse(n_queries)
+def check_flips(randomizer, name, names=("rr",)):
+    """Raise ValueError unless `randomizer` is one of `names`, or an object that flips answers about pairs."""
+    check_made(randomizer, name, "randomizer")
+    if randomizer not in names if isinstance(randomizer, str) else not hasattr(randomizer, "flip"):
+        wanted = "a randomizer that flips answers about pairs, such as sklearn_dprank.theory.yan.PrintedLaplace()"
+        raise ValueError(f"{name} must be one of {list(names)} or {wanted}, got {safe_repr(randomizer)}.")
+
+
+def flips_of(randomizer, n_queries):
+    """Return the randomizer of a name or an object, with this number of queries."""
+    if isinstance(randomizer, str):
+        return RandomizedResponse(n_queries)
+    return clone(randomizer).set_params(n_queries=n_queries)

@@ -1,5 +1,7 @@
 """Curator implementation of randomised response on random pairs."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from typing import Any
 
@@ -13,9 +15,9 @@ from ...queries import PairTallies, Tallies, n_pairs
 from ...sampling.streams import Bits
 from ...uncertainty import AnswersLaw
 from ..client import hidden
-from ..client import pairs as voters_half
+from ..client.pairs import PairsRandomizer
 from ..client.protocol import FLIP_GRID, flips_cost
-from .base import Drawn, Heard, Randomizer, listed
+from .base import Drawn, Randomizer, ReceivedReports, listed
 from .epsilon_grid import as_text, cost_as_text, flip_within
 from .inbox import RefusedReport, bits_of, columns, end_to_end, pairs_of
 from .query_count import best_query_count
@@ -39,18 +41,14 @@ class PairFlips(Randomizer):
     """
 
     parameter_checks: dict[str, Check] = {"n_queries": COUNT_OR_NONE}
-    half = voters_half
+    client = PairsRandomizer()
     releases = PairTallies()
     called: str
-    _published_as: PairNoise = "rr"
+    is_tight = True  # whether the answers spend all of epsilon; otherwise they spend what a printed scale spends
+    _count_for: PairNoise = "rr"
 
     def __init__(self, n_queries: int | None = 1) -> None:
         self.n_queries = n_queries
-
-    @property
-    def spends_all(self) -> bool:
-        """Whether the answers spend all of epsilon. Otherwise they spend what a paper's noise spends."""
-        return True
 
     def flip(self, budget: str | Decimal, n_answers: int) -> int:
         """Return the flip probability of each answer as a numerator over 2^52.
@@ -84,26 +82,26 @@ class PairFlips(Randomizer):
         str
             `epsilon` if the answers spend all of it, else `spent`.
         """
-        return as_text(epsilon) if self.spends_all else cost_as_text(spent)
+        return as_text(epsilon) if self.is_tight else cost_as_text(spent)
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         check_parameters(self)
         names = listed(items)
         k, most = self.n_queries, n_pairs(len(names))
         if k is None:
-            k = best_query_count(float(epsilon), len(names), randomizer=self._published_as, variant="published")
+            k = best_query_count(float(epsilon), len(names), randomizer=self._count_for, variant="as_printed")
         check_whole(k, "n_queries", 1, most)
         flip = self.flip(as_text(epsilon), int(k))
         stated = self.stated(epsilon, flips_cost(flip, int(k)))
-        return self.drafted(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
+        return self.make_protocol(names, stated, n_queries=int(k), flip=[flip, FLIP_GRID])
 
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
         pairs, answers = columns(reports, "pairs", "answers")
         m, k = len(protocol["items"]), protocol["n_queries"]
-        said = end_to_end(answers, k, "wrong number of answers")
+        flat = end_to_end(answers, k, "wrong number of answers")
         asked = end_to_end(pairs, k, "wrong number of answers")
-        answered = bits_of(said).reshape(-1, k)
+        answered = bits_of(flat).reshape(-1, k)
         first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
         ordered = np.sort(first * m + second, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
@@ -135,7 +133,7 @@ class PairFlips(Randomizer):
         ndarray of int64, shape (n_items, n_items)
             Numbers of answers that put i before j.
         """
-        if protocol["n_queries"] == 1 and self.half is voters_half:
+        if protocol["n_queries"] == 1 and type(self.client) is PairsRandomizer:
             return hidden.counted_wins(protocol, ballots, bits)
         return super().simulated(protocol, ballots, bits)
 
@@ -145,16 +143,16 @@ class PairFlips(Randomizer):
         return (Tallies(flip / grid, counts),)
 
     @classmethod
-    def law(cls, heard: Heard) -> AnswersLaw | None:
-        (tallies,) = cls.estimate(heard.counts, heard.n_reports, heard.protocol)
+    def law(cls, received: ReceivedReports) -> AnswersLaw | None:
+        (tallies,) = cls.estimate(received.counts, received.n_reports, received.protocol)
         return tallies.law
 
-    def combined(self, groups: list[Heard]) -> Any:
+    def combined(self, groups: list[ReceivedReports]) -> Any:
         """Return the tallies of all protocols. Rules weight each tally by its flip probability.
 
         Parameters
         ----------
-        groups : list of Heard
+        groups : list of ReceivedReports
             Counts of each protocol with reports.
 
         Returns
@@ -162,7 +160,11 @@ class PairFlips(Randomizer):
         tuple of Tallies
             One for each protocol.
         """
-        return tuple(tally for said in groups for tally in self.estimate(said.counts, said.n_reports, said.protocol))
+        return tuple(
+            tally
+            for received in groups
+            for tally in self.estimate(received.counts, received.n_reports, received.protocol)
+        )
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:

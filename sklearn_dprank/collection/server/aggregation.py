@@ -1,5 +1,7 @@
 """Server of secure aggregation: collects shares and releases one sum for each question."""
 
+from __future__ import annotations
+
 import hashlib
 import threading
 from collections import Counter
@@ -9,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._utils.checks import shown
+from ..._utils.checks import safe_repr
 from ..._utils.lines import blocks, lines, several
 from ...privacy.ledger import BudgetExhausted
-from ..client import rounds
 from ..client.protocol import digest, is_whole, refuse_unless
 from ..client.randomizers import checked
+from ..client.rounds import RoundsRandomizer, sum_about
 from ..client.shares import summed
 from .checked_file import CheckedFile, refuse_old_file
 from .messages import checked_voters, longest, read
@@ -97,7 +99,7 @@ class AggregationServer:
         refuse_unless(known, "randomizer", "skellam-shares or skellam-rounds")
         if not is_whole(number, 0, self._protocol["servers"] - 1):
             raise ValueError(
-                f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {shown(number)}."
+                f"number must be an integer from 0 to {self._protocol['servers'] - 1}, got {safe_repr(number)}."
             )
         self._name, self._number, self._longest = digest(self._protocol), number, longest(self._protocol)
         self._refused: Counter[str] = Counter()
@@ -125,7 +127,7 @@ class AggregationServer:
         """
         if not self._asks:
             raise ValueError("this protocol asks no questions: voters report once.")
-        asked = rounds.asked(question, self._protocol)
+        asked = RoundsRandomizer().asked(question, self._protocol)
         with self._file.transaction() as state:
             number = state["question"]
             if (number, state["name"]) == (asked.number, asked.name):
@@ -206,13 +208,13 @@ class AggregationServer:
                 # One transaction: the sum is on disk, and the shares are dropped, before the sum is returned.
                 state["said"] = self._summed(chosen, name, state)
                 self._file.clear()
-            said = state["said"]
-        if said["voters"] != name:
+            released = state["said"]
+        if released["voters"] != name:
             raise BudgetExhausted(
                 "this server has released its sum over other voters. It releases no second one, because the difference "
                 "would reveal ballots."
             )
-        return said
+        return released
 
     def _received(self, block):
         """Store the shares of a list of messages, and return how many were new."""
@@ -236,9 +238,9 @@ class AggregationServer:
         question, of = self._about(state)
         head = {"protocol": self._name, "server": self._number, **question}
         for message in messages:
-            said, reason = read(message, head, of, self._protocol["servers"], self._longest)
+            parsed, reason = read(message, head, of, self._protocol["servers"], self._longest)
             if reason is None:
-                rows[bytes.fromhex(said["report"])] = np.array(said["share"], dtype="<i8").tobytes()
+                rows[bytes.fromhex(parsed["report"])] = np.array(parsed["share"], dtype="<i8").tobytes()
             else:
                 refused[reason] += 1
         return rows, refused
@@ -278,7 +280,7 @@ class AggregationServer:
             return {}, summed(self._protocol)
         if not state["question"]:
             raise ValueError("this server has not been asked anything yet: server.ask(question).")
-        return {"question": state["name"]}, rounds.sum_about(self._protocol, state["question"])
+        return {"question": state["name"]}, sum_about(self._protocol, state["question"])
 
     def close(self) -> None:
         """Close the file."""

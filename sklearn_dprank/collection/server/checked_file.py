@@ -4,6 +4,8 @@ A file holds one state (JSON) and rows of bytes. Each row has a checksum. The st
 and the sum of their checksums. So the file detects rows that are changed, lost, repeated or restored.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -16,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ..._utils.checks import shown
+from ..._utils.checks import safe_repr
 from ...privacy.new_file import make_whole
 
 _FORMAT = 1
@@ -51,7 +53,7 @@ class CheckedFile:
     """
 
     def __init__(self, path: Any, kind: str, owner: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        self._shown = f"path={shown(path)}"
+        self._shown = f"path={safe_repr(path)}"
         self._lock, self._home = threading.Lock(), os.getpid()
         self._head: dict[str, Any] = {}
         about = {"format": _FORMAT, "kind": kind, "owner": dict(owner)}
@@ -225,32 +227,34 @@ def refuse_old_file(path):
         if place == ":memory:" or not os.path.isfile(place) or not os.path.getsize(place):
             return
         with closing(sqlite3.connect(place)) as connection:
-            ((protocol, number, question, said),) = connection.execute(
+            ((protocol, number, question, released),) = connection.execute(
                 "SELECT protocol, number, question, said FROM server"
             ).fetchall()
             ((shares,),) = connection.execute("SELECT count(*) FROM shares").fetchall()
     except (OSError, TypeError, ValueError, sqlite3.Error):
         return  # another file, or a damaged one, which `CheckedFile` refuses
     raise ServerFileError(
-        f"path={shown(path)} was written by release 0.2.0 for server {number} of protocol {protocol}. "
-        f"{_spent(question, said, shares)} This release cannot continue the file, because its reports have no "
+        f"path={safe_repr(path)} was written by release 0.2.0 for server {number} of protocol {protocol}. "
+        f"{_spent(question, released, shares)} This release cannot continue the file, because its reports have no "
         "commitments. Keep it as a record of what was spent; release 0.2.0 can repeat its sum. Use a new path for "
         "a new protocol."
     )
 
 
-def _spent(question, said, shares):
+def _spent(question, released, shares):
     """Return a sentence about the spent budget of the voters of an old file."""
     earlier = (
         f" It has turned to question {question}: all questions up to {question} count as spent." if question else ""
     )
-    if said is not None:
-        return f"It has released its sum over {_voters(said)} voters: the budget of this protocol is spent.{earlier}"
+    if released is not None:
+        return (
+            f"It has released its sum over {_voters(released)} voters: the budget of this protocol is spent.{earlier}"
+        )
     return f"It has released no sum{' for this question' if question else ''} and holds {shares} reports.{earlier}"
 
 
-def _voters(said):
+def _voters(released):
     try:
-        return int(json.loads(said)["n_reports"])
+        return int(json.loads(released)["n_reports"])
     except (KeyError, TypeError, ValueError):
         return "an unknown number of"

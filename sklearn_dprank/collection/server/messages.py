@@ -1,10 +1,12 @@
 """Validation of messages from devices to aggregation servers, and agreement of the servers on voters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from ..._utils.lines import parse
-from ..client import rounds
 from ..client.protocol import is_digits, is_whole
+from ..client.rounds import sums
 from ..client.shares import commitment, report_number, summed
 
 _NAMES = 1024  # characters of the names of all fields, the digests and some white space
@@ -14,8 +16,8 @@ _EACH = 80  # characters of one commitment, its quotation marks and a separator
 def longest(protocol):
     """Return the largest length of a valid message, in characters, from the protocol's public numbers."""
     asks = protocol["randomizer"] == "skellam-rounds"
-    sums = rounds.sums(protocol) if asks else [summed(protocol)]
-    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in sums]
+    every = sums(protocol) if asks else [summed(protocol)]
+    shares = [one.summand.numbers * (len(str(one.modulus - 1)) + 2) for one in every]
     return _NAMES + _EACH * protocol["servers"] + max(shares)
 
 
@@ -24,43 +26,43 @@ def read(message, head, of, n_servers, limit):
 
     `head` holds the expected protocol, server and question. Text above `limit` characters is not parsed.
     """
-    said, reason = parse(message, limit)
-    return said, reason or _fault(said, head, of, n_servers)
+    message, reason = parse(message, limit)
+    return message, reason or _fault(message, head, of, n_servers)
 
 
-def _fault(said, head, of, n_servers):
+def _fault(message, head, of, n_servers):
     """Return why a message is refused, or None."""
-    if not isinstance(said, dict):
+    if not isinstance(message, dict):
         return "not a JSON object"
-    if said.get("protocol") != head["protocol"]:
+    if message.get("protocol") != head["protocol"]:
         return "another protocol"
-    if said.keys() != {"report", "commitments", "salt", "share", *head}:
+    if message.keys() != {"report", "commitments", "salt", "share", *head}:
         return "wrong keys"
-    if said.get("question") != head.get("question"):
+    if message.get("question") != head.get("question"):
         return "another question"
-    if not is_whole(said["server"], head["server"], head["server"]):
+    if not is_whole(message["server"], head["server"], head["server"]):
         return "another server"
-    if not is_digits(said["report"], 64):
+    if not is_digits(message["report"], 64):
         return "no report number"
-    if not is_digits(said["salt"], 32):
+    if not is_digits(message["salt"], 32):
         return "no salt"
-    entries = said["commitments"]
+    entries = message["commitments"]
     if type(entries) is not list or len(entries) != n_servers or not all(is_digits(each, 64) for each in entries):
         return "not one commitment for each server"
-    share = said["share"]
+    share = message["share"]
     if type(share) is not list or len(share) != of.summand.numbers:
         return "not the right number of numbers"
     whole = set(map(type, share)) == {int}  # faster than a loop over thousands of numbers
     if not (whole and min(share) >= 0 and max(share) < of.modulus):
         return "number out of range"
-    return _foreign(said)
+    return _foreign(message)
 
 
-def _foreign(said):
+def _foreign(message):
     """Return why a report's number, perhaps copied from another voter, does not belong to this share, or None."""
-    if report_number(said["commitments"]) != said["report"]:
+    if report_number(message["commitments"]) != message["report"]:
         return "commitments of another report"
-    if commitment(said) != said["commitments"][said["server"]]:
+    if commitment(message) != message["commitments"][message["server"]]:
         return "share of another report"
     return None
 

@@ -1,5 +1,7 @@
 """Shuffler: accepts submissions under one protocol, mixes their messages and releases them in batches."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 import secrets
@@ -13,7 +15,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..._utils.checks import shown
+from ..._utils.checks import safe_repr
 from ..._utils.lines import blocks, lines, several
 from ...sampling.streams import SecureBits
 from ..client.protocol import digest, is_whole, refuse_unless
@@ -201,7 +203,7 @@ class Shuffler:
                     waiting.append(value)
                 else:
                     kept[key] = value
-            self._check_crowds(waiting)
+            self._check_mixed(waiting)
             # This permutation removes the order of arrival, and so does clearing the rows.
             mixed = [waiting[place] for place in SecureBits().permutation(len(waiting)).tolist()]
             kept |= {_place(number, place): message for place, message in enumerate(mixed)}
@@ -234,7 +236,9 @@ class Shuffler:
             if not state["batches"]:
                 raise ValueError("number must be that of a released batch, and no batch has been released yet.")
             if not is_whole(number, 0, state["batches"] - 1):
-                raise ValueError(f"number must be an integer from 0 to {state['batches'] - 1}, got {shown(number)}.")
+                raise ValueError(
+                    f"number must be an integer from 0 to {state['batches'] - 1}, got {safe_repr(number)}."
+                )
             head = _RELEASED + number.to_bytes(8, "big")
             mixed = [value for key, value in self._file.rows() if key.startswith(head)]
         return [self._message(message) for message in mixed]
@@ -253,28 +257,28 @@ class Shuffler:
             if isinstance(voter, bool) or not isinstance(voter, Integral) or not 0 <= int(voter) < len(self._design):
                 return None, None, "no voter"
             voter = int(voter)
-        said, reason = read(submission, self._protocol, self._name)
+        parsed, reason = read(submission, self._protocol, self._name)
         if reason is None and voter is not None:
-            if pairs_of(said) != set(map(tuple, self._design[voter].tolist())):
+            if pairs_of(parsed) != set(map(tuple, self._design[voter].tolist())):
                 reason = "not the voter's pairs"
         if reason is not None:
             return None, None, reason
         # The voter comes first: a voter who sends another voter's submission uses up only their own row.
         keys = [] if voter is None else [_VOTER + voter.to_bytes(8, "big")]
-        keys.append(_NUMBER + bytes.fromhex(said["report"]))
-        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in said["messages"]], None
+        keys.append(_NUMBER + bytes.fromhex(parsed["report"]))
+        return keys, [_MESSAGE.pack(one["shuffle"], *one["pair"], one["answer"]) for one in parsed["messages"]], None
 
-    def _check_crowds(self, waiting):
+    def _check_mixed(self, waiting):
         """Raise ValueError unless each assigned pair has enough messages, among which a voter hides."""
         if self._design is None:
             return
         n_pairs = math.comb(len(self._protocol["items"]), 2)
         counts = Counter(_MESSAGE.unpack(message)[1:3] for message in waiting)
-        promised = self._protocol["min_reports"] * self._protocol["n_queries"] // n_pairs
+        required = self._protocol["min_reports"] * self._protocol["n_queries"] // n_pairs
         least = min(counts.values()) if len(counts) == n_pairs else 0
-        if least < promised:
+        if least < required:
             raise ValueError(
-                f"release needs at least {promised} waiting messages about each pair, got {least}. No message "
+                f"release needs at least {required} waiting messages about each pair, got {least}. No message "
                 "is released; wait for more submissions."
             )
 

@@ -1,5 +1,7 @@
 """Error curves of mechanisms, simulated by ``examples/simulate_recommendations.py``, and their interpolation."""
 
+from __future__ import annotations
+
 import json
 import math
 from dataclasses import dataclass
@@ -186,7 +188,7 @@ class Considered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outlook:
+class ErrorModel:
     """Error model: expected errors for a level of disagreement.
 
     Parameters

@@ -1,5 +1,7 @@
 """`recommend`: an estimator for a number of items, a number of voters and a budget, from simulated error curves."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +15,7 @@ from ..._utils.checks import (
     check_neighboring,
     check_number,
     check_whole,
-    shown,
+    safe_repr,
 )
 from ..._utils.types import Neighboring
 from ...aggregators import (
@@ -33,7 +35,7 @@ from ...privacy.calibration import gaussian_sigma
 from ...privacy.shuffle.groups import composed_local_epsilon
 from ...queries import NetWins, n_pairs
 from ..parameters import in_words
-from .curves import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Considered, Outlook, preferred
+from .curves import LARGEST_GUESS, LEAST_GUESS, REFERENCE, Alternative, Considered, ErrorModel, preferred
 
 _LARGEST_EPSILON = 500.0  # limit in double precision, for all models except the central one
 _MOST_ITEMS = 65_534  # limit of ballots
@@ -191,39 +193,39 @@ def recommend(
     check_choice(trust, "trust", ("central", "local", "shuffle", "secure_aggregation"))
     relation = _relation(trust, neighboring)
     n = float(n_voters)
-    outlook = Outlook(
+    model = ErrorModel(
         int(n_items), None if disagreement is None else float(disagreement), None if k is None else int(k)
     )
     if trust != "central" and epsilon > _LARGEST_EPSILON:
         raise ValueError(f"epsilon must be at most {_LARGEST_EPSILON:g} for trust={trust!r}, got {epsilon!r}.")
     epsilon, delta = float(epsilon), float(delta)  # otherwise the estimator would keep single precision
     if trust == "central":
-        choice = central_choice(outlook, n, epsilon, delta, relation)
+        choice = central_choice(model, n, epsilon, delta, relation)
     elif trust == "local":
-        choice = local_choice(outlook, n, epsilon)
+        choice = local_choice(model, n, epsilon)
     elif trust == "shuffle":
-        choice = shuffle_choice(outlook, n, epsilon, delta)
+        choice = shuffle_choice(model, n, epsilon, delta)
     else:
-        choice = secure_choice(outlook, n, epsilon, delta)
-    return _advice(choice, outlook, max(1, math.floor(n)))
+        choice = secure_choice(model, n, epsilon, delta)
+    return _advice(choice, model, max(1, math.floor(n)))
 
 
-def _advice(choice, outlook, n_voters):
+def _advice(choice, model, n_voters):
     """Return the chosen estimator, or the best one that can be fitted, with the others by increasing error."""
     chosen, considered, why = choice
     others = sorted((each for each in considered if each is not chosen), key=lambda each: each.error)
     refused = ""
-    while refusal := _refusal(chosen.estimator, outlook.n_items, n_voters):
+    while refusal := _refusal(chosen.estimator, model.n_items, n_voters):
         refused = refused or refusal
         if not others:
             raise ValueError(f"no estimator accepts these parameters: {refused}")
         chosen, *others = others
         why = f"what is better by the rules cannot be fitted: {refused}"
-    level = REFERENCE if outlook.disagreement is None else outlook.disagreement
+    level = REFERENCE if model.disagreement is None else model.disagreement
     reference = (
         f"Mallows, Plackett-Luce and mixed votes that contradict their centre on {100 * level:.3g} % of the pairs"
     )
-    reason = _reason(chosen, others, why, "points" if outlook.k is None else "%")
+    reason = _reason(chosen, others, why, "points" if model.k is None else "%")
     return Recommendation(chosen.estimator, chosen.error, chosen.error_range, reason, tuple(others), reference)
 
 
@@ -253,7 +255,7 @@ def _check(n_items, n_voters, epsilon, delta):
     number = isinstance(n_voters, Real) and not isinstance(n_voters, bool)
     if not number or not 0 < n_voters < math.inf:
         raise ValueError(
-            f"n_voters must be a positive, finite number; a public estimate will do; got {shown(n_voters)}."
+            f"n_voters must be a positive, finite number; a public estimate will do; got {safe_repr(n_voters)}."
         )
     if n_voters > _MOST_VOTERS:
         raise ValueError(f"n_voters must be at most {_MOST_VOTERS:g}, got more; a public estimate will do.")
@@ -284,7 +286,7 @@ def _relation(trust, neighboring):
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
 _LEAST_SWISS_ITEMS = 14  # with fewer items, all rounds are net wins of all items
-_LARGEST_CROWD = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
+_MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 
 
 class Choice(NamedTuple):
@@ -295,40 +297,40 @@ class Choice(NamedTuple):
     why: str
 
     @classmethod
-    def of(cls, chosen: Considered, considered: list[Considered], why: str) -> "Choice":
+    def of(cls, chosen: Considered, considered: list[Considered], why: str) -> Choice:
         """Return a choice without the numbers that decided it."""
         return cls(chosen.alternative, [each.alternative for each in considered], why)
 
 
-def central_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring) -> Choice:
+def central_choice(
+    model: ErrorModel, n_voters: float, epsilon: float, delta: float, neighboring: Neighboring
+) -> Choice:
     """Return the choice for the central model: Borda with several noises, drawn orders, Swiss rounds or the best k."""
     signal = n_voters * epsilon / (2 if neighboring == "replace" else 1)  # for drawn orders and K-norm noise
     common = {"epsilon": epsilon, "neighboring": neighboring}
-    considered = [*_drawn(outlook, signal, common), *_borda(outlook, n_voters, delta, signal, common)]
+    considered = [*_drawn(model, signal, common), *_borda(model, n_voters, delta, signal, common)]
     chosen = preferred(considered)
     halved = " / 2 (neighboring='replace')" if neighboring == "replace" else ""
-    scale, unit = _prudent_unit(outlook.n_items)
-    why = (
-        f"with n epsilon{halved} = {_figure(signal)} ({_figure(signal / scale)} {unit} for m = {outlook.n_items} items)"
-    )
+    scale, unit = _prudent_unit(model.n_items)
+    why = f"with n epsilon{halved} = {_figure(signal)} ({_figure(signal / scale)} {unit} for m = {model.n_items} items)"
     why += f" and delta = {delta:g}" if delta else ""
-    return Choice.of(chosen, considered, f"{why} {_least(outlook)}{_of_top(outlook, chosen, considered)}")
+    return Choice.of(chosen, considered, f"{why} {_least(model)}{_of_top(model, chosen, considered)}")
 
 
-def _least(outlook):
+def _least(model):
     """Return the criterion of the choice in words."""
-    what = "expected error" if outlook.k is None else f"expected share of the best {outlook.k} that it misses"
+    what = "expected error" if model.k is None else f"expected share of the best {model.k} that it misses"
     where = (
         "voters who contradict their centre on 20 to 42 % of the pairs"
-        if outlook.disagreement is None
-        else f"voters who contradict their centre on about {100 * outlook.disagreement:.3g} % of the pairs"
+        if model.disagreement is None
+        else f"voters who contradict their centre on about {100 * model.disagreement:.3g} % of the pairs"
     )
     return f"its {what} is the least on average over {where}"
 
 
-def _of_top(outlook, chosen, considered):
+def _of_top(model, chosen, considered):
     """Return the reason why `DPTopK` (the first candidate with `k`) was not chosen; "" if it was, or without `k`."""
-    if outlook.k is None or chosen is considered[0]:
+    if model.k is None or chosen is considered[0]:
         return ""
     top, best = considered[0].alternative, chosen.alternative
     return f"; DPTopK does not pay here: it is expected to miss {100 * top.error:.2g} %, not {100 * best.error:.2g} %"
@@ -339,89 +341,89 @@ def _prudent_unit(n_items):
     return (math.lgamma(n_items + 1), "ln m!") if n_items <= _MOST_PRUDENT_ITEMS else (n_items**2, "m^2")
 
 
-def _drawn(outlook, signal, common):
+def _drawn(model, signal, common):
     """Return the mechanisms that draw an order, or the best k; at a signal below ln m! they are nearly random."""
-    m, considered = outlook.n_items, []
-    if outlook.k is not None:
-        ways = math.lgamma(m + 1) - math.lgamma(m - outlook.k + 1)
-        top = DPTopK(outlook.k, **common)
-        considered.append(outlook.consider(top, "top", signal / ways, costs=int(signal < ways)))
+    m, considered = model.n_items, []
+    if model.k is not None:
+        ways = math.lgamma(m + 1) - math.lgamma(m - model.k + 1)
+        top = DPTopK(model.k, **common)
+        considered.append(model.consider(top, "top", signal / ways, costs=int(signal < ways)))
     if m == 2:
         return considered  # the only margin equals the net wins, and K-norm noise has the same law
     window, family = (None, "prudent") if m <= _MOST_PRUDENT_ITEMS else (7, "two_stage")
     orders, costs = DPPrudentOrder(window=window, **common), int(signal < math.lgamma(m + 1))
-    return [*considered, outlook.consider(orders, family, signal / _prudent_unit(m)[0], costs)]
+    return [*considered, model.consider(orders, family, signal / _prudent_unit(m)[0], costs)]
 
 
-def _borda(outlook, n_voters, delta, signal, common):
+def _borda(model, n_voters, delta, signal, common):
     """Return Borda with every noise, and in Swiss rounds."""
-    m, sensitivity = outlook.n_items, NetWins().sensitivity(outlook.n_items, common["neighboring"])
+    m, sensitivity = model.n_items, NetWins().sensitivity(model.n_items, common["neighboring"])
     wide = 2 * n_voters * m  # the range of net wins is twice that of ranks
     laplace = math.sqrt(2) * sensitivity.l1 / common["epsilon"]
     considered = [
-        outlook.consider(DPBorda(noise="knorm", **common), "knorm", signal / m),
-        outlook.consider(DPBorda(**common), "gaussian", wide / laplace),
+        model.consider(DPBorda(noise="knorm", **common), "knorm", signal / m),
+        model.consider(DPBorda(**common), "gaussian", wide / laplace),
     ]
     if delta > 0:
         sigma = gaussian_sigma(common["epsilon"], delta, math.sqrt(sensitivity.l2_squared))
         normal = DPBorda(delta=delta, noise="gaussian", **common)
-        considered.append(outlook.consider(normal, "gaussian", wide / sigma, costs=1))
+        considered.append(model.consider(normal, "gaussian", wide / sigma, costs=1))
         if m >= _LEAST_SWISS_ITEMS:
-            considered.append(outlook.consider(DPSwissBorda(delta=delta, **common), "swiss", wide / sigma, costs=2))
+            considered.append(model.consider(DPSwissBorda(delta=delta, **common), "swiss", wide / sigma, costs=2))
     return considered
 
 
-def local_choice(outlook: Outlook, n_voters: float, epsilon: float) -> Choice:
+def local_choice(model: ErrorModel, n_voters: float, epsilon: float) -> Choice:
     """Return the choice for the local model: one pair per voter, or the whole vector of ranks."""
     answers = n_voters * math.tanh(epsilon / 2) ** 2
-    one_pair = outlook.consider(LDPPairwise(epsilon=epsilon), "pairs", _pair_signal(outlook.n_items, answers))
-    considered = [one_pair, _rank_vector(outlook, n_voters, epsilon)]
-    if outlook.n_items == 2:
+    one_pair = model.consider(LDPPairwise(epsilon=epsilon), "pairs", _pair_signal(model.n_items, answers))
+    considered = [one_pair, _rank_vector(model, n_voters, epsilon)]
+    if model.n_items == 2:
         return Choice.of(one_pair, considered, "there is one pair, and randomized response is optimal for it")
-    return Choice.of(preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(outlook)}")
+    return Choice.of(preferred(considered), considered, f"with epsilon = {epsilon:g} {_least(model)}")
 
 
-def shuffle_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float) -> Choice:
+def shuffle_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float) -> Choice:
     """Return the choice for the shuffle model: `ShufflePairwise`, or `LDPBorda` if shuffling helps too little."""
     _check_delta(delta, "shuffle", "shuffling hides no voter with certainty")
-    crowd = max(1, math.floor(n_voters))
+    n_reports = max(1, math.floor(n_voters))
 
     def pairwise(n_queries):
-        answers = crowd * worth(float(epsilon), min(crowd, _LARGEST_CROWD), float(delta), n_queries)
-        estimator = ShufflePairwise(epsilon=epsilon, delta=delta, n_queries=n_queries, min_reports=crowd)
-        return outlook.consider(estimator, "pairs", _pair_signal(outlook.n_items, answers)), answers
+        answers = n_reports * worth(float(epsilon), min(n_reports, _MOST_REPORTS), float(delta), n_queries)
+        estimator = ShufflePairwise(epsilon=epsilon, delta=delta, n_queries=n_queries, min_reports=n_reports)
+        return model.consider(estimator, "pairs", _pair_signal(model.n_items, answers)), answers
 
     chosen, answers = pairwise(1)
     considered = [chosen]
     for n_queries in _MESSAGES[1:]:
-        if n_queries > n_pairs(outlook.n_items) or answers > _ENOUGH * outlook.n_items:
+        if n_queries > n_pairs(model.n_items) or answers > _ENOUGH * model.n_items:
             break
         more, better = pairwise(n_queries)
         considered.append(more)
         if better < 1.05 * answers:  # too little gain for more messages
             break
         chosen, answers = more, better
-    vector = _rank_vector(outlook, crowd, epsilon)
+    vector = _rank_vector(model, n_reports, epsilon)
     messages = chosen.alternative.estimator.n_queries
     if vector.judged < chosen.judged:
-        why = f"among {crowd} reports the shuffler adds too little to epsilon = {epsilon:g}"
+        why = f"among {n_reports} reports the shuffler adds too little to epsilon = {epsilon:g}"
         return Choice.of(vector, [vector, *considered], why)
     many = "1 message" if messages == 1 else f"{messages} messages"
-    why = f"with {crowd} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
+    why = f"with {n_reports} reports, epsilon = {epsilon:g} and delta = {delta:g}, {many} a voter carry most"
     return Choice.of(chosen, [vector, *considered], why)
 
 
 _ENOUGH = 1e6  # truthful answers per item, at which the error is below the resolution
 
 
-def _rank_vector(outlook, n_voters, epsilon):
+def _rank_vector(model, n_voters, epsilon):
     """Return `LDPBorda` and its error."""
     # The noise is the mean square of a report less that of its net wins. It stays in the sum-zero space, where the
     # same noise per item means m / (m - 1) times as much between two items.
-    m = outlook.n_items
+    m = model.n_items
     square = PrivUnitG.variance(PrivUnitG().protocol(float(epsilon), m)) - (m**2 - 1) / 3
     noise = math.sqrt(square / n_voters * m / (m - 1)) / (2 * m)
-    return outlook.consider(LDPBorda(epsilon=epsilon), "gaussian", 1 / noise)
+    return model.consider(LDPBorda(epsilon=epsilon), "gaussian", 1 / noise)
 
 
 def _pair_signal(n_items, answers):
@@ -433,26 +435,26 @@ def _pair_signal(n_items, answers):
 
 
 @lru_cache(maxsize=256)
-def worth(epsilon: float, crowd: int, delta: float, n_queries: int) -> float:
+def worth(epsilon: float, n_reports: int, delta: float, n_queries: int) -> float:
     """Return the number of truthful answers that one voter's K shuffled messages equal, K tanh^2(local epsilon / 2)."""
-    if crowd < 2:
+    if n_reports < 2:
         return n_queries * math.tanh(epsilon / n_queries / 2) ** 2
-    return n_queries * math.tanh(composed_local_epsilon(epsilon, crowd, delta, n_queries) / 2) ** 2
+    return n_queries * math.tanh(composed_local_epsilon(epsilon, n_reports, delta, n_queries) / 2) ** 2
 
 
-def secure_choice(outlook: Outlook, n_voters: float, epsilon: float, delta: float) -> Choice:
+def secure_choice(model: ErrorModel, n_voters: float, epsilon: float, delta: float) -> Choice:
     """Return the choice for secure aggregation: net wins of all items, summed once or in Swiss rounds."""
     _check_delta(delta, "secure_aggregation", "the noise that voters add hides none with certainty")
-    crowd = max(1, math.floor(n_voters))
-    common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": crowd}
-    m = outlook.n_items
+    n_reports = max(1, math.floor(n_voters))
+    common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "min_reports": n_reports}
+    m = model.n_items
     borda = SecAggBorda(**common)
-    considered = [outlook.consider(borda, "gaussian", _summed_signal(borda, m, crowd))]
+    considered = [model.consider(borda, "gaussian", _summed_signal(borda, m, n_reports))]
     if m >= _LEAST_SWISS_ITEMS:
         swiss = SecAggSwissBorda(**common)
-        considered.append(outlook.consider(swiss, "swiss", _summed_signal(swiss, m, crowd), costs=1))
+        considered.append(model.consider(swiss, "swiss", _summed_signal(swiss, m, n_reports), costs=1))
     chosen = preferred(considered)
-    why = f"with {crowd} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(outlook)}"
+    why = f"with {n_reports} honest voters, epsilon = {epsilon:g} and delta = {delta:g} {_least(model)}"
     if chosen is not considered[0]:
         why += "; it asks voters in rounds, SecAggBorda once"
     return Choice.of(chosen, considered, why)

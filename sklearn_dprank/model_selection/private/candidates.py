@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
-from ..._utils.checks import shown
+from ..._utils.checks import safe_repr
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
 from ...privacy.estimator_guarantees import last_step, mixing_step
@@ -24,7 +24,8 @@ def aggregator_of(estimator):
     last = last_step(estimator)
     if not is_aggregator(last):
         raise ValueError(
-            f"estimator must be an aggregator, a Pipeline that ends in one, or a list of these, got {shown(estimator)}."
+            f"estimator must be an aggregator, a Pipeline that ends in one, or a list of these, "
+            f"got {safe_repr(estimator)}."
         )
     return last
 

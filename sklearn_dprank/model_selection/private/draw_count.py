@@ -6,7 +6,7 @@ from numbers import Real
 
 from scipy.optimize import brentq
 
-from ..._utils.checks import check_number, shown
+from ..._utils.checks import check_number, safe_repr
 
 _ETA = {"geometric": 1.0, "logarithmic": 0.0}
 _LONGEST = 10**5  # limit of 1 / gamma, because P(K > k) decays like (1 - gamma)^k
@@ -19,7 +19,7 @@ def eta_of(distribution):
     if isinstance(distribution, Real) and not isinstance(distribution, bool) and -1 < float(distribution) <= 1:
         return float(distribution)
     known = '"geometric", "logarithmic" or a number eta with -1 < eta <= 1'
-    raise ValueError(f"distribution must be {known}, got {shown(distribution)}.")
+    raise ValueError(f"distribution must be {known}, got {safe_repr(distribution)}.")
 
 
 def mean_draws_of(eta, log_inverse_gamma):

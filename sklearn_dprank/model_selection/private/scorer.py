@@ -1,5 +1,7 @@
 """Private Kendall tau agreement between ballots and a fitted order, as a scorer."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -7,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..._utils.checks import check_epsilon, check_neighboring
+from ..._utils.checks import changed_ballots, check_epsilon, check_neighboring
 from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import Amount, Neighboring, RandomState
 from ...ballots.profile import Ballots
@@ -15,7 +17,7 @@ from ...mechanisms import Laplace
 from ...privacy.estimator_guarantees import mixing_step
 from ...privacy.guarantee import PrivacyGuarantee
 from ...privacy.rounding import round_down
-from ...queries.base import Query, Sensitivity, moves, n_pairs
+from ...queries.base import Query, Sensitivity, n_pairs
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 
@@ -173,7 +175,7 @@ class NetAgreement(Query):
         return profile.margins[ranks[:, None] < ranks].sum(keepdims=True)
 
     def sensitivity(self, n_items, neighboring):
-        most = moves(neighboring) * n_pairs(n_items)
+        most = changed_ballots(neighboring) * n_pairs(n_items)
         return Sensitivity(most, Fraction(most**2))
 
     def read(self, vector, n_items):

@@ -1,5 +1,7 @@
 """`PrivateSelection`: the best of a random number of private fits, with one total guarantee."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import repeat
@@ -16,7 +18,7 @@ from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import Amount, RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
-from ...privacy.estimator_guarantees import record_pipeline
+from ...privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline
 from ...privacy.rounding import rounded_up
 from ...sampling.streams import SecureBits, SeededBits, seed_sequence
 from ..parameters import Grid, is_aggregator
@@ -26,7 +28,7 @@ from .draw_count import draw_count, eta_of, gamma_of
 from .scorer import PrivateKendallTau
 
 
-class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
+class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     """Choose a candidate on private ballots: the best, by a private score, of a random number of private releases.
 
     Every draw fits a uniformly random candidate and scores it with `PrivateKendallTau`. The best draw itself is the
@@ -233,13 +235,8 @@ class PrivateSelection(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.score(X)
 
-    def _will_owe(self, X, voter_epsilon):
-        """Return the total guarantee before the fit, for `privacy.PrivacyBudget`."""
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
         return self.guarantee(*public_shape(X))
-
-    def _owed(self, declared):
-        """Return the total guarantee, for `privacy.guarantee_of`."""
-        return self.privacy_
 
     def _publish(self, privacy, score, fitted, params):
         """Set the fitted attributes to the best draw, with the total as its guarantee."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..._utils.checks import check_whole, shown
-from ...privacy.estimator_guarantees import last_step, mixing_step, owed_before, owed_by
+from ..._utils.checks import check_whole, safe_repr
+from ...privacy.estimator_guarantees import guarantee_before, last_step, mixing_step
 from ...privacy.guarantee import PrivacyGuarantee
 from ..parameters import configured, grid_of
 from ..private.scorer import PrivateKendallTau, refuse_mixing
@@ -18,11 +18,6 @@ _MIXED = "a transformer before it may mix ballots with each other, which this do
 _DECLARED = "the ballots were declared public, which nothing checks"
 _TIMES = "times are outside the guarantee"
 _SPLITS = "splits must not depend on what the ballots say"
-
-
-def promise_of(fitted):
-    """Return the guarantee of a fit; `public_ballots=True` of a search inside it does not count."""
-    return owed_by(fitted, declared=False)
 
 
 def total_of(guarantees, split_voters):
@@ -45,16 +40,16 @@ def costs_of(scored, unscored, scoring, split_voters):
     `scored` holds the guarantees of the trials, and `unscored` that of the refit. `public_ballots` has no effect here.
     """
     fits = total_of([*scored, *unscored], split_voters)
-    if scoring.promises is None:
+    if scoring.guarantees is None:
         return fits, _with(PrivacyGuarantee.nothing("a search by exact scores of the ballots"), *scoring.claims)
-    results = total_of([*scored, *unscored, *(scoring.promises * len(scored))], split_voters)
+    results = total_of([*scored, *unscored, *(scoring.guarantees * len(scored))], split_voters)
     # With the recorded seeds, any reader can subtract the noise of fits and scores.
     return fits, _with(results, _TIMES).simulated(certified=False)
 
 
 def declared_public():
     """Return the guarantee of a search on ballots that are declared public, before or after its fit."""
-    how = "the ballots are declared public: their voters are owed nothing"
+    how = "the ballots are declared public, so their voters have no guarantee"
     return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", how, caveats=(_DECLARED,))
 
 
@@ -63,12 +58,12 @@ def forecast(search, X):
     if search.public_ballots:
         return declared_public()
     scoring = scoring_of(metrics_of(search.scoring))
-    if scoring.promises is None:
+    if scoring.guarantees is None:
         return costs_of([], [], scoring, split_voters=False)[1]
     if not (isinstance(search.cv, str) and search.cv == "all"):
         raise ValueError(f'the privacy cost of a search with cv={search.cv!r} depends on the splits; use cv="all".')
     check_whole(search.n_trials, "n_trials", most=MOST_TRIALS)
-    fits = [owed_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
+    fits = [guarantee_before(configured(search.estimator, row), X) for row in grid_of(search.param_grid)]
     refit = [] if search.refit is False else [_worst_of(fits)]
     return costs_of(fits * search.n_trials, refit, scoring, split_voters=False)[1]
 
@@ -106,7 +101,7 @@ def metrics_of(scoring):
     if isinstance(scoring, Mapping) and scoring and all(callable(scorer) for scorer in scoring.values()):
         return dict(scoring)
     raise ValueError(
-        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {shown(scoring)}; "
+        f"scoring must be None, a callable(estimator, X) or a dict of them by name, got {safe_repr(scoring)}; "
         "sklearn_dprank.metrics.kendall_tau_scorer is one."
     )
 
@@ -114,7 +109,7 @@ def metrics_of(scoring):
 class Scoring(NamedTuple):
     """Guarantees of the scores of one fit (None if a score is exact), and caveats about unverified claims."""
 
-    promises: list[PrivacyGuarantee] | None
+    guarantees: list[PrivacyGuarantee] | None
     claims: tuple[str, ...]
 
 
@@ -126,8 +121,8 @@ def scoring_of(metrics):
         for name, scorer in metrics.items()
         if name not in known and hasattr(scorer, "guarantee")
     )
-    promises = [scorer.guarantee for scorer in known.values()]
-    return Scoring(promises if len(known) == len(metrics) else None, claims)
+    guarantees = [scorer.guarantee for scorer in known.values()]
+    return Scoring(guarantees if len(known) == len(metrics) else None, claims)
 
 
 def refuse_mixed(metrics, estimators):

@@ -5,6 +5,8 @@ an aggregator run once, too (`AfterPipeline`). Any other estimator is fitted fro
 (`FromScratch`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -16,12 +18,11 @@ from sklearn.pipeline import Pipeline
 
 from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau
-from ...privacy.estimator_guarantees import fitted_by
+from ...privacy.estimator_guarantees import fitted_by, guarantee_after
 from ...privacy.guarantee import PrivacyGuarantee
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
-from .accounting import promise_of
 
 
 def refits(aggregator, profile, rule, plan, seeds):
@@ -52,7 +53,7 @@ class Prepared(Protocol):
     def score(self, fitted, scorer) -> float:
         """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
 
-    def promise(self, fitted) -> PrivacyGuarantee:
+    def guarantee(self, fitted) -> PrivacyGuarantee:
         """Return the guarantee of publishing the fit."""
 
 
@@ -80,7 +81,7 @@ class Counted:
         """Return the score that a scorer gives to a fit."""
         return scorer(fitted, self.test)
 
-    def promise(self, fitted):
+    def guarantee(self, fitted):
         return fitted.privacy_
 
 
@@ -95,8 +96,8 @@ class AfterPipeline(Counted):
     def scored(self, fitted, scorer):
         return scorer(self._whole(fitted), self.ballots)
 
-    def promise(self, fitted):
-        return promise_of(self._whole(fitted)) if self.before else fitted.privacy_
+    def guarantee(self, fitted):
+        return guarantee_after(self._whole(fitted), declared=False) if self.before else fitted.privacy_
 
     def _whole(self, fitted):
         return fitted_by(Pipeline([*self.before, (self.name, fitted)]))
@@ -117,8 +118,8 @@ class FromScratch:
     def score(self, fitted, scorer):
         return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
 
-    def promise(self, fitted):
-        return promise_of(fitted)
+    def guarantee(self, fitted):
+        return guarantee_after(fitted, declared=False)
 
 
 def check_one_estimator(estimator):

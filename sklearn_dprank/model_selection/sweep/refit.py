@@ -1,11 +1,13 @@
 """Choice of the best candidate: by a metric, by a callable, or by the smallest epsilon near the best score."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._utils.checks import check_number, shown
+from ..._utils.checks import check_number, safe_repr
 from ..._utils.scikit_learn import BaseEstimator
 from ..parameters import is_called
 
@@ -18,9 +20,9 @@ def check_refit(refit, names, several):
         return
     if not isinstance(refit, str) or not several or refit not in names:
         raise ValueError(
-            f"refit must be False, a callable or the name of a metric ({names}), got {shown(refit)}."
+            f"refit must be False, a callable or the name of a metric ({names}), got {safe_repr(refit)}."
             if several
-            else f"refit must be a bool or a callable, got {shown(refit)}."
+            else f"refit must be a bool or a callable, got {safe_repr(refit)}."
         )
 
 

@@ -1,5 +1,7 @@
 """`GridSearchCV`: several trials of many candidates, and a refit of the best one."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin, available_
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
-from ...privacy.estimator_guarantees import record_pipeline
+from ...privacy.estimator_guarantees import GuaranteedEstimator, guarantee_after, record_pipeline
 from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import (
@@ -25,7 +27,6 @@ from .accounting import (
     declared_public,
     forecast,
     metrics_of,
-    promise_of,
     refuse_mixed,
     scoring_of,
     warn_reader,
@@ -85,7 +86,7 @@ class BestEstimator:
         return self.best_estimator_.feature_names_in_
 
 
-class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
+class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
     It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
@@ -303,20 +304,18 @@ class GridSearchCV(BestEstimator, MetaEstimatorMixin, BaseEstimator):
         start = time.perf_counter()
         self.best_estimator_ = configured(self.estimator, self.best_params_).fit(X)
         self.refit_time_ = time.perf_counter() - start
-        self._account(results.guarantees, [promise_of(self.best_estimator_)], scoring, splits)
+        self._account(results.guarantees, [guarantee_after(self.best_estimator_, declared=False)], scoring, splits)
         if not self.public_ballots:
-            warn_reader(self.best_estimator_, exact_scores=scoring.promises is None)
+            warn_reader(self.best_estimator_, exact_scores=scoring.guarantees is None)
 
     def _account(self, scored, unscored, scoring, splits):
         self.fits_cost_, self.results_cost_ = costs_of(scored, unscored, scoring, splits.split_voters)
         self.privacy_ = declared_public() if self.public_ballots else self.results_cost_
 
-    def _will_owe(self, X, voter_epsilon):
-        """Return an upper bound on the guarantee of the results before the fit, for `privacy.PrivacyBudget`."""
+    def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
         return forecast(self, X)
 
-    def _owed(self, declared):
-        """Return the guarantee of the results, for `privacy.guarantee_of`."""
+    def guarantee_after(self, declared: bool = True) -> PrivacyGuarantee:
         return self.privacy_ if declared else self.results_cost_
 
     def __sklearn_is_fitted__(self):

@@ -1,5 +1,7 @@
 """Repeated fits with fresh noise, run in batches by joblib."""
 
+from __future__ import annotations
+
 import math
 import os
 import signal
@@ -88,10 +90,10 @@ def _finished(jobs, prepared, metrics, n_jobs):
         for job in jobs:  # rows are yielded as soon as they are made
             yield job, rows_of(prepared(job.candidate, job.split), job.seeds, metrics)
         return
-    packs = Packs(jobs, workers)
-    for done in _returned((_parcel(pack, metrics, prepared) for pack in packs), n_jobs, workers):
+    batches = Batches(jobs, workers)
+    for done in _returned((_parcel(batch, metrics, prepared) for batch in batches), n_jobs, workers):
         for job, rows in done:
-            packs.heard(job, [row.fit_time + row.score_time for row in rows])
+            batches.record(job, [row.fit_time + row.score_time for row in rows])
             yield job, rows
 
 
@@ -108,14 +110,14 @@ def _returned(parcels, n_jobs, workers):
         yield from parallel(delayed(_task)(*parcel) for parcel in parcels)
 
 
-def _parcel(pack, metrics, prepared):
+def _parcel(batch, metrics, prepared):
     """Return the arguments of `_task` for a batch of jobs.
 
     Each job passes the class of its candidate and its fields one by one. Only then can a backend see a large profile
     and send it once.
     """
     jobs, parts = [], []
-    for job in pack:
+    for job in batch:
         whole = prepared(job.candidate, job.split)
         taken_apart = [getattr(whole, field.name) for field in fields(whole)]
         jobs.append((job, len(taken_apart)))
@@ -152,7 +154,7 @@ def rows_of(prepared, seeds, metrics):
         middle = time.perf_counter()
         scorers = [_seeded(scorer, seed, place) for place, scorer in enumerate(metrics.values())]
         scores = [prepared.score(fitted, scorer) for scorer in scorers]
-        yield Row(scores, middle - start, time.perf_counter() - middle, prepared.promise(fitted))
+        yield Row(scores, middle - start, time.perf_counter() - middle, prepared.guarantee(fitted))
 
 
 def _seeded(scorer: Any, seed, place):
@@ -169,11 +171,11 @@ _SHARE = 3  # the remaining work makes at least this many batches per worker
 _DILUTED = 9  # the extra time of a batch's first trial, such as a sampler's table, is at most a tenth of the batch
 
 
-class Packs:
+class Batches:
     """Iterator of batches of jobs, sized by measured run times; a job may be split between batches.
 
     The first batches have two trials each, because no times are known. One thread may iterate while another calls
-    `heard`.
+    `record`.
     """
 
     def __init__(self, jobs, workers):
@@ -188,20 +190,20 @@ class Packs:
         if not self._left:
             raise StopIteration
         room = self._room()
-        pack: list[Any] = []
-        while self._left and (not pack or room > 0):
+        batch: list[Any] = []
+        while self._left and (not batch or room > 0):
             job = self._left.popleft()
             size, took = self._fitting(job, room)
-            if pack and took > 2 * room:  # the job starts a new batch
+            if batch and took > 2 * room:  # the job starts a new batch
                 self._left.appendleft(job)
                 break
-            pack.append(job._replace(seeds=job.seeds[:size]))
+            batch.append(job._replace(seeds=job.seeds[:size]))
             room -= took
             if size < len(job.seeds):
                 self._left.appendleft(job._replace(first=job.first + size, seeds=job.seeds[size:]))
-        return pack
+        return batch
 
-    def heard(self, job, seconds):
+    def record(self, job, seconds):
         """Record the seconds that each trial of a job took, in order."""
         first, *more = seconds
         each = sum(more) / len(more) if more else first

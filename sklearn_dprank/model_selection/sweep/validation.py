@@ -1,5 +1,7 @@
 """`cross_validate`: repeated fits of one estimator."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

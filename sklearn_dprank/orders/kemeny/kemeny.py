@@ -1,5 +1,7 @@
 """Kemeny orders: least total disagreement, with a proved lower bound."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ import math
 import numpy as np
 
 from .local_search import insertion_search, memetic_search, perturbed_search, total_cost
-from .relaxation import Relaxation, alternating_prices, packed_circles, packing_steps, relaxation, violated_circles
+from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
 _CUTS = 3000  # rows added per round
@@ -125,7 +125,7 @@ class LinearOrdering:
         if bound >= self._best:
             self._settle(first)
         if bound < self._best and self._stopped:
-            overruled = packed_circles(cost - cost.T, work)
+            overruled = packed_cycles(cost - cost.T, work)
             bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
@@ -185,7 +185,7 @@ class LinearOrdering:
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
         majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        self._add(self._heaviest(violated_circles(majority, 10 * _CUTS, work)))
+        self._add(self._heaviest(violated_cycles(majority, 10 * _CUTS, work)))
         few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
         root = self._solve(bound, order, math.inf, few, root=True)
         if root is None or not (self._failed or few.over) or work.over:
@@ -198,14 +198,14 @@ class LinearOrdering:
 
     def _approach(self, bound, order, work):
         """Start from the directed 3-cycles that alternating directions find; return (bound, partial order)."""
-        circles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
+        cycles, prices, least, before = alternating_prices(self._cost - self._cost.T, work.part(_ALTERNATING))
         self._offer(insertion_search(self._cost, np.argsort(-before.sum(axis=1), kind="stable"), work))
         priced = Relaxation(self._w)
-        priced.add(*self._rows(circles))
+        priced.add(*self._rows(cycles))
         low, high = self._limits(order)
         proved, reduced, shift = dual_bound(priced, prices, low, high)
         self._program.keep(np.zeros(len(self._program.right), dtype=bool))
-        self._add(circles[prices > least])
+        self._add(cycles[prices > least])
         order = self._fix(order, reduced, (self._goal << shift) - proved, work)
         return max(bound, self._round_up(proved, shift)), order
 
@@ -219,8 +219,8 @@ class LinearOrdering:
 
         def cut(before):
             before = _closure(before, self._work)
-            circle = (before & before.T).any()
-            node = None if circle else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
+            cyclic = (before & before.T).any()
+            node = None if cyclic else self._solve(-math.inf, before, _ROOT_PATIENCE, self._work)
             return None if node is None or self._stopped else (node[1], self._matrix(node[2]))
 
         self.order = first_optimum(self._cost, self.order, cut)
@@ -251,10 +251,10 @@ class LinearOrdering:
             if root and solved.value > objective + 1e-9:  # dropping rows without progress may repeat forever
                 self._program.keep(solved.tight)
                 objective = solved.value
-            circles = violated_circles(before, _CUTS, work)
-            if not len(circles):
+            cycles = violated_cycles(before, _CUTS, work)
+            if not len(cycles):
                 break
-            self._add(circles)
+            self._add(cycles)
         return bound, order, x
 
     def _fix(self, order, reduced, room, work):
@@ -277,18 +277,18 @@ class LinearOrdering:
         before[self._i, self._j], before[self._j, self._i] = x, 1 - x
         return before
 
-    def _heaviest(self, circles):
+    def _heaviest(self, cycles):
         """Return up to _CUTS directed 3-cycles, those that cost most to break first."""
-        size = np.abs(self._w)[self._pair[circles, np.roll(circles, -1, axis=1)]]
-        return circles[np.argsort(-size.min(axis=1), kind="stable")[:_CUTS]]
+        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
+        return cycles[np.argsort(-size.min(axis=1), kind="stable")[:_CUTS]]
 
-    def _add(self, circles):
-        self._program.add(*self._rows(circles))
+    def _add(self, cycles):
+        self._program.add(*self._rows(cycles))
 
-    def _rows(self, circles):
+    def _rows(self, cycles):
         """Return the pairs of each directed 3-cycle, and their signs: 1, or -1 for a reversed pair."""
-        following = np.roll(circles, -1, axis=1)
-        return self._pair[circles, following], np.where(circles < following, 1, -1)
+        following = np.roll(cycles, -1, axis=1)
+        return self._pair[cycles, following], np.where(cycles < following, 1, -1)
 
 
 def _closure(order, work):

@@ -2,7 +2,7 @@
 
 Linear programs. `Relaxation` (SciPy, cold start) and `WarmRelaxation` (highspy, warm start) minimise w x over
 low <= x <= high. Each row is a directed 3-cycle of three pairs and states x_p + x_q + x_r <= b, with some of the pairs
-reversed. `relaxation` chooses the solver, and `violated_circles` finds rows that a solution violates.
+reversed. `relaxation` chooses the solver, and `violated_cycles` finds rows that a solution violates.
 
 Alternating directions. `alternating_prices` finds dual prices of all rows to about a percent, for problems on which the
 simplex method takes long. Write z_ij = x_ij - 1/2 = -z_ji. The relaxation minimises w z subject to |z_ij| <= 1/2 for
@@ -16,7 +16,7 @@ gradients (Jiang et al., theorem 3):
 The price of a limit is the amount by which its copy exceeds the limit before clipping. Prices are approximate, but
 `linear_ordering.dual_bound` derives a proved bound from any prices.
 
-Packings. `packed_circles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower bound
+Packings. `packed_cycles` packs directed 3-cycles into the majorities, in integers. The packed weight is a lower bound
 that needs no linear program.
 
 References
@@ -259,7 +259,7 @@ def alternating_prices(excess, work):
 
     Returns
     -------
-    circles : array of int, shape (count, 3)
+    cycles : array of int, shape (count, 3)
         Directed 3-cycles (i, j, k) with a price, i < j and i < k, for the row x_ij + x_jk + x_ki <= 2.
     prices : array of float, shape (count,)
         Above 0, in units of the cost. Empty if the copies of all three items would exceed the memory limit.
@@ -274,8 +274,8 @@ def alternating_prices(excess, work):
     >>> from sklearn_dprank.orders.kemeny.relaxation import alternating_prices
     >>> from sklearn_dprank.orders.kemeny.work import Work
     >>> excess = np.array([[0, -5, 3], [5, 0, -4], [-3, 4, 0]])  # 0 before 1 before 2 before 0
-    >>> circles, prices, least, before = alternating_prices(excess, Work())
-    >>> circles, prices.round(), before.argsort().tolist()  # whatever the order, 3 are overruled
+    >>> cycles, prices, least, before = alternating_prices(excess, Work())
+    >>> cycles, prices.round(), before.argsort().tolist()  # whatever the order, 3 are overruled
     (array([[0, 1, 2]]), array([3.]), [[0, 1, 2], [0, 1, 2], [0, 1, 2]])
     """
     m = len(excess)
@@ -299,8 +299,8 @@ def alternating_prices(excess, work):
             rest[behind, i] -= reflected.sum(axis=1)
         net = rest.sum(axis=1)
         z = (rest + net[:, None] - net) / np.float32(1 + m)
-    circles, prices = _priced(threes)
-    return circles, prices * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
+    cycles, prices = _priced(threes)
+    return cycles, prices * unit, _WORTH * unit, np.clip(z + 0.5, 0, 1)
 
 
 def _cells(n_items):
@@ -321,18 +321,18 @@ def _clipped(now, copies):
 
 def _priced(threes):
     """Return the directed 3-cycles whose copies exceed their limits, and by how much."""
-    circles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
+    cycles, prices = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
     for i, copies in enumerate(threes):
         first, second = np.nonzero(copies > 0.5)  # the reversed 3-cycle has the same value with a minus
         prices.append(copies[first, second].astype(float) - 0.5)
-        circles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
-    return np.concatenate(circles), np.concatenate(prices)
+        cycles.append(np.stack([np.full(len(first), i), first + i + 1, second + i + 1], axis=1))
+    return np.concatenate(cycles), np.concatenate(prices)
 
 
 _ROW, _ENTRY, _CELL = 8000, 6, 6  # steps per row of a packing, per entry of it, and per pair of a scan
 
 
-def violated_circles(before, limit, work):
+def violated_cycles(before, limit, work):
     """Return violated directed 3-cycles: triples (i, j, k), i < j and i < k, with x_ij + x_jk + x_ki above 2.
 
     Parameters
@@ -381,7 +381,7 @@ def _most(triples, excess, limit):
     return triples[most], excess[most]
 
 
-def packed_circles(excess, work):
+def packed_cycles(excess, work):
     """Return a lower bound on the majorities that every order violates, from a packing of directed 3-cycles.
 
     Every order reverses at least one pair of each directed cycle of majorities. Give weights to cycles so that no pair
@@ -402,11 +402,11 @@ def packed_circles(excess, work):
         cycle and all items are in one majority component.
     """
     room = np.maximum(-excess, 0)  # the extra cost of j before i over i before j
-    return _threes(room.copy(), work) or _one_circle(room)
+    return _threes(room.copy(), work) or _one_cycle(room)
 
 
 def packing_steps(n_items):
-    """Return an approximate upper limit on the steps of `packed_circles`: one row for each majority."""
+    """Return an approximate upper limit on the steps of `packed_cycles`: one row for each majority."""
     return n_items**2 // 4 * (_ROW + _ENTRY * n_items // 3)
 
 
@@ -429,7 +429,7 @@ def _threes(room, work):
     return total
 
 
-def _one_circle(room):
+def _one_cycle(room):
     """Follow the largest majorities until an item recurs; return the smallest majority of this cycle, or 0."""
     item, seen = 0, {}
     majorities: list[int] = []

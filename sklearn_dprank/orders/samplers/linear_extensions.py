@@ -6,7 +6,6 @@ them.
 
 import numpy as np
 
-from ..._utils.checks import check_square
 from .base import OrderSampler, checked_margins
 from .choice import Choice
 from .permute_and_flip import Flips
@@ -15,76 +14,12 @@ from .threshold_counts import Counts
 MAX_ITEMS = 16  # 2**16 sets times 121 levels is 63 MB; counts below 16! are exact in a double
 
 
-def _checked_relation(before):
-    before = np.asarray(before, dtype=bool)
-    check_square(before, "before")
-    _check_size(len(before))
-    return (before & ~np.eye(len(before), dtype=bool)).astype(np.int64)
-
-
 def _check_size(n_items):
     if not 1 <= n_items <= MAX_ITEMS:
         raise ValueError(
             f"linear extensions are counted for 1 to {MAX_ITEMS} items, got {n_items}; "
             "use an order restricted to a window around an anchor instead."
         )
-
-
-class LinearExtensions(OrderSampler):
-    """Linear extensions of a relation: their number, and draws that are exactly uniform.
-
-    A linear extension is an order that puts i before j whenever ``before[i, j]``.
-
-    Parameters
-    ----------
-    before : array of bool, shape (n_items, n_items)
-        A relation on 1 to 16 items. The diagonal is ignored; transitivity is not required.
-
-    Attributes
-    ----------
-    count : int
-        Exact number of linear extensions; 0 if the relation has a cycle.
-
-    Raises
-    ------
-    ValueError
-        If `before` is not square, is empty or has more than 16 items.
-
-    Notes
-    -----
-    Sums are computed in doubles. Every partial sum is an integer of at most 16! < 2**53, so the counts are exact. A
-    draw uses only random integers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.sampling.streams import SeededBits
-    >>> LinearExtensions([[0, 1, 0], [0, 0, 0], [0, 0, 0]]).count
-    3
-    >>> LinearExtensions([[0, 1, 0], [0, 0, 1], [1, 0, 0]]).count
-    0
-    >>> bits = SeededBits(np.random.SeedSequence(0))
-    >>> LinearExtensions([[0, 0, 1], [0, 0, 0], [0, 1, 0]]).draw(bits).tolist()
-    [0, 2, 1]
-    """
-
-    def __init__(self, before):
-        relation = _checked_relation(before)
-        self.n_items = len(relation)
-        self._counts = Counts(relation, 1)
-        self.count = int(self._counts.of_all[0])
-
-    def draw(self, bits):
-        """Draw one extension, first to last, int, shape (n_items,).
-
-        Raises
-        ------
-        ValueError
-            If the relation has a cycle.
-        """
-        if self.count == 0:
-            raise ValueError("before has a cycle: no order satisfies it.")
-        return self._counts.draw(0, bits)
 
 
 def level_log_weights(log_counts, values, scale):

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..._utils.checks import check_whole, positive
+from ..._utils.checks import check_positive, check_whole
 
 
 @lru_cache(maxsize=32)
@@ -162,6 +162,6 @@ def knorm_noise(n_items, scale, bits):
     >>> noise.shape, bool(abs(noise.sum()) < 1e-12)
     ((4,), True)
     """
-    positive(scale=scale)
+    check_positive(scale=scale)
     radius = scale * bits.exponential(n_items).sum()
     return radius * sample_ball(n_items, bits)

@@ -22,6 +22,8 @@ The releases fit if one of the two rules holds. The total delta is then the sum 
 Delta must therefore be divided before the first release. If each rule had all of delta, it would be spent twice.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

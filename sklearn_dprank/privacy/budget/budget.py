@@ -1,11 +1,13 @@
 """Privacy budget for several releases about the same voters."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from typing import Any, Self, TypeVar
 
 from ..._utils.types import Amount, Neighboring
-from ..estimator_guarantees import guarantee_of, last_step, last_step_params, owed_before
+from ..estimator_guarantees import guarantee_before, guarantee_of, last_step, last_step_params
 from ..guarantee import PrivacyGuarantee
 from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
 from .releases import Release, Terms
@@ -197,7 +199,7 @@ class PrivacyBudget:
             if wanted != there:
                 raise ValueError(
                     f"the budget in {path} was opened with {name}={there!r}, got {wanted!r}; leave {name} out. What "
-                    "voters were promised cannot be changed."
+                    "voters were told cannot be changed."
                 )
         return budget
 
@@ -245,22 +247,22 @@ class PrivacyBudget:
         RuntimeError
             If the fit revealed more than was charged before it. All that it revealed is charged.
         """
-        owed = owed_before(estimator, X, last_step_params(estimator, fit_params).get("voter_epsilon"))
+        forecast = guarantee_before(estimator, X, last_step_params(estimator, fit_params).get("voter_epsilon"))
         inspect.signature(estimator.fit).bind(X, y, **fit_params)  # type: ignore[attr-defined]
         what = type(last_step(estimator)).__name__
-        number = self._charge(owed, what, release_id)
+        number = self._charge(forecast, what, release_id)
         try:
             fitted: _Estimator = estimator.fit(X, y, **fit_params)  # type: ignore[attr-defined]
             spent = guarantee_of(fitted)
         except BaseException as error:
             error.add_note(_STAYS)
             raise
-        more = in_excess(self._kept.terms, owed, spent)
+        more = in_excess(self._kept.terms, forecast, spent)
         if more is not None:
             self._kept.amend(number, more)
             raise RuntimeError(
-                f"{what} was charged {owed} before its fit, and its fit revealed more: {spent}. All of that is charged "
-                "now. Use an estimator that states its guarantee beforehand, in plan_for."
+                f"{what} was charged {forecast} before its fit, and its fit revealed more: {spent}. All of that is "
+                "charged now. Use an estimator that states its guarantee beforehand, in plan_for."
             )
         return fitted
 

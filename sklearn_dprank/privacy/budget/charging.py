@@ -1,5 +1,7 @@
 """Decisions of a privacy budget: whether one more release fits, what is spent, and what remains."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -8,7 +10,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
 from typing import NamedTuple
 
-from ..._utils.checks import shown
+from ..._utils.checks import safe_repr
 from ..calibration import gaussian_epsilon
 from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
@@ -17,7 +19,7 @@ from .adaptive import Account
 from .releases import Release, Terms
 
 _ONLY_IF_FIXED = (
-    "if later releases, or their prices, were chosen after a look at earlier ones, what holds is the promise of the "
+    "if later releases, or their prices, were chosen after a look at earlier ones, the guarantee is that of the "
     "whole budget"
 )
 _SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
@@ -107,7 +109,7 @@ def charged(
         If no budget with these terms can cover the guarantee.
     """
     _refuse_repeated(before, release_id)
-    _refuse_empty_promises(terms, guarantee, what)
+    _refuse_not_private(terms, guarantee, what)
     if terms.neighboring == "replace":
         guarantee = guarantee.under_replace()
     elif guarantee.neighboring != terms.neighboring:
@@ -126,34 +128,34 @@ def charged(
     return Release.now(what, guarantee, release_id)
 
 
-def in_excess(terms: Terms, owed: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
+def in_excess(terms: Terms, charged: PrivacyGuarantee, spent: PrivacyGuarantee) -> PrivacyGuarantee | None:
     """Return the guarantee to charge if a fit spent more than was charged before it, or None if it did not.
 
-    `owed` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
-    neighbouring relation of the budget. This includes a fit that trusts a party that `owed` does not name, so that the
-    account names this party. Epsilon is infinite if `spent` gives no bound there or has another unit. The same holds
-    for a new seed in a budget that is not a simulation.
+    `charged` is the guarantee before the fit, and `spent` the one after it. All of `spent` is charged, under the
+    neighbouring relation of the budget. This includes a fit that trusts a party that `charged` does not name, so that
+    the account names this party. Epsilon is infinite if `spent` gives no bound there or has another unit. The same
+    holds for a new seed in a budget that is not a simulation.
     """
-    if spent == owed or (_within_stated(owed, spent) and _alike(owed, spent)):
+    if spent == charged or (_within_stated(charged, spent) and _alike(charged, spent)):
         return None
-    bounds = spent.unit == owed.unit and (spent.certified or not owed.certified or terms.simulation)
+    bounds = spent.unit == charged.unit and (spent.certified or not charged.certified or terms.simulation)
     if not bounds or spent.trust == "none" or math.isinf(spent.epsilon):
-        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=owed.unit)
+        return replace(PrivacyGuarantee.nothing(spent.how), neighboring=terms.neighboring, unit=charged.unit)
     if terms.neighboring == "replace":
         return spent.under_replace()
     return spent if spent.neighboring == terms.neighboring else PrivacyGuarantee.nothing(spent.how)
 
 
-def _alike(owed, spent):
+def _alike(charged, spent):
     """Return whether neighbours and unit are the same, and `spent` adds no seed and no trusted party."""
-    same = (spent.neighboring, spent.unit) == (owed.neighboring, owed.unit)
-    return same and spent.certified >= owed.certified and set(spent.parties) <= set(owed.parties)
+    same = (spent.neighboring, spent.unit) == (charged.neighboring, charged.unit)
+    return same and spent.certified >= charged.certified and set(spent.parties) <= set(charged.parties)
 
 
-def _within_stated(owed, spent):
-    """Return whether epsilon and delta of `owed` cover `spent`, and `owed` uses no tighter losses than these."""
-    only_stated = owed.losses == Losses.stated(owed.epsilon, owed.delta) or not owed.certified
-    return only_stated and spent.epsilon <= owed.epsilon and spent.delta <= owed.delta
+def _within_stated(charged, spent):
+    """Return whether epsilon and delta of `charged` cover `spent`, and `charged` uses no tighter losses than these."""
+    only_stated = charged.losses == Losses.stated(charged.epsilon, charged.delta) or not charged.certified
+    return only_stated and spent.epsilon <= charged.epsilon and spent.delta <= charged.delta
 
 
 def account_of(terms: Terms, releases: Sequence[Release]) -> Account:
@@ -192,7 +194,7 @@ def _refuse_repeated(before, release_id):
     if release_id is None:
         return
     if not isinstance(release_id, str) or not release_id:
-        raise ValueError(f"release_id must be None or a str that is not empty, got {shown(release_id)}.")
+        raise ValueError(f"release_id must be None or a str that is not empty, got {safe_repr(release_id)}.")
     for release in before:
         if release.release_id == release_id:
             raise BudgetExhausted(
@@ -201,7 +203,7 @@ def _refuse_repeated(before, release_id):
             )
 
 
-def _refuse_empty_promises(terms, guarantee, what):
+def _refuse_not_private(terms, guarantee, what):
     if math.isinf(guarantee.epsilon):
         why = "; ".join([guarantee.how, *guarantee.caveats])
         raise ValueError(

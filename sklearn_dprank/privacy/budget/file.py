@@ -10,6 +10,8 @@ for each write to a row, which reveals an old copy. A file of version 1 (package
 opened, and keeps all its charges. Version 0.2.0 then refuses it.
 """
 
+from __future__ import annotations
+
 import os
 import secrets
 import sqlite3

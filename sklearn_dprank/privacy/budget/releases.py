@@ -1,5 +1,7 @@
 """Terms and releases of a budget, and their exact text form."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -21,7 +23,7 @@ class Terms(NamedTuple):
     basic_delta: Any = None
     simulation: bool = False
 
-    def checked(self) -> "Terms":
+    def checked(self) -> Terms:
         """Return the same terms, as doubles rounded down; raise ValueError if one is invalid."""
         check_epsilon(self.epsilon)
         check_delta(self.delta)
@@ -59,7 +61,7 @@ class Release(NamedTuple):
     release_id: str | None = None
 
     @classmethod
-    def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> "Release":
+    def now(cls, what: str, guarantee: PrivacyGuarantee, release_id: str | None = None) -> Release:
         """Return an entry with the current time."""
         return cls(datetime.now(UTC).replace(microsecond=0), what, guarantee, release_id)
 

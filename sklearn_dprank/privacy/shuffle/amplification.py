@@ -5,6 +5,8 @@ multiset. Neighbouring inputs differ in the value of one user, and n is public. 
 function of epsilon. In the formulas of curves, f = 1 / (1 + e^local_epsilon).
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 
@@ -12,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from ..._utils.checks import check_choice, check_number, check_whole, probability
+from ..._utils.checks import check_choice, check_number, check_probability, check_whole
 from ..._utils.types import ShuffleMethod
 
 _SLACK = 1e-9  # relative; above the rounding errors of the curves
@@ -202,7 +204,7 @@ def check_shuffle(n_messages, delta, method="blanket"):
     check_choice(method, "method", _METHODS)
     whole = isinstance(n_messages, float) and n_messages.is_integer()  # accept floats such as 1e4
     check_whole(int(n_messages) if whole else n_messages, "n_messages")
-    probability(delta=delta)
+    check_probability(delta=delta)
     if method == "exact" and n_messages > MAX_EXACT:
         raise ValueError(
             f"method='exact' takes at most {MAX_EXACT} messages, got {n_messages}; use method='blanket', "
@@ -221,7 +223,7 @@ _BLOCKS = 4096
 _SPREAD = 12  # standard deviations on each side of the mean that are cut into blocks
 
 
-def blanket_curve(local_epsilon, n_messages, inclusion=1.0):
+def blanket_curve(local_epsilon, n_messages):
     """Return the privacy-blanket curve of binary randomized response.
 
     Parameters
@@ -230,8 +232,6 @@ def blanket_curve(local_epsilon, n_messages, inclusion=1.0):
         Epsilon of one message.
     n_messages : int
         Messages in the shuffle.
-    inclusion : float, default=1.0
-        Probability that each of the other messages is in the shuffle.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def blanket_curve(local_epsilon, n_messages, inclusion=1.0):
     Balle, Bell, Gascon and Nissim (2019), "The privacy blanket of the shuffle model", Section 5.
     """
     # A user answers with a fair coin with probability 2 f, independently of the input.
-    return _clone_curve(local_epsilon, n_messages - 1, inclusion * 2 * _flip(local_epsilon))
+    return _clone_curve(local_epsilon, n_messages - 1, 2 * _flip(local_epsilon))
 
 
 def clones_curve(local_epsilon, n_messages):

@@ -4,17 +4,15 @@ If the curator assigns the pairs, a voter hides among the voters with the same p
 privately, a voter hides among all voters. Sizes are public and fixed before any client randomises.
 """
 
+from __future__ import annotations
+
 import math
 
 from ..._utils.checks import at_least_two, check_whole
 from ..._utils.types import ShuffleMethod
 from .amplification import (
-    blanket_curve,
-    check_local,
-    check_shuffle,
     shuffle_amplification,
     shuffle_local_epsilon,
-    smallest_epsilon,
 )
 
 
@@ -127,44 +125,3 @@ def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:
     at_least_two(n_items=n_items)
     check_whole(n_queries, "n_queries", 1, math.comb(n_items, 2))
     return n_voters * n_queries // math.comb(n_items, 2)
-
-
-def random_group_epsilon(local_epsilon: float, n_voters: int, n_items: int, delta: float) -> float:
-    """Return the central epsilon if each voter is assigned one random pair, without balancing.
-
-    The size of a voter's group is 1 + Bin(n - 1, 1 / C(m, 2)). Delta is its mean over these sizes, so the result
-    accounts for unequal groups.
-
-    Parameters
-    ----------
-    local_epsilon : float
-        Pure epsilon of each message (randomized response on one bit).
-    n_voters : int
-        Number of voters.
-    n_items : int
-        Number of items, at least 2.
-    delta : float
-        Central delta, strictly between 0 and 1.
-
-    Returns
-    -------
-    float
-        Rounded up.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Examples
-    --------
-    >>> round(random_group_epsilon(1.0, 5000, 10, 1e-5), 3)
-    0.424
-    """
-    at_least_two(n_items=n_items)
-    check_shuffle(n_voters, delta)
-    check_local(local_epsilon=local_epsilon)
-    local_epsilon, delta = float(local_epsilon), float(delta)
-    # Another voter contributes a blanket coin if the voter is in the group and answers at random.
-    curve = blanket_curve(local_epsilon, n_voters, inclusion=1 / math.comb(n_items, 2))
-    return smallest_epsilon(curve, local_epsilon, delta)

@@ -14,8 +14,9 @@ from scipy import stats
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.base import ClientRandomizer
 from sklearn_dprank.collection.client.protocol import VERSION, canonical, decimal_of, float_above
-from sklearn_dprank.collection.client.randomizers import HALVES
+from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
 
 #: States epsilon 0 and sends the ballot with noise of variance 4: it holds except with probability .99.
 BARE = {
@@ -142,7 +143,7 @@ def test_protocols_that_protect_by_epsilon_alone(protocol):
 
 
 def test_every_protocol_with_a_delta_for_the_voter_is_limited():
-    with_delta = {name for name, half in HALVES.items() if hasattr(half, "delta")}
+    with_delta = {name for name, kind in CLIENT_RANDOMIZERS.items() if type(kind).delta is not ClientRandomizer.delta}
     assert with_delta == {"skellam-shares", "skellam-rounds"}
 
 

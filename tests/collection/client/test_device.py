@@ -15,9 +15,10 @@ import wire_vectors
 from process_tools import forking, in_child, python
 
 from sklearn_dprank import LDPPairwise, LDPQuickSort
-from sklearn_dprank.collection.client import Device, RefusedProtocol, hypercube
+from sklearn_dprank.collection.client import Device, RefusedProtocol
+from sklearn_dprank.collection.client.hypercube import HypercubeRandomizer
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.client.randomizers import HALVES
+from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.sampling.streams import SecureBits
 
@@ -31,7 +32,7 @@ def shortly(value):
     return repr(value)[:40]
 
 
-every_kind = pytest.mark.parametrize("kind", sorted(HALVES))
+every_kind = pytest.mark.parametrize("kind", sorted(CLIENT_RANDOMIZERS))
 
 
 def question(number, kind="each", pairs=((0, 1), (1, 2)), protocol=ASKED):
@@ -186,13 +187,13 @@ def test_threads_with_different_ballots_get_one_of_them(restless):
 
 def test_a_thread_waits_for_one_that_draws(monkeypatch):
     """The same without luck: the first thread draws slowly, and the second comes meanwhile."""
-    draw = hypercube.draw
+    draw = HypercubeRandomizer.draw
 
     def slowly(*arguments):
         time.sleep(0.2)
         return draw(*arguments)
 
-    monkeypatch.setattr(hypercube, "draw", slowly)
+    monkeypatch.setattr(HypercubeRandomizer, "draw", slowly)
     device = random_report()
     assert len(set(together(*[lambda: device.report(range(20))] * 2))) == 1
 

@@ -82,15 +82,6 @@ def corner_ratio(protocol):
     return largest((level[i], level[j]) for i, j in corner_counts(len(protocol["items"])))
 
 
-def insertion_ratio(weights):
-    """Of all orders of insertion: every two of them are those of one report around two ballots."""
-    law = []
-    for overtaken in product(*(range(place + 1) for place in range(len(weights)))):
-        chances = (Fraction(weights[v], sum(weights[: p + 1])) for p, v in enumerate(overtaken))
-        law.append(math.prod(chances))
-    return largest([(max(law), min(law))])
-
-
 def spent_by_law(protocol):
     """The true epsilon of everything that a device says, as a Decimal."""
     kind, m = protocol["randomizer"], len(protocol["items"])
@@ -105,8 +96,6 @@ def spent_by_law(protocol):
             return protocol["n_queries"] * log(answers_ratio(protocol["flip"][0], flip_counts(m, 1)))
     if kind == "hypercube":
         return log(corner_ratio(protocol))
-    if kind == "mallows":
-        return log(insertion_ratio(protocol["weights"]))
     if kind == "privunit":
         high, low = map(Fraction, protocol["levels"])
         return log(largest([(high, low), (low, high)]))
@@ -128,7 +117,7 @@ NASTY = [
     *(2**51 - 1, 2**51, 2**51 + 1, GRID - 1, GRID, GRID + 1, 2**53 - 1, 2**53, 2**63, 2**64, 2**64 + 1),
     *(math.nan, math.inf, -math.inf, "", "0", "1", "1.0", "0.1", "12.8", "400", "1e999", "1e-999", "-1", "nan", "inf"),
     *(" 1", "1 ", "1\n", "+1", "01", "0x1", "1_0", "1e", ".5", "5.", "\u0661", "1" * 70, "a" * 2000, "\ud800", "\x00"),
-    *("hidden", "assigned", "best_cap", "half_tie", "rr", "laplace", "gaussian", "hypercube", "mallows", "privunit"),
+    *("hidden", "assigned", "best_cap", "half_tie", "rr", "laplace", "gaussian", "hypercube", "privunit"),
     *("rr-interactive", "rr-shuffled", "each", "last", [], {}, [[]], [None], [1, GRID], [GRID, 1], [GRID, GRID]),
     *([0, GRID], [-5, GRID], [2**51, GRID], [GRID - 1, GRID], [400, 1], ["a", "a"], ["a", "b"], [1, "1"], [True, 1]),
     *([0, 1, 2], [[0], [1]], {"each": 1, "last": None}, {"each": 0, "last": None}, {"each": 2**50, "last": 0}, DEEPLY),

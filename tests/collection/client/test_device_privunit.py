@@ -9,7 +9,7 @@ from scipy import stats
 from wire_vectors import DealtBits, chance
 
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.collection.client.privunit import PER_UNIT, _above, _leans, _normals, draw
+from sklearn_dprank.collection.client.privunit import PER_UNIT, PrivUnitRandomizer, _above, _leans, _normals
 from sklearn_dprank.collection.curator import PrivUnitG
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
@@ -26,7 +26,9 @@ def protocol(epsilon, m, norm=1000):
 def vector(given, ballot, noise, seed=0):
     """What a device draws from these words of noise, in units; a message has points."""
     streams = (DealtBits(words) for words in (noise, chance(seed, "coins"), chance(seed, "assignment")))
-    drawn = draw(given, compact_positions(np.array([ballot], dtype=float)), Bits(*streams, certified=False))
+    drawn = PrivUnitRandomizer().draw(
+        given, compact_positions(np.array([ballot], dtype=float)), Bits(*streams, certified=False)
+    )
     return drawn[0] / PER_UNIT
 
 
@@ -80,7 +82,7 @@ def two(ballot, epsilon, size, seed):
     """Components towards item 1 of `size` reports of one ballot of two items, in units."""
     given = protocol(epsilon, 2)
     ballots = compact_positions(np.tile(np.array([ballot], dtype=float), (size, 1)))
-    drawn = draw(given, ballots, Bits.from_random_state(seed))
+    drawn = PrivUnitRandomizer().draw(given, ballots, Bits.from_random_state(seed))
     assert (drawn.sum(axis=1) == 0).all()
     return given, (drawn[:, 1] - drawn[:, 0]) / math.sqrt(2) / PER_UNIT
 

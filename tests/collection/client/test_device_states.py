@@ -129,7 +129,8 @@ class OneDevice(RuleBasedStateMachine):
         """Nothing was said, so nothing is spent."""
         question, name = self.asked(number, last, which)
         if self.may(name, whose) and name not in self.sent:
-            with mock.patch("sklearn_dprank.collection.client.device.digest", side_effect=Crash), pytest.raises(Crash):
+            failing = mock.patch("sklearn_dprank.collection.client.device.json", **{"dumps.side_effect": Crash})
+            with failing, pytest.raises(Crash):
                 self.said(self.device, BALLOTS[whose], question)
 
     @precondition(lambda self: self.sent)

@@ -7,16 +7,13 @@ import pytest
 import wire_vectors
 
 from sklearn_dprank import (
-    Aggregator,
     LDPBorda,
     LDPPairwise,
     LDPQuickSort,
     SecAggBorda,
     ShufflePairwise,
 )
-from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
-from sklearn_dprank.collection.curator import MallowsRandomizer
 from sklearn_dprank.collection.server import AggregationServer
 
 _VECTORS = wire_vectors.load()
@@ -130,7 +127,6 @@ ESTIMATORS = {
     "rr": LDPPairwise(),
     "privunit": LDPBorda(),
     "hypercube": LDPPairwise(randomizer="djw"),
-    "mallows": Aggregator(Local(randomizer=MallowsRandomizer()), "borda"),
     "rr-shuffled": ShufflePairwise(epsilon=0.5, min_reports=1),
 }
 

@@ -112,7 +112,7 @@ def test_no_question_comes_back():
     device.answer(asked(3), BALLOT)
     with pytest.raises(BudgetExhausted, match="answered a later question"):
         device.answer(asked(2), BALLOT)
-    assert len(device._said) == 2
+    assert len(device._sent) == 2
     device.answer(asked(4), BALLOT)
 
 
@@ -181,7 +181,7 @@ def test_what_devices_do_not_answer(question):
     device = Device(SWISS)
     with pytest.raises(ValueError, match="question does not follow the protocol"):
         device.answer(question, BALLOT)
-    assert not device._said
+    assert not device._sent
 
 
 def test_one_report_is_not_asked_for():

@@ -18,6 +18,7 @@ from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.channels import SecureAggregation
 from sklearn_dprank.collection.client import Device, RefusedProtocol, shares
 from sklearn_dprank.collection.client.protocol import digest
+from sklearn_dprank.collection.client.shares import SharesRandomizer
 from sklearn_dprank.collection.client.summands import summand
 from sklearn_dprank.queries import AllMargins, Ask, NetWins, PositionalScores
 from sklearn_dprank.sampling.bit_source import BitSource
@@ -50,7 +51,7 @@ def test_shares_add_up_to_the_statistic_and_noise(statistic, n_servers):
     ballots = all_ballots(4)
     protocol = {**protocol_of(statistic, n_servers=n_servers), "rate": [1, 2**20]}  # hardly any noise
     bits = Bits.from_random_state(0)
-    _, drawn = shares.draw(protocol, compact_positions(ballots), bits)
+    _, drawn = SharesRandomizer().draw(protocol, compact_positions(ballots), bits)
     modulus = 2 ** protocol["modulus_bits"]
     assert drawn.shape == (150, n_servers, 6 if statistic == "margins" else 4)
     assert drawn.min() >= 0 and drawn.max() < modulus
@@ -65,7 +66,7 @@ def test_shares_add_up_to_the_statistic_and_noise(statistic, n_servers):
 def test_the_noise_of_one_voter(statistic):
     protocol = protocol_of(statistic, 3, min_reports=400)
     ballots = compact_positions(np.tile([0.0, 1.0, 2.0], (800, 1)))
-    _, drawn = shares.draw(protocol, ballots, Bits.from_random_state(2))
+    _, drawn = SharesRandomizer().draw(protocol, ballots, Bits.from_random_state(2))
     modulus, rate = 2 ** protocol["modulus_bits"], protocol["rate"][0] / protocol["rate"][1]
     total = drawn.sum(axis=1) % modulus
     noise = np.where(total >= modulus // 2, total - modulus, total)
@@ -82,7 +83,7 @@ def test_all_shares_but_one_are_uniform_and_independent(missing, ballot):
     """Whatever the ballot: of three servers any two see two uniform numbers, and nothing of their difference."""
     protocol = protocol_of("net_wins", 2, 3, min_reports=10**9)
     ballots = compact_positions(np.tile(ballot, (1600, 1)))
-    _, drawn = shares.draw(protocol, ballots, Bits.from_random_state(missing))
+    _, drawn = SharesRandomizer().draw(protocol, ballots, Bits.from_random_state(missing))
     seen = np.delete(drawn[:, :, 0], missing, axis=1) * 4 // 2 ** protocol["modulus_bits"]
     counts = np.bincount(seen @ [4, 1], minlength=16)
     assert stats.chisquare(counts).pvalue > 1e-3

@@ -77,10 +77,6 @@ def honest(message, protocol):
     if kind == "hypercube":
         corners = [f"{corner << 2:02x}" for corner in range(64)]
         return set(values) == {"signs"} and values["signs"] in corners
-    if kind == "mallows":
-        places = values.get("positions")
-        form = set(values) == {"positions"} and type(places) is list and all(type(p) is int for p in places)
-        return form and sorted(places) == [0, 1, 2, 3]
     if kind == "privunit":
         most = 1024 * protocol["norm"] + 1
         form = set(values) == {"vector"} and type(values["vector"]) is list and len(values["vector"]) == 3
@@ -295,7 +291,7 @@ PAGE = " ".join((Path(__file__).parents[3] / "docs" / "user_guide" / "wire.rst")
 REASONS = {
     *("too long", "not JSON", "not a JSON object", "another protocol", "wrong keys", "wrong number of answers"),
     *("answer out of range", "pair out of range", "pair asked twice", "not the right number of signs"),
-    *("not one position for each item", "not a ranking", "not the right number of coordinates"),
+    "not the right number of coordinates",
     *("coordinate out of range", "another question", "more reports than voters asked", "shuffle out of range"),
     *("no report number", "received before", "wrong number of messages", "voter not asked", "voter answered before"),
 }

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.collection.client.privunit import _directions, draw
+from sklearn_dprank.collection.client.privunit import PrivUnitRandomizer, _directions
 from sklearn_dprank.collection.curator import PrivUnitG, RefusedReport
 from sklearn_dprank.sampling.streams import Bits, SeededBits
 
@@ -93,7 +93,7 @@ def test_reports_have_the_stated_law(epsilon):
     ballot = np.array([3, 0, 4, 1, 2])
     direction = net_wins_of(ballot) / np.linalg.norm(net_wins_of(ballot))
     positions = Profile.from_rankings([ballot] * size).positions
-    vectors = draw(protocol, positions, Bits.from_random_state(4)) / 1024
+    vectors = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(4)) / 1024
     assert vectors.sum(axis=1) == pytest.approx(0, abs=1e-12)
     along = vectors @ direction
     gamma = protocol["gamma"] / 1024
@@ -133,7 +133,7 @@ def test_devices_and_simulation_are_one_law_and_sums_are_exact():
     X = distinct_ballots(4)
     protocol = json.loads(json.dumps(PrivUnitG().protocol(2.0, 4)))
     positions = Profile.from_rankings(X).positions
-    vectors = draw(protocol, positions, Bits.from_random_state(8))
+    vectors = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(8))
     reports = [{"protocol": "0" * 16, "vector": v} for v in vectors[:, :-1].tolist()]
     together = simulated_answer(PrivUnitG, protocol, positions, Bits.from_random_state(8))
     assert np.array_equal(together, answer_from(PrivUnitG, protocol, json.loads(json.dumps(reports))))
@@ -155,7 +155,7 @@ def test_honest_reports_are_not_clipped(epsilon):
     m, size = 6, 4000
     protocol = PrivUnitG().protocol(epsilon, m)
     positions = Profile.from_rankings([range(m)] * size).positions
-    vectors = draw(protocol, positions, Bits.from_random_state(0)) / 1024
+    vectors = PrivUnitRandomizer().draw(protocol, positions, Bits.from_random_state(0)) / 1024
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors, axis=1).max() < protocol["norm"]
     # Its density is at most `high` times the normal one.
@@ -216,8 +216,8 @@ def test_a_silent_voter_among_many_changes_nobody_else_s_report(m):
     silent[5], silent[300] = np.nan, 1.0
     others = np.setdiff1d(np.arange(700), [5, 300])
     spoken, hushed = Bits.from_random_state(3), Bits.from_random_state(3)
-    one = draw(protocol, compact_positions(X), spoken)
-    other = draw(protocol, compact_positions(silent), hushed)
+    one = PrivUnitRandomizer().draw(protocol, compact_positions(X), spoken)
+    other = PrivUnitRandomizer().draw(protocol, compact_positions(silent), hushed)
     np.testing.assert_array_equal(one[others], other[others])
     assert (one[[5, 300]] != other[[5, 300]]).any()
     assert spoken.coins.integer(2**63) == hushed.coins.integer(2**63)

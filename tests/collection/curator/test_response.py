@@ -16,8 +16,8 @@ from sklearn_dprank import LDPGroupKwikSort, LDPPairwise
 from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.ballots.rankings import compact_positions
-from sklearn_dprank.collection.client import pairs as module
 from sklearn_dprank.collection.client.answers import distinct
+from sklearn_dprank.collection.client.pairs import PairsRandomizer
 from sklearn_dprank.collection.client.protocol import FLIP_GRID
 from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.queries import PairTallies, estimated_margins, n_pairs
@@ -64,7 +64,7 @@ def law(m, k, flip, ballot):
         noise=Columns([np.where(flips, flip - 1, flip).ravel()]),
     )
     protocol = {"items": list(range(m)), "n_queries": k, "flip": [flip, FLIP_GRID]}
-    first, second, answers = module.draw(protocol, ballots, scripted)
+    first, second, answers = PairsRandomizer().draw(protocol, ballots, scripted)
     out = Counter()
     f = Fraction(flip, FLIP_GRID)
     weight = [f**j * (1 - f) ** (k - j) / 2**k / len(paths) for j in range(k + 1)]
@@ -167,7 +167,7 @@ def test_a_simulated_voter_is_a_client(m, k):
 
 
 def test_simulation_in_blocks(monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr("sklearn_dprank.collection.client.pairs._BLOCK", 64)
     protocol = RandomizedResponse(2).protocol(1.0, 4)
     ballots = compact_positions(np.random.default_rng(0).permuted(np.tile(np.arange(4), (500, 1)), axis=1))
     answer = simulated_answer(RandomizedResponse, protocol, ballots, Bits.from_random_state(0))

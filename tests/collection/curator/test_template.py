@@ -1,4 +1,4 @@
-"""What every randomizer keeps: reading undoes sending, counts add up, and the two halves know each other."""
+"""What every randomizer keeps: reading undoes sending, counts add up, and both implementations belong together."""
 
 import inspect
 import json
@@ -10,15 +10,17 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client.protocol import digest
-from sklearn_dprank.collection.client.randomizers import HALVES
+from sklearn_dprank.collection.client.randomizers import CLIENT_RANDOMIZERS
 from sklearn_dprank.collection.curator import Randomizer, RefusedReport
-from sklearn_dprank.collection.curator.base import Heard, joined, simulated
+from sklearn_dprank.collection.curator.base import ReceivedReports, joined, simulated
 from sklearn_dprank.sampling.streams import Bits
+from sklearn_dprank.theory import song, yan
 
 X = np.random.default_rng(0).permuted(np.tile(np.arange(5.0), (40, 1)), axis=1)
 X[::3, 2], X[1, :] = np.nan, np.nan
 EVERY = [kind for kind in vars(randomizers).values() if inspect.isclass(kind) and issubclass(kind, Randomizer)]
 EVERY.remove(Randomizer)
+EVERY += [song.PrintedGaussian, yan.PrintedLaplace]
 
 every = pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
 
@@ -30,20 +32,20 @@ def parts(drawn):
 def drawn_by(kind, protocol, rows, seed):
     """What the devices of these ballots draw, each with bits of its own."""
     return [
-        kind.half.draw(protocol, compact_positions(row[None]), Bits.from_random_state(1000 * seed + k))
+        kind.client.draw(protocol, compact_positions(row[None]), Bits.from_random_state(1000 * seed + k))
         for k, row in enumerate(rows)
     ]
 
 
-def test_there_are_six():
-    assert len(EVERY) == 6
+def test_there_are_five():
+    assert len(EVERY) == 5
 
 
 @every
 def test_what_is_read_is_what_was_drawn(kind):
     protocol = kind().protocol(2.0, 5)
     for drawn in drawn_by(kind, protocol, X, 0):
-        message = {"protocol": digest(protocol), **kind.half.message(drawn)}
+        message = {"protocol": digest(protocol), **kind.client.message(drawn)}
         read = kind.read(json.loads(json.dumps(message)), protocol)
         assert isinstance(read, tuple) == isinstance(drawn, tuple)
         for there, here in zip(parts(drawn), parts(read), strict=True):
@@ -67,17 +69,17 @@ def test_counts_are_sums_over_voters(kind):
 def test_devices_draw_in_blocks(kind, monkeypatch):
     protocol = kind().protocol(2.0, 5)
     ballots = Profile.from_rankings(X).positions
-    monkeypatch.setattr(kind.half, "_BLOCK", 10**9)
-    ((_, whole),) = simulated(kind.half, protocol, ballots, Bits.from_random_state(0))
-    monkeypatch.setattr(kind.half, "_BLOCK", 1)
-    small = list(simulated(kind.half, protocol, ballots, Bits.from_random_state(0)))
+    monkeypatch.setattr(inspect.getmodule(type(kind.client)), "_BLOCK", 10**9)
+    ((_, whole),) = simulated(kind.client, protocol, ballots, Bits.from_random_state(0))
+    monkeypatch.setattr(inspect.getmodule(type(kind.client)), "_BLOCK", 1)
+    small = list(simulated(kind.client, protocol, ballots, Bits.from_random_state(0)))
     assert whole == len(X) and sum(n for _, n in small) == len(X) and len(small) >= len(X) // 10
     assert all(len(part) == n for drawn, n in small for part in parts(drawn))
 
 
 @every
-def test_the_half_is_the_one_that_devices_know(kind):
-    assert HALVES[kind.name] is kind.half
+def test_the_client_implementation_is_the_one_of_devices(kind):
+    assert type(CLIENT_RANDOMIZERS[kind.name]) is type(kind.client)
     assert kind().protocol(1.0, 3)["randomizer"] == kind.name
 
 
@@ -86,7 +88,7 @@ def test_voters_with_epsilons_of_their_own_are_combined(kind):
     """By the inverse of their variance, or side by side, where the decoder knows what a flip is worth."""
     low, high = (kind().protocol(epsilon, 5) for epsilon in (0.5, 4.0))
     groups = [
-        Heard(protocol, kind.counts(joined(drawn_by(kind, protocol, rows, 2)), protocol), len(rows))
+        ReceivedReports(protocol, kind.counts(joined(drawn_by(kind, protocol, rows, 2)), protocol), len(rows))
         for protocol, rows in ((low, X[:25]), (high, X[25:]))
     ]
     both, alone = kind().combined(groups), [kind().combined([said]) for said in groups]

@@ -1,3 +1,5 @@
+"""`PrivateKendallTau`: exact agreement plus discrete Laplace noise at the stated epsilon, and refusals."""
+
 import math
 import re
 from fractions import Fraction

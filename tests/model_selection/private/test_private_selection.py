@@ -1,3 +1,5 @@
+"""`PrivateSelection`: law of the number of draws, total guarantee, independent random streams and refusals."""
+
 import math
 import pickle
 import re
@@ -38,6 +40,7 @@ from sklearn_dprank.model_selection.private.draw_count import draw_count, eta_of
 from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.sampling.streams import SecureBits, SeededBits
+from sklearn_dprank.theory import hay
 
 X = make_mallows(200, 4, 0.6, random_state=0)
 TWO = [DPBorda(epsilon=0.5), DPKemenySampler(epsilon=0.5)]
@@ -204,7 +207,7 @@ def test_fit_states_what_was_promised():
 
 def test_a_published_calibration_counts_what_it_really_costs():
     """Under replace, the scale that Hay et al. print gives 2 floor(9 / 2) / 6 times epsilon."""
-    candidate = DPBorda(epsilon=0.75, calibration="published", neighboring="replace")
+    candidate = DPBorda(epsilon=0.75, noise=hay.PrintedLaplace(), neighboring="replace")
     assert PrivateSelection(candidate, score_epsilon=1.0).guarantee(3).epsilon == pytest.approx(3 * (1.0 + 1.0))
 
 

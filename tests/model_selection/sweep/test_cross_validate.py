@@ -1,3 +1,5 @@
+"""`cross_validate`: seeds reproduce every fit, results do not depend on workers, and ballots are counted once."""
+
 import re
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`smallest_within` selects the smallest epsilon within a tolerance and never a candidate without privacy."""
+
 import math
 import re
 

@@ -1,3 +1,5 @@
+"""`GridSearchCV` equals a plain loop of clone and fit, and states the total privacy cost of its trials and scores."""
+
 import inspect
 import math
 import re

@@ -1,3 +1,5 @@
+"""Alternating directions give valid lower bounds, within five percent of the optimum, and keep to their work limit."""
+
 import numpy as np
 import pytest
 
@@ -13,14 +15,14 @@ def noise(m, spread, seed=0):
     return upper - upper.T
 
 
-def proved(excess, circles, prices):
+def proved(excess, cycles, prices):
     """The bound of the prices, on what an order costs beyond the cheaper order of each pair."""
     m = len(excess)
     i, j = np.triu_indices(m, 1)
     pair = np.zeros((m, m), dtype=np.int64)
     pair[i, j] = pair[j, i] = np.arange(len(i))
-    program, following = Relaxation(excess[i, j]), np.roll(circles, -1, axis=1)
-    program.add(pair[circles, following], np.where(circles < following, 1, -1))
+    program, following = Relaxation(excess[i, j]), np.roll(cycles, -1, axis=1)
+    program.add(pair[cycles, following], np.where(cycles < following, 1, -1))
     low = np.zeros(len(i), dtype=np.int64)
     bound, _, shift = dual_bound(program, prices, low, low + 1)
     return (bound >> shift) - int(np.minimum(excess[i, j], 0).sum())
@@ -29,13 +31,13 @@ def proved(excess, circles, prices):
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "spread"), [(12, 3), (15, 1e6), (20, 1000)])
 def test_within_five_percent_of_the_optimum(m, spread):
-    """Where the relaxation has an integral solution, or nearly so: no bound of circles can be above it."""
+    """Where the relaxation has an integral solution, or nearly so: no bound of cycles can be above it."""
     excess = noise(m, spread)
     optimum = best_order(np.maximum(excess, 0))[1]
-    circles, prices, least, before = alternating_prices(excess, Work())
-    assert 0.95 * optimum < proved(excess, circles, prices) <= optimum
+    cycles, prices, least, before = alternating_prices(excess, Work())
+    assert 0.95 * optimum < proved(excess, cycles, prices) <= optimum
     assert (prices > 0).all() and least > 0
-    assert (circles[:, 0] < circles[:, 1:].min(axis=1)).all() and (circles[:, 1] != circles[:, 2]).all()
+    assert (cycles[:, 0] < cycles[:, 1:].min(axis=1)).all() and (cycles[:, 1] != cycles[:, 2]).all()
     np.testing.assert_allclose(before + before.T, 1, atol=1e-4)
 
 
@@ -51,10 +53,10 @@ def test_what_is_not_paid_for_is_not_done():
 
 def test_more_items_than_memory_allows(monkeypatch):
     monkeypatch.setattr(alternating, "_MOST_CELLS", 100)
-    circles, prices, _, before = alternating_prices(noise(30, 100), Work())
-    assert circles.shape == (0, 3) and prices.shape == (0,) and before.shape == (30, 30)
+    cycles, prices, _, before = alternating_prices(noise(30, 100), Work())
+    assert cycles.shape == (0, 3) and prices.shape == (0,) and before.shape == (30, 30)
 
 
 def test_nothing_to_decide():
-    circles, prices, _, _ = alternating_prices(np.zeros((5, 5), dtype=np.int64), Work())
-    assert len(circles) == len(prices) == 0
+    cycles, prices, _, _ = alternating_prices(np.zeros((5, 5), dtype=np.int64), Work())
+    assert len(cycles) == len(prices) == 0

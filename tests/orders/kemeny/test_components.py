@@ -1,3 +1,5 @@
+"""Majority components against reachability, and Kemeny optima as concatenations of component optima."""
+
 from itertools import permutations
 
 import numpy as np
@@ -65,14 +67,14 @@ def test_both_ways_to_find_components_by_definition(few, ties, monkeypatch):
 
 @pytest.mark.parametrize("m", [31, 32, 33, 63, 64, 65, 70])
 def test_masks_of_any_width(m):
-    # circles of three in a random order of items, then what is left over, one by one
+    # cycles of three in a random order of items, then what is left over, one by one
     items = np.random.default_rng(m).permutation(m)
     place = np.argsort(items)
     margins = np.sign(place[None, :] - place[:, None])
-    circles = np.split(items[: m // 3 * 3], m // 3)
-    for first, _, last in circles:
+    cycles = np.split(items[: m // 3 * 3], m // 3)
+    for first, _, last in cycles:
         margins[first, last], margins[last, first] = -1, 1
-    expected = [sorted(circle.tolist()) for circle in circles] + [[i] for i in items[m // 3 * 3 :].tolist()]
+    expected = [sorted(cycle.tolist()) for cycle in cycles] + [[i] for i in items[m // 3 * 3 :].tolist()]
     assert [part.tolist() for part in majority_components(margins)] == expected
 
 

@@ -1,8 +1,10 @@
+"""Violated directed 3-cycles against enumeration, and cycle packings as lower bounds for Kemeny optima."""
+
 import numpy as np
 import pytest
 
 from sklearn_dprank.orders.kemeny.local_search import total_cost
-from sklearn_dprank.orders.kemeny.relaxation import packed_circles, packing_steps, violated_circles
+from sklearn_dprank.orders.kemeny.relaxation import packed_cycles, packing_steps, violated_cycles
 from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 
@@ -22,7 +24,7 @@ def test_violated_circles_are_the_violated_ones():
         }
         expected = sorted((value for value in amount.values() if value > 1e-6), reverse=True)
         for limit in (3, 10**6):
-            found = [amount[tuple(circle)] for circle in violated_circles(before, limit, Work()).tolist()]
+            found = [amount[tuple(cycle)] for cycle in violated_cycles(before, limit, Work()).tolist()]
             assert found == pytest.approx(expected[:limit])
 
 
@@ -31,19 +33,19 @@ def test_many_circles_are_kept_within_bounds():
     rng = np.random.default_rng(0)
     before = np.triu(rng.random((25, 25)), 1)
     before += np.tril(1 - before.T, -1)
-    every = violated_circles(before, 10**6, Work())
+    every = violated_cycles(before, 10**6, Work())
     assert len(every) > 500
     for limit in (1, 10, 60):
-        np.testing.assert_array_equal(violated_circles(before, limit, Work()), every[:limit])
+        np.testing.assert_array_equal(violated_cycles(before, limit, Work()), every[:limit])
 
 
 def test_a_scan_stops_when_its_work_is_over():
     before = np.triu(np.random.default_rng(1).integers(0, 2, (30, 30)), 1).astype(float)
     before += np.tril(1 - before.T, -1)
-    every = {tuple(circle) for circle in violated_circles(before, 10**6, Work()).tolist()}
-    some = {tuple(circle) for circle in violated_circles(before, 10**6, Work(0.02)).tolist()}
+    every = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work()).tolist()}
+    some = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work(0.02)).tolist()}
     assert set() < some < every
-    assert len(violated_circles(before, 10**6, Work(0))) == 0
+    assert len(violated_cycles(before, 10**6, Work(0))) == 0
 
 
 def margins_of(rng, m, high):
@@ -58,33 +60,33 @@ def test_packed_circles_cost_every_order(high, limit):
     some = 0
     for _ in range(60):
         cost = np.maximum(margins_of(rng, int(rng.integers(0, 11)), high), 0)
-        bound, optimum = packed_circles(cost - cost.T, Work(limit)), best_order(cost)[1]
+        bound, optimum = packed_cycles(cost - cost.T, Work(limit)), best_order(cost)[1]
         assert 0 <= bound <= optimum
-        # with no work at all, one circle is followed, where the largest majorities lead to one
+        # with no work at all, one cycle is followed, where the largest majorities lead to one
         some += bound > 0 or optimum == 0
     assert some >= (55 if limit == np.inf else 40)
 
 
 def test_disjoint_circles_are_all_found():
-    """Three circles of three in a row, of weights 1, 2 and 3: every order overrules 6."""
+    """Three cycles of three in a row, of weights 1, 2 and 3: every order overrules 6."""
     cost = np.zeros((9, 9), dtype=int)
     for block, weight in enumerate((1, 2, 3)):
         for item in range(3):
             cost[3 * block + (item + 1) % 3, 3 * block + item] = weight
-    assert packed_circles(cost - cost.T, Work()) == 6 == total_cost(cost, np.arange(9))
-    assert packed_circles(cost - cost.T, Work(0)) == 1
+    assert packed_cycles(cost - cost.T, Work()) == 6 == total_cost(cost, np.arange(9))
+    assert packed_cycles(cost - cost.T, Work(0)) == 1
 
 
 def test_a_long_circle_among_ties():
     cost = np.zeros((6, 6), dtype=int)
     for item in range(6):
         cost[(item + 1) % 6, item] = 4 + item
-    assert packed_circles(cost - cost.T, Work()) == packed_circles(cost - cost.T, Work(0)) == 4
+    assert packed_cycles(cost - cost.T, Work()) == packed_cycles(cost - cost.T, Work(0)) == 4
 
 
 def test_packing_costs_no_more_than_it_says():
     for m in (20, 60):
         work = Work(10**6)
         before = work.left
-        packed_circles(margins_of(np.random.default_rng(m), m, 100), work)
+        packed_cycles(margins_of(np.random.default_rng(m), m, 100), work)
         assert 0.5 < (before - work.left) / packing_steps(m) < 1.1

@@ -1,3 +1,5 @@
+"""Kemeny orders: optima against brute force, certified gaps, work limits, and equal proved orders by both solvers."""
+
 import inspect
 import os
 from itertools import permutations
@@ -154,7 +156,7 @@ def test_limits_never_claim_too_much(solver):
             stopped += not found.optimal
         assert bounds == sorted(bounds)
         assert bounds[-1] == optimum
-        # the pairwise minima and one circle when there is no work to spend
+        # the pairwise minima and one cycle when there is no work to spend
         minima = np.triu(np.minimum(cost, cost.T), 1).sum()
         assert minima < bounds[0] <= minima + np.abs(cost - cost.T).max() or bounds[0] == optimum
     assert stopped > 12
@@ -279,7 +281,7 @@ def test_closures_are_those_of_chains_followed_one_by_one():
     rng = np.random.default_rng(16)
     for m in (1, 2, 5, 12):
         for share in (0.05, 0.15, 0.3, 0.8):
-            relation = rng.random((m, m)) < share  # circles too
+            relation = rng.random((m, m)) < share  # cycles too
             beyond = relation.copy()
             for _ in range(m):
                 beyond |= (beyond[:, :, None] & relation[None]).any(axis=1)
@@ -296,7 +298,7 @@ def test_uniform_profile_of_45_items_is_solved(solver):
 
 
 def hard_margins(m, seed=0):
-    """Noise alone: one component, and circles everywhere."""
+    """Noise alone: one component, and cycles everywhere."""
     margins = np.triu(np.rint(np.random.default_rng(seed).laplace(0, 1e5, (m, m))).astype(int), 1)
     return margins - margins.T
 

@@ -1,3 +1,5 @@
+"""Insertion search reaches local optima, perturbed search never worsens an order, and both keep to their work limit."""
+
 import numpy as np
 import pytest
 

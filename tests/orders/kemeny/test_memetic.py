@@ -1,3 +1,5 @@
+"""Memetic search: batch descents, crossover, best known orders of benchmark instances, and work limits."""
+
 import os
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Linear programs against one dense program for both solvers, warm starts, work limits, and `highspy` as optional."""
+
 import math
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Among tied Kemeny optima, the first in lexicographic order is found from any optimum."""
+
 from itertools import permutations
 
 import numpy as np

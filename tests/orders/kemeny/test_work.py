@@ -1,3 +1,5 @@
+"""Work and time limits: counting, limits of parts, and the estimated cost of solver iterations."""
+
 import math
 
 import pytest

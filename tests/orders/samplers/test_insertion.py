@@ -1,3 +1,5 @@
+"""`InsertionSampler`: samples and acceptance rate against enumeration, gap costs and input errors."""
+
 from itertools import permutations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`PartitionTable`: partition functions within their rounding bound, and samples against enumeration."""
+
 import math
 from fractions import Fraction
 

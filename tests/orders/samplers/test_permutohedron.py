@@ -1,3 +1,5 @@
+"""K-norm noise: uniform points of the permutohedron, and gauge at most 1 for every ballot."""
+
 from itertools import product
 
 import numpy as np

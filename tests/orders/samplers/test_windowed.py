@@ -1,3 +1,5 @@
+"""`WindowedSampler`: samples against enumeration, fixed far pairs, and a utility of sensitivity 1."""
+
 from itertools import combinations, permutations
 
 import numpy as np

@@ -27,7 +27,7 @@ from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.budget.charging import InMemory
 from sklearn_dprank.privacy.budget.releases import Terms
-from sklearn_dprank.privacy.estimator_guarantees import owed_before
+from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 from sklearn_dprank.privacy.guarantee import TRUST
 
 N_VOTERS = 1237  # a number of voters that turns up by no accident
@@ -54,9 +54,9 @@ def charged(*releases, **terms):
 @every
 def test_what_is_charged_is_what_the_fit_promises(estimator):
     fitted = clone(estimator).fit(X)
-    foretold = owed_before(estimator, X)
+    foretold = guarantee_before(estimator, X)
     assert foretold == guarantee_of(fitted) == fitted.privacy_
-    assert foretold == owed_before(estimator, Profile.from_rankings(X)) == owed_before(estimator, X.tolist())
+    assert foretold == guarantee_before(estimator, Profile.from_rankings(X)) == guarantee_before(estimator, X.tolist())
     budget = PrivacyBudget(foretold.epsilon, foretold.delta, neighboring=foretold.neighboring)
     budget.charge(foretold, "all at once")
     assert (budget.spent_.epsilon, budget.spent_.delta) <= (foretold.epsilon, foretold.delta)
@@ -66,9 +66,9 @@ def test_what_is_charged_is_what_the_fit_promises(estimator):
 
 @every
 def test_under_add_remove_the_number_of_voters_decides_nothing(estimator):
-    foretold = owed_before(estimator, X)
+    foretold = guarantee_before(estimator, X)
     if foretold.neighboring == "add_remove":
-        assert foretold == owed_before(estimator, Profile(1, 3)) == owed_before(estimator, Profile(10**6, 3))
+        assert foretold == guarantee_before(estimator, Profile(1, 3)) == guarantee_before(estimator, Profile(10**6, 3))
 
 
 def test_pipelines_of_transformers_that_read_each_ballot_by_itself():
@@ -115,7 +115,7 @@ def test_a_search_by_private_scores_is_known_beforehand_and_a_simulation(refit, 
         refit=refit,
         progress=False,
     )
-    foretold = owed_before(search, X)
+    foretold = guarantee_before(search, X)
     found = search.fit(X).results_cost_
     assert (foretold.neighboring, foretold.trust, foretold.certified) == (found.neighboring, found.trust, False)
     assert found.epsilon <= foretold.epsilon <= found.epsilon + 0.5 * refit
@@ -271,8 +271,8 @@ class Understating(DPBorda):
 
     spends = 8.0
 
-    def _will_owe(self, X, voter_epsilon):
-        return super()._will_owe(X, voter_epsilon)
+    def guarantee_before(self, X, voter_epsilon):
+        return super().guarantee_before(X, voter_epsilon)
 
     def read_ballots(self, X, reset=False, least_voters=1):
         self.epsilon = self.spends
@@ -280,7 +280,7 @@ class Understating(DPBorda):
 
 
 class Leaking(Understating):
-    def _owed(self, declared):
+    def guarantee_after(self, declared):
         return PrivacyGuarantee.nothing("a leak")
 
 
@@ -322,16 +322,16 @@ class Otherwise(DPBorda):
 
     changed = {}
 
-    def _will_owe(self, X, voter_epsilon):
-        return super()._will_owe(X, voter_epsilon)
+    def guarantee_before(self, X, voter_epsilon):
+        return super().guarantee_before(X, voter_epsilon)
 
-    def _owed(self, declared):
+    def guarantee_after(self, declared):
         return replace(self.privacy_, **self.changed)
 
 
 class Seeding(Otherwise):
-    def _will_owe(self, X, voter_epsilon):
-        return super()._will_owe(X, voter_epsilon)
+    def guarantee_before(self, X, voter_epsilon):
+        return super().guarantee_before(X, voter_epsilon)
 
     def _release(self, voters, names, rule, plan):
         self.random_state = 0
@@ -388,8 +388,8 @@ def test_a_seed_in_a_rehearsal_is_charged_as_though_there_were_none():
 
 
 class Wider(DPBorda):
-    def _will_owe(self, X, voter_epsilon):
-        return super()._will_owe(X, voter_epsilon)
+    def guarantee_before(self, X, voter_epsilon):
+        return super().guarantee_before(X, voter_epsilon)
 
     def read_ballots(self, X, reset=False, least_voters=1):
         self.delta *= 10

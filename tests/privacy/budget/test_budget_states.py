@@ -103,13 +103,13 @@ class Budget(RuleBasedStateMachine):
     def expect(self, one, run):
         """Run what charges a release; the list decides what becomes of it."""
         self.count += 1
-        owed = self.in_its_terms(one)
-        if owed is None or not one.certified or math.isinf(one.epsilon):
+        guarantee = self.in_its_terms(one)
+        if guarantee is None or not one.certified or math.isinf(one.epsilon):
             with pytest.raises(ValueError):
                 run(str(self.count))
-        elif fits(self.terms, [*self.charged, owed]):
+        elif fits(self.terms, [*self.charged, guarantee]):
             run(str(self.count))
-            self.charged.append(owed)
+            self.charged.append(guarantee)
         else:
             with pytest.raises(BudgetExhausted):
                 run(str(self.count))
@@ -140,9 +140,9 @@ class Budget(RuleBasedStateMachine):
     @rule(one=st.sampled_from(RELEASES[:3]), n=st.integers(2, 3))
     def threads_charge_the_same(self, one, n):
         """As many of them are heard as would be one after the other."""
-        owed, taken = self.in_its_terms(one), 0
-        while taken < n and fits(self.terms, [*self.charged, owed]):
-            self.charged.append(owed)
+        guarantee, taken = self.in_its_terms(one), 0
+        while taken < n and fits(self.terms, [*self.charged, guarantee]):
+            self.charged.append(guarantee)
             taken += 1
 
         def run(k):
@@ -199,13 +199,13 @@ class Budget(RuleBasedStateMachine):
         self.cut_short(one, statement, after, sqlite3.OperationalError)
 
     def cut_short(self, one, statement, after, error):
-        owed = self.in_its_terms(one)
-        if owed is None or not fits(self.terms, [*self.charged, owed]):
+        guarantee = self.in_its_terms(one)
+        if guarantee is None or not fits(self.terms, [*self.charged, guarantee]):
             return
         with suppress(Crash, ValueError), dying(statement, after, error) as committed:
             self.handle.charge(one, "cut short")
         if committed():
-            self.charged.append(owed)
+            self.charged.append(guarantee)
 
     @invariant()
     def says_what_the_list_says(self):

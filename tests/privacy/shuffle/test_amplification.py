@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_dprank.privacy.calibration import classical_gaussian_sigma, gaussian_delta
-from sklearn_dprank.privacy.flips import thresholded_gaussian_epsilon
 from sklearn_dprank.privacy.shuffle.amplification import (
     UnsoundAmplificationWarning,
     blanket_curve,
@@ -23,7 +22,6 @@ from sklearn_dprank.privacy.shuffle.groups import (
     balanced_group_size,
     composed_local_epsilon,
     composed_shuffle_epsilon,
-    random_group_epsilon,
 )
 
 NUMERIC = ["exact", "blanket", "clones"]
@@ -177,21 +175,8 @@ def test_hidden_pair_figures(local_epsilon, figures):
 
 def test_a_known_and_a_hidden_pair():
     assert balanced_group_size(5000, 10) == 111
-    assert random_group_epsilon(1.0, 5000, 10, 1e-5) == pytest.approx(0.424, abs=5e-4)
     assert shuffle_amplification(1.0, 111, 1e-5) == pytest.approx(0.419, abs=5e-4)
     assert shuffle_amplification(1.0, 5000, 1e-5) == pytest.approx(0.052, abs=5e-4)
-
-
-def test_random_groups_average_delta_over_their_sizes():
-    n, n_pairs, local_epsilon, epsilon = 12, 3, 1.0, 0.3
-    expected = sum(
-        math.comb(n - 1, k)
-        / n_pairs**k
-        * (1 - 1 / n_pairs) ** (n - 1 - k)
-        * blanket_curve(local_epsilon, 1 + k)(epsilon)
-        for k in range(n)
-    )
-    assert blanket_curve(local_epsilon, n, inclusion=1 / n_pairs)(epsilon) == pytest.approx(expected, rel=1e-11)
 
 
 # What is false in the literature stays false here.
@@ -209,7 +194,7 @@ def test_the_converse_of_cheu_et_al_fails():
 def test_songs_own_noise_breaks_songs_claim(n_items, n_voters, true):
     group = n_voters / math.comb(n_items, 2)
     sigma = classical_gaussian_sigma(0.1 + math.log(group), 1e-4)
-    local_epsilon = thresholded_gaussian_epsilon(sigma)
+    local_epsilon = 2 * math.atanh(math.erf(0.5 / sigma / math.sqrt(2)))  # of the thresholded bit
     assert shuffle_amplification(local_epsilon, round(group), 1e-4, "exact") == pytest.approx(true, rel=0.02)
 
 
@@ -348,7 +333,6 @@ def test_parameters_out_of_bounds(function, arguments, message):
         (lambda: balanced_group_size(0, 5), "n_voters must be a positive integer"),
         (lambda: balanced_group_size(10, 1), "n_items must be an integer of at least 2"),
         (lambda: balanced_group_size(10, 3, 4), "n_queries must be an integer from 1 to 3, got 4"),
-        (lambda: random_group_epsilon(1.0, 10, 1, 0.1), "n_items must be an integer of at least 2"),
     ],
 )
 def test_group_parameters_out_of_bounds(call, message):

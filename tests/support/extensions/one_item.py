@@ -1,32 +1,28 @@
-"""A randomizer in one module, both halves: each voter says whether one random item beats most others, flipped."""
+"""A randomizer in one module: each voter says whether one random item beats most others, and the answer is flipped."""
 
 import numpy as np
 
-from sklearn_dprank.collection.client import FLIP_GRID, flips_cost, net_wins, refuse_unless
+from sklearn_dprank.collection.client import FLIP_GRID, ReportRandomizer, flips_cost, net_wins, refuse_unless
 from sklearn_dprank.collection.curator import Randomizer, RefusedReport, flip_within
 from sklearn_dprank.queries import NetWins
 
 
-class OneItemHalf:
-    """The voter's half. The bit leans towards 1 as far as the item wins more than it loses, and is then flipped."""
+class OneItemClient(ReportRandomizer):
+    """The bit leans towards 1 as far as the item wins more than it loses, and is then flipped."""
 
-    FIELDS = ("flip",)
+    fields = ("flip",)
 
-    @staticmethod
-    def check(protocol):
+    def check(self, protocol):
         flip = protocol["flip"]
         refuse_unless(type(flip) is int and 1 <= flip <= FLIP_GRID // 2, "flip", "an integer from 1 to 2^51")
 
-    @staticmethod
-    def spent(protocol):
+    def spent(self, protocol):
         return flips_cost(protocol["flip"])
 
-    @staticmethod
-    def block(protocol):
+    def block(self, protocol):
         return 1 << 16
 
-    @staticmethod
-    def draw(protocol, ballots, bits):
+    def draw(self, protocol, ballots, bits):
         wins = net_wins(ballots.table, ballots.sentinel)
         n_voters, m = wins.shape
         item = bits.assignment.integers(m, n_voters)  # before the ballot is looked at
@@ -34,21 +30,20 @@ class OneItemHalf:
         leaning = bits.coins.integers(2 * (m - 1), n_voters) < m - 1 + lean
         return item, leaning ^ (bits.noise.integers(FLIP_GRID, n_voters) < protocol["flip"])
 
-    @staticmethod
-    def message(drawn):
+    def message(self, drawn):
         item, answer = drawn
         return {"item": int(item[0]), "answer": int(answer[0])}
 
 
 class OneItem(Randomizer):
-    """The curator's half."""
+    """Curator implementation."""
 
     name = "one-item"
-    half = OneItemHalf
+    client = OneItemClient()
     releases = NetWins()
 
     def protocol(self, epsilon, items):
-        return self.drafted(items, epsilon, flip=flip_within(repr(float(epsilon))))
+        return self.make_protocol(items, epsilon, flip=flip_within(repr(float(epsilon))))
 
     @staticmethod
     def read(report, protocol):

@@ -1,9 +1,9 @@
-"""Thresholded noise: the figures of the literature, exact laws of whole reports, and refusals."""
+"""Thresholded noise as printed: the figures of the literature, exact laws of whole reports, and refusals."""
 
 import json
 import math
 from collections import Counter
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -17,23 +17,22 @@ from sklearn_dprank import LDPKwikSort, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Interactive, Local
 from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.randomizers import voter_half
-from sklearn_dprank.collection.curator import RandomizedResponse, ThresholdedGaussian, ThresholdedLaplace
+from sklearn_dprank.collection.client.randomizers import client_randomizer
+from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.queries import Ask, NetWins, PairMargin, estimated_margins
 from sklearn_dprank.sampling.streams import Bits
-
-EXACT = [RandomizedResponse, ThresholdedLaplace, ThresholdedGaussian]
-
-
-def published_laplace(n_queries=1):
-    return ThresholdedLaplace(n_queries, calibration="published")
+from sklearn_dprank.theory import song, yan
 
 
-def published_gaussian(n_queries=1):
-    return ThresholdedGaussian(n_queries, delta=1e-4, calibration="published")
+def printed_laplace(n_queries=1):
+    return yan.PrintedLaplace(n_queries)
 
 
-EVERY = [*EXACT, published_laplace, published_gaussian]
+def printed_gaussian(n_queries=1):
+    return song.PrintedGaussian(1e-4, n_queries)
+
+
+EVERY = [RandomizedResponse, printed_laplace, printed_gaussian]
 
 
 def flip_of(protocol):
@@ -58,14 +57,11 @@ def law_of_reports(protocol, ballot):
 @pytest.mark.parametrize(
     ("randomizer", "epsilon", "flip", "spent"),
     [
-        (published_gaussian(), 1.0, 0.4542, 0.1838),
-        (published_gaussian(), 0.5, None, 0.0919),
-        (published_gaussian(4), 1.0, None, 0.1837),
-        (published_laplace(), 1.0, math.exp(-0.5) / 2, math.log(2 * math.exp(0.5) - 1)),
-        (published_laplace(), 1.0, None, 0.832),
-        (ThresholdedLaplace(), 1.0, 0.268941, 1.0),
-        (ThresholdedGaussian(), 1.0, 0.268941, 1.0),
-        (ThresholdedGaussian(3), 1.5, 1 / (1 + math.exp(0.5)), 1.5),
+        (printed_gaussian(), 1.0, 0.4542, 0.1838),
+        (printed_gaussian(), 0.5, None, 0.0919),
+        (printed_gaussian(4), 1.0, None, 0.1837),
+        (printed_laplace(), 1.0, math.exp(-0.5) / 2, math.log(2 * math.exp(0.5) - 1)),
+        (printed_laplace(), 1.0, None, 0.832),
         (RandomizedResponse(2), 1.0, 1 / (1 + math.exp(0.5)), 1.0),
     ],
 )
@@ -76,19 +72,22 @@ def test_figures_of_the_literature(randomizer, epsilon, flip, spent):
         assert float(flip_of(protocol)) == pytest.approx(flip, rel=1e-3)
 
 
-def test_published_noise_has_its_flips():
+def test_printed_noise_has_its_flips():
     """A bit plus noise passes 1/2 with Phi(-1 / (2 sigma)), sigma = 4.3436 K; with e^(-1 / (2 scale)) / 2."""
     for k in (1, 3):
-        flip = float(flip_of(published_gaussian(k).protocol(1.0, 4)))
+        flip = float(flip_of(printed_gaussian(k).protocol(1.0, 4)))
         assert flip == pytest.approx(norm.sf(0.5 / (k * 4.3436)), rel=1e-5)
-    assert float(flip_of(published_laplace(3).protocol(1.5, 4))) == pytest.approx(math.exp(-0.25) / 2, rel=1e-12)
+    assert float(flip_of(printed_laplace(3).protocol(1.5, 4))) == pytest.approx(math.exp(-0.25) / 2, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 4.0, 30.0])
-@pytest.mark.parametrize("n_queries", [1, 3])
-def test_exact_noise_is_randomised_response(epsilon, n_queries):
-    flips = [float(flip_of(kind(n_queries).protocol(epsilon, 4))) for kind in EXACT]
-    assert flips[1:] == pytest.approx(flips[:1] * 2, rel=1e-12, abs=2**-50)
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 30.0, 1000.0])
+def test_printed_flips_are_rounded_up(epsilon):
+    """Against 40 digits; at least 2^-52, and at most a half."""
+    with localcontext(prec=40):
+        exact = (-Decimal(epsilon) / 2).exp() / 2
+        flip = yan.PrintedLaplace().flip(str(epsilon), 1)
+        assert exact <= Decimal(flip) / 2**52 and 1 <= flip <= 2**51
+        assert Decimal(flip - 1) / 2**52 <= exact * (1 + Decimal(2) ** -48)
 
 
 @pytest.mark.parametrize("make", EVERY)
@@ -126,7 +125,7 @@ def test_answers_estimate_margins_without_bias(make, m, k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [published_laplace, ThresholdedGaussian])
+@pytest.mark.parametrize("make", [printed_laplace, printed_gaussian])
 @pytest.mark.parametrize("ballot", [[0, 1, 2], [1, 0, 1], [np.nan, 1, 0]])
 def test_devices_and_simulation_follow_the_law(make, ballot):
     randomizer = make(2)
@@ -153,20 +152,18 @@ def test_devices_and_simulation_follow_the_law(make, ballot):
 
 
 def test_reports_of_one_noise_are_refused_by_another():
-    report = LDPKwikSort(n_queries=1, randomizer="laplace").client(3).report([0, 1, 2])
+    report = LDPKwikSort(n_queries=1, randomizer=yan.PrintedLaplace()).client(3).report([0, 1, 2])
     assert set(report) == {"protocol", "pairs", "answers"}
     with pytest.raises(ValueError, match="1 'another protocol'"):
-        LDPPairwise(randomizer="gaussian").fit_reports([report], items=3)
+        LDPPairwise(randomizer=song.PrintedGaussian()).fit_reports([report], items=3)
 
 
 @pytest.mark.parametrize(
     ("randomizer", "message"),
     [
-        (ThresholdedLaplace(calibration="nominal"), "calibration must be one of"),
-        (ThresholdedGaussian(calibration="published"), "needs a delta"),
-        (ThresholdedGaussian(delta=2.0, calibration="published"), "delta must"),
-        (ThresholdedGaussian(delta=1e-6), "is pure"),
-        (ThresholdedLaplace(n_queries=4), "n_queries must be an integer from 1 to 3"),
+        (song.PrintedGaussian(delta=2.0), "delta must"),
+        (song.PrintedGaussian(delta=None), "delta must"),
+        (yan.PrintedLaplace(n_queries=4), "n_queries must be an integer from 1 to 3"),
     ],
 )
 def test_parameters_out_of_bounds(randomizer, message):
@@ -175,13 +172,13 @@ def test_parameters_out_of_bounds(randomizer, message):
 
 
 @pytest.mark.parametrize("k", range(20))
-def test_no_published_epsilon_is_printed_below_what_is_spent(k):
+def test_no_epsilon_is_stated_below_what_is_spent(k):
     """At the first epsilon the text is rounded up in its twelfth digit by less than a double is rounded down."""
-    noise, epsilon = ThresholdedLaplace(calibration="published"), 0.9559071565664788 + k * 1e-3
+    noise, epsilon = yan.PrintedLaplace(), 0.9559071565664788 + k * 1e-3
     plans = [
         Interactive(epsilon, randomizer=noise).plan([Ask(PairMargin())], 2, 10),
         Local(epsilon, noise).plan([Ask(NetWins())], 2, 10),
     ]
     for plan in plans:
-        assert Decimal(plan.guarantee.epsilon) >= voter_half(plan.protocol).spent(plan.protocol)
+        assert Decimal(plan.guarantee.epsilon) >= client_randomizer(plan.protocol).spent(plan.protocol)
         Device(plan.protocol, max_epsilon=plan.guarantee.epsilon)

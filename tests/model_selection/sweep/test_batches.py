@@ -5,21 +5,21 @@ import heapq
 import numpy as np
 import pytest
 
-from sklearn_dprank.model_selection.sweep.trials import _LONG, _SHORT, Packs, jobs_of
+from sklearn_dprank.model_selection.sweep.trials import _LONG, _SHORT, Batches, jobs_of
 
 
 def worked(n_candidates, n_splits, n_trials, begins, each, workers=2):
-    """Let imaginary workers do a sweep: (seconds until all are done, packs as lists of (job, seconds)).
+    """Let imaginary workers do a sweep: (seconds until all are done, batches as lists of (job, seconds)).
 
-    The first trial of a job in a pack takes ``begins(candidate)`` seconds longer than each.
+    The first trial of a job in a batch takes ``begins(candidate)`` seconds longer than each.
     """
     jobs = jobs_of(np.arange(n_candidates * n_splits * n_trials).reshape(n_candidates, n_splits, n_trials))
-    packs, sent, busy, now = Packs(jobs, workers), [], [], 0.0
+    batches, sent, busy, now = Batches(jobs, workers), [], [], 0.0
     while True:
-        # As joblib does it: as many again wait as work, and a pack is chosen when one before it has come back.
-        while len(busy) < 2 * workers and (pack := next(packs, None)):
-            took = [begins(job.candidate) + each(job.candidate) * len(job.seeds) for job in pack]
-            sent.append(list(zip(pack, took, strict=True)))
+        # As joblib does it: as many again wait as work, and a batch is chosen when one before it has come back.
+        while len(busy) < 2 * workers and (batch := next(batches, None)):
+            took = [begins(job.candidate) + each(job.candidate) * len(job.seeds) for job in batch]
+            sent.append(list(zip(batch, took, strict=True)))
             free = sorted(end for end, _ in busy)[-workers:]
             start = max(now, free[0]) if len(free) == workers else now
             heapq.heappush(busy, (start + sum(took), len(sent) - 1))
@@ -28,7 +28,7 @@ def worked(n_candidates, n_splits, n_trials, begins, each, workers=2):
         now, which = heapq.heappop(busy)
         for job, _ in sent[which]:
             mine = each(job.candidate)
-            packs.heard(job, [begins(job.candidate) + mine, *[mine] * (len(job.seeds) - 1)])
+            batches.record(job, [begins(job.candidate) + mine, *[mine] * (len(job.seeds) - 1)])
 
 
 SWEEPS = {
@@ -48,12 +48,12 @@ def test_every_trial_is_sent_once(kind, shape):
     seeds = np.arange(np.prod(shape)).reshape(shape)
     found = [
         (job.candidate, job.split, job.first + k, seed)
-        for pack in sent
-        for job, _ in pack
+        for batch in sent
+        for job, _ in batch
         for k, seed in enumerate(job.seeds)
     ]
     assert sorted(found) == [(*index, seed) for index, seed in np.ndenumerate(seeds)]
-    assert all(pack for pack in sent)
+    assert all(batch for batch in sent)
 
 
 @pytest.mark.parametrize(("kind", "share"), [("short", 0.95), ("uneven", 0.95), ("long", 0.95), ("tables", 0.8)])
@@ -73,17 +73,17 @@ def test_short_trials_go_together():
     assert len(sent) < 12
 
 
-def test_packs_of_known_work_are_neither_long_nor_short():
+def test_batches_of_known_work_are_neither_long_nor_short():
     _, sent = worked(8, 1, 600, *SWEEPS["short"])
-    took = np.array([sum(seconds for _, seconds in pack) for pack in sent])
+    took = np.array([sum(seconds for _, seconds in batch) for batch in sent])
     assert took.max() <= _LONG + 0.005
     assert (took[4:-1] >= _SHORT).all()  # the first are there to find out
     assert took[-3:].max() < took.max() / 2  # and the last small
 
 
 def test_a_table_is_made_for_many_trials():
-    """What the first trial of a pack takes longer, all first trials together, is little beside the rest."""
+    """What the first trial of a batch takes longer, all first trials together, is little beside the rest."""
     begins, each = (lambda _: 0.05), (lambda _: 0.02)
     _, sent = worked(8, 1, 300, begins, each)
-    tables = sum(len(pack) for pack in sent) * 0.05
+    tables = sum(len(batch) for batch in sent) * 0.05
     assert tables < 0.25 * 8 * 300 * 0.02

@@ -1,0 +1,211 @@
+"""Every public estimator passes scikit-learn's checks and keeps the contract of `fit` and `score`."""
+
+import inspect
+import math
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+from every_estimator import (
+    CLASSES,
+    ESTIMATORS,
+    N_ITEMS,
+    NAMES,
+    RANDOM,
+    VARIANTS,
+    X,
+    every,
+    every_class,
+    is_private,
+    n_named,
+    places,
+    seeded,
+)
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn_checks import own_checks
+
+import sklearn_dprank
+from sklearn_dprank import metrics
+from sklearn_dprank.aggregators.base import RankAggregator
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import PrivacyGuarantee
+
+
+def test_the_walk_finds_estimators():
+    assert {"Borda", "Kemeny", "DPBorda", "LDPPairwise"} <= {c.__name__ for c in CLASSES}
+    assert set(VARIANTS) <= {c.__name__ for c in CLASSES}
+    for estimator in ESTIMATORS:
+        assert np.isfinite(seeded(estimator).fit(X).privacy_.epsilon) == is_private(estimator)
+
+
+def checks_of_estimators():
+    """scikit-learn's checks of every estimator; those that give 10! cells of a histogram 10 items are slow."""
+    for estimator in ESTIMATORS:
+        if n_named(estimator, 1) > 1:
+            continue  # some of their tables have two columns
+        for name, made, check in own_checks(estimator):
+            ten_items = isinstance(made, sklearn_dprank.DPHistogram) and name in TEN_ITEMS
+            marks = [pytest.mark.slow] if ten_items else []
+            yield pytest.param(made, check, marks=marks, id=f"{type(made).__name__}-{name}")
+
+
+TEN_ITEMS = {"check_dtype_object", "check_fit2d_1sample"}
+
+
+@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")  # their tables are small
+@pytest.mark.parametrize(("estimator", "check"), list(checks_of_estimators()))
+def test_scikit_learn_s_own_checks(estimator, check):
+    check(estimator)
+
+
+@every
+def test_contract_of_fit(estimator):
+    before = repr(estimator.get_params())
+    fitted = seeded(estimator)
+    assert fitted.fit(X) is fitted
+    assert repr(estimator.get_params()) == before
+    assert len(fitted.consensus_) == n_named(estimator) and set(fitted.consensus_.tolist()) <= set(range(N_ITEMS))
+    np.testing.assert_array_equal(fitted.ranks_[fitted.consensus_], np.arange(n_named(estimator)))
+    assert sorted(fitted.ranks_) == places(estimator)
+    assert fitted.ranks_.dtype == np.int64
+    assert fitted.n_features_in_ == N_ITEMS
+    assert not hasattr(fitted, "feature_names_in_")
+    assert isinstance(fitted.privacy_, PrivacyGuarantee)
+    assert fitted.privacy_.unit == "one ballot"
+
+
+@every
+def test_score_is_minus_the_average_distance(estimator):
+    fitted = seeded(estimator).fit(X)
+    assert fitted.score(X) == -metrics.average_kendall_tau(fitted.ranks_, X)
+    assert fitted.score(fitted.ranks_[None]) == 0
+    tied = math.comb(N_ITEMS - n_named(estimator), 2) / math.comb(N_ITEMS, 2)  # on both sides
+    assert fitted.score(-fitted.ranks_[None]) == pytest.approx(tied - 1, abs=1e-15)
+    assert fitted.score(Profile.from_rankings(X)) == fitted.score(X)
+
+
+@every
+def test_unanimous_voters_get_their_way(estimator):
+    """Smaller is better, for every estimator: plenty of voters outshout any noise."""
+    order = np.array([3, 0, 4, 1, 2])
+    X = np.tile(np.argsort(order), (30_000, 1))
+    fitted = seeded(estimator, 1)
+    for name in [p for p in fitted.get_params() if p.split("__")[-1] == "epsilon"]:
+        fitted.set_params(**{name: 4.0})
+    consensus = fitted.fit(X).consensus_.tolist()
+    if "max_queries=1" in repr(estimator) and "coin" in repr(estimator):
+        return
+    if getattr(estimator, "scores", None) == "plurality":
+        assert consensus[0] == 3
+    else:
+        assert consensus == order[: n_named(estimator)].tolist()
+
+
+@every
+def test_names_of_a_frame(estimator):
+    frame = pd.DataFrame(X, columns=NAMES)
+    plain, named = seeded(estimator).fit(X), seeded(estimator).fit(frame)
+    assert named.consensus_.tolist() == [NAMES[i] for i in plain.consensus_]
+    np.testing.assert_array_equal(named.ranks_, plain.ranks_)
+    assert named.feature_names_in_.tolist() == NAMES
+    assert named.score(frame) == plain.score(X)
+    assert not hasattr(named.fit(X), "feature_names_in_")
+
+
+@every
+def test_whole_numbers_are_names_too(estimator):
+    ids = [50, 10, 40, 20, 30]
+    frame = pd.DataFrame(X, columns=ids)
+    plain, numbered = seeded(estimator).fit(X), seeded(estimator).fit(frame)
+    assert numbered.consensus_.tolist() == [ids[i] for i in plain.consensus_]
+    assert not hasattr(numbered, "feature_names_in_")
+    assert numbered.score(frame) == plain.score(X)
+    pipeline = make_pipeline(RatingsToRankings(), seeded(estimator)).fit(-frame)
+    assert pipeline[-1].consensus_.tolist() == numbered.consensus_.tolist()
+    assert clone(numbered).fit(X).consensus_.dtype == np.int64
+
+
+@every
+@pytest.mark.parametrize("container", ["pandas", "default"])
+def test_pipeline_from_ratings(estimator, container):
+    ratings = pd.DataFrame(X.max() - X, columns=NAMES)
+    pipeline = make_pipeline(RatingsToRankings().set_output(transform=container), seeded(estimator)).fit(ratings)
+    straight = seeded(estimator).fit(pd.DataFrame(X, columns=NAMES))
+    np.testing.assert_array_equal(pipeline[-1].ranks_, straight.ranks_)
+    assert pipeline.score(ratings) == straight.score(pd.DataFrame(X, columns=NAMES))
+    assert pipeline[-1].consensus_.tolist() == straight.consensus_.tolist()
+
+
+@every
+def test_profile_in_place_of_ballots(estimator):
+    profile = Profile.from_rankings(pd.DataFrame(X, columns=NAMES))
+    from_profile, from_ballots = seeded(estimator).fit(profile), seeded(estimator).fit(pd.DataFrame(X, columns=NAMES))
+    assert from_profile.consensus_.tolist() == from_ballots.consensus_.tolist()
+    assert from_profile.privacy_ == from_ballots.privacy_
+
+
+@every
+def test_ties_gaps_lists_and_dtypes(estimator):
+    rng = np.random.default_rng(1)
+    ballots = rng.integers(0, 3, (300, 4)).astype(float)
+    ballots[rng.random(ballots.shape) < 0.3] = np.nan
+    assert sorted(seeded(estimator).fit(ballots).ranks_) == places(estimator, 4)
+    fitted = seeded(estimator).fit(X)
+    for nothing in (np.zeros((300, 4)), np.full((300, 4), np.nan)):
+        # A private fit neither refuses nor warns by what ballots say.
+        private = str(fitted.privacy_) != "not private"
+        with nullcontext() if private else pytest.warns(UserWarning, match="no ballot of X prefers any item"):
+            assert sorted(seeded(estimator).fit(nothing).ranks_) == places(estimator, 4)
+    expected = fitted.ranks_
+    for same in (X.tolist(), X.astype(np.float32), X.astype(np.uint8), 10.0 * X - 3):
+        np.testing.assert_array_equal(seeded(estimator).fit(same).ranks_, expected)
+    masked = np.ma.masked_array(np.nan_to_num(ballots, nan=7).astype(int), mask=np.isnan(ballots))
+    np.testing.assert_array_equal(seeded(estimator).fit(masked).ranks_, seeded(estimator).fit(ballots).ranks_)
+
+
+@every_class
+def test_fit_is_written_once(cls):
+    for parent in cls.__mro__:
+        if parent not in (RankAggregator, *RankAggregator.__mro__):
+            for method in (
+                "fit",
+                "partial_fit",
+                "fit_reports",
+                "fit_interactive",
+                "score",
+                "_release",
+                "plan_for",
+                "publish",
+                "__getattr__",
+            ):
+                assert method not in vars(parent), f"{parent.__name__} overrides {method}"
+    own = {name for name, value in vars(cls).items() if inspect.isfunction(value)}
+    assert own <= {"__init__", "_compose"}
+
+
+@pytest.mark.parametrize("estimator", [e for e in RANDOM if e.follows_plan()], ids=repr)
+def test_a_sweep_repeats_fit(estimator):
+    profile = Profile.from_rankings(X)
+    rule, plan = estimator.plan_for(profile)
+    repeated = refits(clone(estimator), profile, rule, plan, [3, 4])
+    for seed, fitted in zip([3, 4], repeated, strict=True):
+        alone = clone(estimator).set_params(random_state=seed).fit(profile)
+        assert fitted.random_state == seed and fitted.privacy_ == alone.privacy_
+        np.testing.assert_array_equal(fitted.consensus_, alone.consensus_)
+        for name in ("ranks_", "scores_", "margins_", "histogram_"):
+            np.testing.assert_array_equal(getattr(fitted, name, None), getattr(alone, name, None))
+
+
+@every
+def test_unfitted(estimator):
+    with pytest.raises(NotFittedError, match=f"This {type(estimator).__name__} instance is not fitted yet"):
+        clone(estimator).score(X)
+
+
+def test_estimators_are_scikit_learn_s():
+    assert all(issubclass(c, BaseEstimator) for c in CLASSES)
