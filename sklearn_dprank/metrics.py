@@ -104,9 +104,9 @@ def average_kendall_tau(positions: ArrayLike, X: Ballots, *, normalize: bool = T
     places = as_positions(positions, profile.n_items)
     # Voters who prefer i to j disagree with every ranking that puts i after j.
     opposed = disagreements(profile.pairwise_counts, places)
-    if profile.n_voters == 0:
+    if profile.total_weight == 0:
         raise ValueError("X holds no ballot, so no average exists; pass at least one ballot.")
-    scale = profile.n_voters * (n_pairs(profile.n_items) if normalize else 1)
+    scale = profile.total_weight * (n_pairs(profile.n_items) if normalize else 1)
     return float(opposed / scale)
 
 

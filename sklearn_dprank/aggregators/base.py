@@ -231,15 +231,23 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
                     "epsilon for all: leave it out."
                 )
             agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
-        return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, shape.n_voters, **agreed)
+        n_voters = shape.n_voters
+        if shape.bound is not None:
+            if not getattr(channel, "takes_weights", False):
+                raise ValueError(
+                    f"groups and sample_weight are for a trusted curator; {type(channel).__name__} counts one report a "
+                    "voter: pass a Profile without them."
+                )
+            agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
+        return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)
 
     def guarantee_before(self, X: Ballots, voter_epsilon: ArrayLike | None = None) -> PrivacyGuarantee:
         if isinstance(X, Profile):
-            n_voters, n_items = X.n_voters, X.n_items
+            n_voters, n_items, bound = X.n_voters, X.n_items, X.bound
             voter_epsilon = X.voter_epsilon if voter_epsilon is None else voter_epsilon
         else:
-            n_voters, n_items = shape_of(X)
-        guarantee = self.plan_for(Shape(n_items, n_voters, voter_epsilon))[1].guarantee
+            (n_voters, n_items), bound = shape_of(X), None
+        guarantee = self.plan_for(Shape(n_items, n_voters, voter_epsilon, bound))[1].guarantee
         return guarantee.simulated(getattr(self, "random_state", None) is None)
 
     def read_ballots(self, X: Ballots, reset: bool = False, least_voters: int = 1) -> Profile:

@@ -196,6 +196,61 @@ def count_placements(positions):
     return merge_placements([np.column_stack([item, place, place, strict[item, place]]), tied])
 
 
+def weighted_pairs(positions, weights):
+    """Return the sum of the weights of the voters who strictly prefer the first item of each ordered pair.
+
+    Parameters
+    ----------
+    positions : Positions
+        Ballots in compact form.
+    weights : ndarray of int64, shape (n_voters,)
+        Weight of each ballot, at least 0.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_items, n_items)
+        As `count_pairs`, if all weights are 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.ballots.counting import weighted_pairs
+    >>> from sklearn_dprank.ballots.rankings import compact_positions
+    >>> weighted_pairs(compact_positions(np.array([[0, 1], [1, 0]])), np.array([5, 2]))
+    array([[0, 5],
+           [2, 0]])
+    """
+    n_items = len(positions.table)
+    counts = np.zeros((n_items, n_items), dtype=np.int64)
+    width = max(1, _TESTS // n_items)
+    for piece, weight in zip(_pieces(positions.table, width), _pieces(weights[np.newaxis], width), strict=True):
+        losers = piece * (piece != positions.sentinel)  # a missing opinion neither wins nor loses
+        for j, loser in enumerate(losers):
+            counts[:, j] += (piece < loser) @ weight[0]
+    return counts
+
+
+def weighted_placements(positions, weights):
+    """Return placements as `count_placements` does, with the sum of the weights in place of the number of voters.
+
+    Parameters
+    ----------
+    positions : Positions
+        Ballots in compact form.
+    weights : ndarray of int64, shape (n_voters,)
+        Weight of each ballot, at least 0.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_rows, 4)
+        Sorted rows (item, first, last, weight).
+    """
+    tables, width = [np.empty((0, 4), dtype=np.int64)], max(1, _PLACED // len(positions.table))
+    for piece, weight in zip(_pieces(positions.table, width), _pieces(weights[np.newaxis], width), strict=True):
+        tables = [merge_placements([*tables, *_tied_placements(piece, weight[0])])]
+    return tables[0]
+
+
 def merge_placements(tables):
     """Merge placements: add up the voters of equal (item, first, last).
 
@@ -311,9 +366,10 @@ def _see_all_of_many(part):
     return seen[:, :-1].all(axis=1)
 
 
-def _tied_placements(piece):
+def _tied_placements(piece, weights=None):
     """Yield the placements of ballots with ties or missing opinions, one table per item and part of the piece."""
     n_items = len(piece)
+    start = 0
     for part in _pieces(piece, max(1, _TABLE // n_items)):
         part = np.ascontiguousarray(part)
         test = np.empty(part.shape, dtype=bool)
@@ -321,8 +377,15 @@ def _tied_placements(piece):
             # The sentinel is the largest value, so items without an opinion are tied last.
             first = _count_rows(np.less(part, row, out=test), part.dtype)
             last = _count_rows(np.less_equal(part, row, out=test), part.dtype) - 1
-            key, voters = np.unique(first.astype(np.int64) * n_items + last, return_counts=True)
+            placed = first.astype(np.int64) * n_items + last
+            if weights is None:
+                key, voters = np.unique(placed, return_counts=True)
+            else:
+                key, inverse = np.unique(placed, return_inverse=True)
+                voters = np.zeros(len(key), dtype=np.int64)
+                np.add.at(voters, inverse, weights[start : start + len(row)])
             yield np.column_stack([np.full(len(key), item), *np.divmod(key, n_items), voters])
+        start += part.shape[1]
 
 
 def _count_rows(test, dtype):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from functools import cached_property, partial, reduce
-from operator import add
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
@@ -15,10 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils.checks import check_choice
 from .._utils.types import ItemNames
 from .compact import Positions
-from .counting import all_strict, any_preference, count_pairs, count_placements, merge_placements, net_wins
+from .counting import (
+    all_strict,
+    any_preference,
+    count_pairs,
+    count_placements,
+    merge_placements,
+    net_wins,
+    weighted_pairs,
+    weighted_placements,
+)
 from .names import checked_names, column_names, is_frame, names_differ
 from .rankings import as_array, is_dask, read_positions
 from .tables import refuse_no_table
+from .weights import PERSON, WeightBound, Weights, refuse_large, weight_bound, weights_of
 
 Keep: TypeAlias = Literal["positions", "counts"]
 KEPT: tuple[Keep, ...] = get_args(Keep)
@@ -35,11 +44,14 @@ class Shape(NamedTuple):
         Number of voters, if it is public and known.
     voter_epsilon : sequence of float or None, default=None
         Public epsilons of the voters, if they have individual ones.
+    bound : WeightBound or None, default=None
+        Public bound on the weight of a person, if ballots are weighted.
     """
 
     n_items: int
     n_voters: int | None = None
     voter_epsilon: Any = None
+    bound: WeightBound | None = None
 
 
 class Statistics:
@@ -51,10 +63,13 @@ class Statistics:
         Number of items.
     positions : Positions or None
         Ballots from which counts are computed. None if only counts are stored.
+    weights : Weights or None
+        Weights of the ballots. None if each counts once, or if only counts are stored.
     """
 
     n_items: int
     positions: Positions | None
+    weights: Weights | None
 
     def _give(self, **counts):
         """Store counts that are already computed; None stands for those that are not."""
@@ -65,6 +80,8 @@ class Statistics:
     @cached_property
     def pairwise_counts(self) -> NDArray[np.int64]:
         """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        if self.weights is not None:
+            return _read_only(weighted_pairs(self.positions, self.weights.each))
         return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
 
     @cached_property
@@ -75,7 +92,9 @@ class Statistics:
     @cached_property
     def net_wins(self) -> NDArray[np.int64]:
         """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
-        wins = None if "pairwise_counts" in self.__dict__ else net_wins(self.positions)
+        wins = None
+        if self.weights is None and "pairwise_counts" not in self.__dict__:
+            wins = net_wins(self.positions)
         return _read_only(self.margins.sum(axis=1) if wins is None else wins)
 
     @cached_property
@@ -85,6 +104,8 @@ class Statistics:
         In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
         Items without an opinion are tied last.
         """
+        if self.weights is not None:
+            return _read_only(weighted_placements(self.positions, self.weights.each))
         return _read_only(count_placements(self.positions))
 
     @cached_property
@@ -143,6 +164,13 @@ class Profile(Statistics):
         Ballots in compact form, if they are kept.
     voter_epsilon : ndarray of float, shape (n_voters,), or None
         Public epsilon of each voter for local mechanisms, if voters have individual ones.
+    bound : WeightBound or None
+        Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in units
+        of 1 / 720720.
+    weights : Weights or None
+        Weights of the ballots, if they are weighted and kept.
+    total_weight : int
+        Sum of the weights in these units; `n_voters` without weights.
 
     Examples
     --------
@@ -168,9 +196,16 @@ class Profile(Statistics):
         counts: NDArray[np.int64] | None = None,
         placements: NDArray[np.int64] | None = None,
         voter_epsilon: ArrayLike | None = None,
+        bound: WeightBound | None = None,
+        weights: Weights | None = None,
+        total_weight: int | None = None,
     ) -> None:
         self.n_voters = int(n_voters)
         self.n_items = int(n_items)
+        self.bound, self.weights = bound, weights
+        each = None if weights is None else _read_only(weights.each)
+        counted = self.n_voters if each is None else each.sum()
+        self.total_weight = int(counted if total_weight is None else total_weight)
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
@@ -184,6 +219,9 @@ class Profile(Statistics):
         item_names: ItemNames | None = None,
         keep: Keep = "positions",
         voter_epsilon: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        max_weight: float = 1,
     ) -> Self:
         """Return the profile of a table of ballots.
 
@@ -199,6 +237,15 @@ class Profile(Statistics):
             need the ballots.
         voter_epsilon : array-like of shape (n_voters,) or None, default=None
             Public epsilon of each voter, for local mechanisms.
+        groups : array-like of shape (n_voters,) or None, default=None
+            Id of the person who cast each ballot: all text, or all whole numbers. The guarantee then protects all
+            ballots of one person. None if each row is another person.
+        sample_weight : array-like of shape (n_voters,) or None, default=None
+            Weight of each ballot, at least 0: for example, the design weights of a survey. None weights all alike.
+        max_weight : float, default=1
+            Public bound on the sum of the weights of one person, for `groups` or `sample_weight`. The weights of a
+            person with a larger sum are scaled down to it. With 1 and `groups`, every person counts once, by the mean
+            of the person's ballots. Noise is proportional to it. It must not be computed from the data.
 
         Returns
         -------
@@ -209,10 +256,29 @@ class Profile(Statistics):
         ------
         ValueError
             If X is not a two-dimensional array of numbers with at least two items, `item_names` are not one distinct
-            name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter.
+            name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter. Also if
+            `groups` or `sample_weight` is not one valid value per ballot, or `max_weight` is out of range.
+
+        Notes
+        -----
+        Weights are rounded down to integers in units of 1 / 720720, so that noise on counts is exact. Let u be the
+        integer weights of one person. They add up to at most k = floor(720720 `max_weight`). So a person changes a
+        count by at most k times what one ballot changes, whether the person is added, removed or replaced.
+
+        Examples
+        --------
+        >>> from sklearn_dprank import DPBorda
+        >>> from sklearn_dprank.ballots import Profile
+        >>> persons = Profile.from_rankings([[0, 1, 2], [0, 2, 1], [1, 0, 2]], groups=["ann", "ann", "bob"])
+        >>> DPBorda(epsilon=1.0).fit(persons).privacy_.unit
+        'all ballots of one person'
         """
         check_choice(keep, "keep", KEPT)
         profile = cls._read(X, item_names)
+        bound = _bound(groups, sample_weight, max_weight)
+        if bound is not None:
+            weights = weights_of(profile.n_voters, groups, sample_weight, bound.most)
+            profile = profile._weighted(bound, weights, profile.n_voters)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
         return profile if keep == "positions" else profile.counted()
@@ -227,8 +293,23 @@ class Profile(Statistics):
             raise ValueError(f"item_names has {len(names)} names for {n_items} items; give one name an item.")
         return cls(n_voters, n_items, names, positions=positions)
 
+    def _weighted(self, bound, weights, n_voters):
+        """Return the profile of the same ballots with weights, as part of a profile of `n_voters`."""
+        refuse_large(n_voters, self.n_items, bound.most)
+        own = {"positions": self.positions, "bound": bound, "weights": weights}
+        return type(self)(self.n_voters, self.n_items, self.item_names, **own)
+
     @classmethod
-    def from_chunks(cls, chunks: Iterable[Any], *, item_names: ItemNames | None = None, keep: Keep = "counts") -> Self:
+    def from_chunks(
+        cls,
+        chunks: Iterable[Any],
+        *,
+        item_names: ItemNames | None = None,
+        keep: Keep = "counts",
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        max_weight: float = 1,
+    ) -> Self:
         """Return the profile of ballots in chunks; with ``keep="counts"``, only one chunk at a time is in memory.
 
         Parameters
@@ -243,6 +324,11 @@ class Profile(Statistics):
         keep : {"counts", "positions"}, default="counts"
             As in `from_rankings`. With "counts", only counts leave a dask worker. With "positions", all ballots are
             transferred to this process, in order and in compact form.
+        groups, sample_weight : array-like of shape (n_voters,) or None, default=None
+            As in `from_rankings`, for the ballots of all chunks in order. A person may have ballots in several chunks.
+            Not for dask collections, whose partitions have unknown lengths.
+        max_weight : float, default=1
+            As in `from_rankings`.
 
         Returns
         -------
@@ -253,7 +339,8 @@ class Profile(Statistics):
         ------
         ValueError
             If there is no chunk, chunks differ in the number or the names of items, a dask collection is not
-            two-dimensional, or `chunks` is a path or one table.
+            two-dimensional, or `chunks` is a path or one table. Also if `groups` or `sample_weight` does not have one
+            valid value per ballot, or is given for a dask collection.
 
         Examples
         --------
@@ -264,15 +351,27 @@ class Profile(Statistics):
         Profile(n_voters=7000, n_items=5)
         """
         check_choice(keep, "keep", KEPT)
-        read = partial(cls.from_rankings, item_names=item_names, keep=keep)
+        bound = _bound(groups, sample_weight, max_weight)
+        read: Callable[[Any], Self] = partial(cls.from_rankings, item_names=item_names, keep=keep)
         if is_lazy(chunks):
+            if bound is not None:
+                raise ValueError(
+                    "groups and sample_weight are for chunks in memory, because the lengths of dask partitions are "
+                    "unknown; pass (part.compute() for part in chunks.partitions)."
+                )
             return reduce_partitions(chunks, read, cls._sum)
         _check_chunks(chunks)
+        if bound is not None:
+            read = weighted = _WeightedChunks(cls, item_names, keep, bound, groups, sample_weight)
         parts = map(read, chunks)  # unlike a loop, it holds no chunk while the next one is made
         first = next(parts, None)
         if first is None:
             raise ValueError("chunks is empty; give at least one chunk of ballots, which may be of shape (0, n_items).")
-        return reduce(add, parts, first) if keep == "counts" else cls._sum([first, *parts])
+        if keep == "positions":
+            whole = cls._sum([first, *parts])
+        else:
+            whole = reduce(lambda one, other: cls._sum([one, other]), parts, first)
+        return whole if bound is None else weighted.checked(whole)
 
     @classmethod
     def _sum(cls, profiles):
@@ -290,10 +389,20 @@ class Profile(Statistics):
         own = [profile.voter_epsilon for profile in profiles if profile.voter_epsilon is not None]
         if len(own) not in (0, len(profiles)):
             raise ValueError("profiles with and without voter_epsilon do not add up; give all voters one, or none.")
-        whole = partial(cls, n_voters, first.n_items, names, voter_epsilon=np.concatenate(own) if own else None)
+        if any(profile.bound != first.bound for profile in profiles):
+            raise ValueError("profiles add up only if all have the same max_weight and unit, or none has weights.")
+        total = sum(profile.total_weight for profile in profiles)
+        if first.bound is not None:
+            refuse_large(n_voters, first.n_items, first.bound.most)
+        whole = partial(cls, n_voters, first.n_items, names, bound=first.bound, total_weight=total)
+        whole = partial(whole, voter_epsilon=np.concatenate(own) if own else None)
         if all(profile.positions is not None for profile in profiles):
             tables, unranked = zip(*(profile.positions for profile in profiles), strict=True)
-            return whole(positions=Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked)))
+            positions = Positions(np.concatenate(tables, axis=1), np.logical_or.reduce(unranked))
+            if first.bound is None:
+                return whole(positions=positions)
+            each = np.concatenate([profile.weights.each for profile in profiles])
+            return whole(positions=positions, weights=Weights(each, None))
         counts = sum(profile.pairwise_counts for profile in profiles)
         return whole(counts=counts, placements=merge_placements([profile.placements for profile in profiles]))
 
@@ -327,6 +436,39 @@ class Profile(Statistics):
         profile.voter_epsilon = _read_only(own.copy())
         return profile
 
+    def take(self, rows: NDArray[Any]) -> Self:
+        """Return the profile of some of the ballots, with the same weights; a person is not clipped again.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Ballots, as an index of an array of shape (n_voters,). For a guarantee per person, either all or none of the
+            ballots of a person.
+
+        Returns
+        -------
+        Profile
+            Profile of these ballots.
+
+        Raises
+        ------
+        ValueError
+            If this profile keeps only counts.
+        """
+        if self.positions is None:
+            raise ValueError("this Profile keeps only counts; build it with keep='positions'.")
+        own = None if self.voter_epsilon is None else self.voter_epsilon[rows]
+        weights = None
+        if self.weights is not None:
+            each, persons = self.weights
+            weights = Weights(each[rows], None if persons is None else persons[rows])
+        table = self.positions.table[:, rows]
+        positions = Positions(table, (table == self.positions.sentinel).any(axis=1))
+        n_voters, names = positions.table.shape[1], self.item_names
+        return type(self)(
+            n_voters, self.n_items, names, positions=positions, voter_epsilon=own, bound=self.bound, weights=weights
+        )
+
     def counted(self) -> Profile:
         """Return this profile without the ballots, with all counts computed."""
         return Profile(
@@ -336,15 +478,59 @@ class Profile(Statistics):
             counts=self.pairwise_counts,
             placements=self.placements,
             voter_epsilon=self.voter_epsilon,
+            bound=self.bound,
+            total_weight=self.total_weight,
         )
 
     def __add__(self, other: Profile) -> Self:
         if not isinstance(other, Profile):
             return NotImplemented
+        if any(one.bound is not None and one.bound.unit == PERSON for one in (self, other)):
+            raise ValueError(
+                "profiles with groups do not add up, because a person may have ballots in both; read all ballots "
+                "together by Profile.from_chunks."
+            )
         return self._sum([self, other])
 
     def __repr__(self):
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"
+
+
+class _WeightedChunks:
+    """Reader of chunks whose ballots have weights; each person is clipped over all chunks."""
+
+    def __init__(self, cls, item_names, keep, bound, groups, sample_weight):
+        self._read, self._keep, self._bound = partial(cls._read, item_names=item_names), keep, bound
+        n_voters = len(sample_weight if groups is None else groups)
+        self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.most), 0
+
+    def __call__(self, chunk):
+        part, start = self._read(chunk), self._start
+        self._start += part.n_voters
+        each = self._weights.each[start : self._start]
+        if len(each) < part.n_voters:
+            raise ValueError("groups and sample_weight have fewer values than the chunks have ballots.")
+        part = part._weighted(self._bound, Weights(each, None), len(self._weights.each))
+        return part if self._keep == "positions" else part.counted()
+
+    def checked(self, whole):
+        """Return the profile of all chunks, with its persons; raise ValueError if a weight has no ballot."""
+        if self._start < len(self._weights.each):
+            raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
+        if self._keep == "positions":
+            whole.weights = self._weights
+        return whole
+
+
+def _bound(groups, sample_weight, max_weight):
+    """Return the `WeightBound` of ballots with these arguments, or None if they have no weights."""
+    if groups is None and sample_weight is None:
+        if max_weight != 1:
+            raise ValueError(
+                f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
+            )
+        return None
+    return weight_bound(groups, max_weight)
 
 
 #: Ballots that `fit` and `score` accept.

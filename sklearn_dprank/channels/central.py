@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Neighboring, NoiseName
+from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
@@ -19,6 +21,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.rounding import exact, round_down, rounded_up
 from ..queries import Ask, Publication, Query, Sensitivity
+from ..queries.base import weighted_sensitivity
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
 
@@ -55,11 +58,11 @@ def covering(channel, asks):
     return channel.release.covering([ask.query for ask in asks])
 
 
-def rescale_shares(asks, n_items, neighboring):
+def rescale_shares(asks, sensitivity):
     """Return the asks; the share of queries with sensitivity 0 is divided among the others, in proportion."""
     if len(asks) == 1:
         return asks
-    moved = [ask for ask in asks if any(ask.query.sensitivity(n_items, neighboring))]
+    moved = [ask for ask in asks if any(sensitivity(ask.query))]
     if 0 < len(moved) < len(asks):
         whole = sum(Fraction(ask.share) for ask in asks) / sum(Fraction(ask.share) for ask in moved)
         asks = [ask._replace(share=ask.share * whole) if ask in moved else ask for ask in asks]
@@ -92,6 +95,7 @@ class Central(BaseEstimator):
     epsilon = 0.5 (central, add_remove)
     """
 
+    takes_weights = True
     parameter_checks: dict[str, Check] = {
         **EPSILON,
         **DELTA,
@@ -114,8 +118,10 @@ class Central(BaseEstimator):
         self.release = release
         self.neighboring = neighboring
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Return the plan for these asks.
+    def plan(
+        self, asks: list[Ask], n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
+    ) -> Plan:
+        """Return the plan for these asks, on ballots with weights if `bound` is given.
 
         `n_voters` does not affect the plan. Under "replace" it is public, and too small a number causes a warning.
 
@@ -134,14 +140,18 @@ class Central(BaseEstimator):
             asks, release = self._released(asks, n_items)
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
+        most = None if bound is None else bound.most
+        sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices = {
-            ask.query.kind: self._price(ask, epsilon, n_items)
-            for ask in rescale_shares(asks, n_items, self.neighboring)
+            ask.query.kind: self._price(ask, epsilon, n_items, sensitivity(ask.query))
+            for ask in rescale_shares(asks, sensitivity)
         }
         guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
         needs = frozenset(price.query.needs for price in prices.values())
-        opening = partial(CuratorPoll, prices, release, self.neighboring)
-        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items)
+        if bound is not None:
+            guarantee = replace(guarantee, unit=bound.unit)
+        opening = partial(CuratorPoll, prices, release, sensitivity)
+        return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
     def _released(self, asks, n_items):
         """Return ([Ask(release)], release) for the query that is published once."""
@@ -151,10 +161,9 @@ class Central(BaseEstimator):
         release.check(n_items)
         return [Ask(release)], release
 
-    def _price(self, ask, epsilon, n_items):
+    def _price(self, ask, epsilon, n_items, sensitivity):
         """Return the `Price` of one kind of query for its share of the budget."""
-        query, times = ask.query, ask.times
-        sensitivity, mechanism = query.sensitivity(n_items, self.neighboring), self._mechanism()
+        query, times, mechanism = ask.query, ask.times, self._mechanism()
         if not any(sensitivity):
             return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
@@ -222,8 +231,9 @@ class Central(BaseEstimator):
 class CuratorPoll:
     """Poll of a profile that caches the last sampler, which may hold a large table."""
 
-    def __init__(self, prices, release, neighboring, profile):
-        self.prices, self.neighboring = prices, neighboring
+    def __init__(self, prices, release, sensitivity, profile):
+        self.prices, self.sensitivity = prices, sensitivity
+        self.grid = 1 if profile.bound is None else WEIGHT_GRID
         self.n_items = profile.n_items
         self._release, self._profile = release, profile
         self._kept: tuple[Any, Any] = (None, None)
@@ -279,7 +289,9 @@ class _CentralSession(Session):
             law = getattr(mechanism, "law", None)
             if query.published_as is not None and law is not None and len(self._poll.prices) == 1:
                 name = query.published_as
-                self.published |= {name: np.array(answer), "noise": PublishedNoise(name, law)}
+                grid = self._poll.grid
+                shown = np.array(answer) if grid == 1 else answer / grid
+                self.published |= {name: shown, "noise": PublishedNoise(name, law, grid)}
         return answer
 
     def deviation(self, query):
@@ -290,5 +302,5 @@ class _CentralSession(Session):
         price = self._poll.prices.get(query.kind)
         if price is None or query == price.query:
             return
-        if not query.sensitivity(self.n_items, self._poll.neighboring).within(price.sensitivity):
+        if not self._poll.sensitivity(query).within(price.sensitivity):
             raise BudgetExhausted(f"{query!r} is more sensitive than {price.query!r}, which was declared and priced.")

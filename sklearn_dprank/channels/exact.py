@@ -5,6 +5,7 @@ from __future__ import annotations
 from warnings import warn
 
 from .._utils.scikit_learn import BaseEstimator
+from ..ballots.weights import WeightBound
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask
 from .plan import Plan, Session, refuse
@@ -23,8 +24,12 @@ class Exact(BaseEstimator):
     not private
     """
 
-    def plan(self, asks: list[Ask], n_items: int, n_voters: int | None = None) -> Plan:
-        """Return a plan that answers all queries except random orders.
+    takes_weights = True
+
+    def plan(
+        self, asks: list[Ask], n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
+    ) -> Plan:
+        """Return a plan that answers all queries except random orders, on ballots with weights if `bound` is given.
 
         Raises
         ------
@@ -36,7 +41,7 @@ class Exact(BaseEstimator):
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")
             ask.query.check(n_items)
         needs = frozenset(ask.query.needs for ask in asks)
-        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs, n_items=n_items)
+        return Plan(PrivacyGuarantee.nothing(), _ExactPoll, needs=needs, n_items=n_items, bound=bound)
 
 
 class _ExactPoll:

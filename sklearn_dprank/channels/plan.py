@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._utils.checks import check_number, check_whole
 from ..ballots.compact import Positions
 from ..ballots.profile import Profile
+from ..ballots.weights import WeightBound
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, Publication, Query
 from ..sampling.bit_source import BitSource
@@ -141,6 +142,8 @@ class Plan:
         Number of items of the plan. `open` refuses a Profile with another number.
     unsent : str
         Reason why there is no protocol, if clients cannot send what the rule asks for. Empty otherwise.
+    bound : WeightBound or None
+        Public bound on the weight of a person. `open` refuses a Profile with another bound.
     """
 
     guarantee: PrivacyGuarantee
@@ -151,6 +154,7 @@ class Plan:
     client: Any = None
     n_items: int | None = None
     unsent: str = ""
+    bound: WeightBound | None = None
 
     def open(self, voters: Any) -> Poll:
         """Return the poll of a Profile, or of messages from clients.
@@ -163,6 +167,8 @@ class Plan:
         n_items = getattr(voters, "n_items", self.n_items)
         if self.n_items not in (None, n_items):
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
+        if getattr(voters, "bound", None) != self.bound:
+            raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         return self.poll(voters)
 
 

@@ -21,6 +21,7 @@ from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
 from ..queries import Ask, Query
+from ..queries.base import weighted_sensitivity
 from ..sampling.poisson import LARGEST_RATE
 from .central import Price, check_release, covering, rescale_shares
 from .plan import Plan, check_asks, least_voters, refuse
@@ -161,10 +162,11 @@ class SecureAggregation(BaseEstimator):
 
     def _prices(self, asks, n_items, least):
         """Return {kind: Price}; the noise variance is proportional to times * l2_squared / share."""
-        asks = rescale_shares(asks, n_items, "replace")
+        sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring="replace")
+        asks = rescale_shares(asks, sensitivity)
         releases = {}
         for ask in asks:
-            moved = ask.query.sensitivity(n_items, "replace")
+            moved = sensitivity(ask.query)
             if any(moved):
                 variance = Fraction(ask.times * moved.l2_squared) / Fraction(ask.share)
                 releases[ask.query.kind] = SkellamRelease(variance, moved.l1, moved.l2_squared, ask.times)

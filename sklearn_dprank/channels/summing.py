@@ -27,6 +27,7 @@ from ..collection.curator.inbox import (
 from ..mechanisms import SkellamNoise
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..queries import Publication
+from ..queries.base import weighted_sensitivity
 from ..uncertainty import PublishedNoise
 from .central import CuratorPoll
 from .plan import PublishedSession, Session
@@ -50,7 +51,8 @@ class SecureAggregationPoll:
                 for kind, price in prices.items()
                 if price.epsilon
             }
-            self._curator = CuratorPoll({**prices, **together}, release, "replace", voters)
+            sensitivity = partial(weighted_sensitivity, n_items=voters.n_items, neighboring="replace")
+            self._curator = CuratorPoll({**prices, **together}, release, sensitivity, voters)
         elif (protocol["randomizer"] == "skellam-rounds") != callable(voters):
             raise ValueError(
                 "one sum answers this rule: use fit_sums(sums, items=items)."

@@ -248,7 +248,7 @@ def _floor(profile, floor):
 def _ceiling(profile):
     """Return the expected distance of a random order, which violates half of all opinions."""
     pairs = profile.pairwise_counts.sum() / 2
-    return float(pairs / (profile.n_voters * profile.n_items * (profile.n_items - 1) / 2))
+    return float(pairs / (profile.total_weight * profile.n_items * (profile.n_items - 1) / 2))
 
 
 def _above(errors, base):

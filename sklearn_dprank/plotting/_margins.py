@@ -130,7 +130,7 @@ class PairwiseMarginDisplay:
             best = best_known(profile)
             positions, ordered_by = best.positions, f"the {best.name}"
         names = profile.item_names if item_names is None else item_names
-        return cls(profile.margins / profile.n_voters, positions, names, ordered_by=ordered_by)
+        return cls(profile.margins / profile.total_weight, positions, names, ordered_by=ordered_by)
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, X: Ballots) -> Self:

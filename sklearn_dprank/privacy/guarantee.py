@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
+from ..ballots.weights import PERSON
 from .composition import Losses, delta_of_two
 from .rounding import rounded_up, sum_up
 
@@ -292,13 +293,14 @@ def _total(guarantees, losses, delta):
     return epsilon, least if delta is None else float(delta), "basic" if epsilon == basic else "tight"
 
 
-#: Neighbouring relations.
+#: Neighbouring relations, of a unit and of those who are counted.
 NEIGHBORING = {
-    "add_remove": "with and without one ballot",
-    "replace": "one ballot replaced by any other; the number of voters is public",
+    "add_remove": "with and without {}",
+    "replace": "{} replaced by any other; the number of {}s is public",
 }
 _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
 _GUESSED = {"add_remove": "a certain ballot was cast", "replace": "a voter cast the one or the other of two ballots"}
+_MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
 
@@ -310,8 +312,8 @@ def statement(guarantee: Any) -> str:
         return "\n".join([f"Not private: {guarantee.how}.", *caveats])
     lines = [
         f"Released: {guarantee.how}.",
-        f"Unit: {guarantee.unit}. For a person with k of them, epsilon is k times as large, and delta grows too.",
-        f"Hidden: {_HIDDEN[guarantee.neighboring]} ({NEIGHBORING[guarantee.neighboring]}).",
+        f"Unit: {guarantee.unit}.{'' if guarantee.unit == PERSON else _MORE}",
+        f"Hidden: {_HIDDEN[guarantee.neighboring]} ({_neighbours(guarantee)}).",
         f"Trust: {_trust(guarantee)}.",
         f"Epsilon = {guarantee.epsilon:.6g}: {_odds(guarantee)}.",
         f"Delta = {guarantee.delta:.6g}: {_failure(guarantee)}.",
@@ -322,6 +324,11 @@ def statement(guarantee: Any) -> str:
     return "\n".join([*([] if guarantee.certified else [_SIMULATION]), *lines, *caveats])
 
 
+def _neighbours(guarantee):
+    who = "person" if guarantee.unit == PERSON else "voter"
+    return NEIGHBORING[guarantee.neighboring].format(guarantee.unit, who)
+
+
 def _trust(guarantee):
     treatments = "; ".join(TRUST[name].treatment for name in guarantee.trust.split(AND))
     return f"{treatments}. Trusted parties: {', '.join(guarantee.parties) or 'none'}"
@@ -329,13 +336,15 @@ def _trust(guarantee):
 
 def _odds(guarantee):
     """Return epsilon as a probability ratio, and as its effect on an even bet."""
+    single = "person" if guarantee.unit == PERSON else "ballot"
     if guarantee.epsilon > math.log(_LARGE):
         return (
-            f"one ballot may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost nothing"
+            f"one {single} may change a probability by a factor of more than {_LARGE:,.0f}, which protects almost "
+            "nothing"
         )
     ratio = math.exp(guarantee.epsilon)
     return (
-        f"no single ballot changes the probability of any outcome by more than a factor of {_up(ratio)}. "
+        f"no single {single} changes the probability of any outcome by more than a factor of {_up(ratio)}. "
         f"Somebody who gives a 50 % chance that {_GUESSED[guarantee.neighboring]} gives at most "
         f"{_percent(ratio / (1 + ratio))} after the release"
     )

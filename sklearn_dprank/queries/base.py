@@ -236,6 +236,40 @@ class Query:
         return type(self).__name__
 
 
+def weighted_sensitivity(query: Query, n_items: int, neighboring: Neighboring, most: int | None = None) -> Sensitivity:
+    """Return the sensitivity of a query on weighted ballots, of which one person has the total weight `most`.
+
+    A person's weighted counts lie in `most` times the convex hull of what single ballots count, and 0. Norms are
+    convex, so a person who is added, removed or replaced changes them by at most `most` times the larger sensitivity of
+    both relations. The number of voters is public under "replace", but their total weight is not.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    n_items : int
+        Number of items.
+    neighboring : {"add_remove", "replace"}
+        Neighbouring relation.
+    most : int or None, default=None
+        Largest total weight of a person, as in `~sklearn_dprank.ballots.weights.WeightBound`. None if ballots have no
+        weights.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.queries import NumberOfVoters
+    >>> weighted_sensitivity(NumberOfVoters(), 5, "replace", 720720).l1
+    720720
+    """
+    moved = query.sensitivity(n_items, neighboring)
+    if most is None:
+        return moved
+    added = query.sensitivity(n_items, "add_remove")
+    gauge = None if moved.gauge is None or added.gauge is None else most * max(moved.gauge, added.gauge)
+    l1, l2_squared = max(moved.l1, added.l1), max(moved.l2_squared, added.l2_squared)
+    return Sensitivity(most * l1, most**2 * l2_squared, gauge)
+
+
 def n_pairs(n_items: int) -> int:
     """Return C(n_items, 2)."""
     return n_items * (n_items - 1) // 2

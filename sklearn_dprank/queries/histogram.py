@@ -67,7 +67,11 @@ class Histogram(Query):
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         index = permutation_index(completed_ballots(profile, coins, self.unseen_last))
-        return np.bincount(index, minlength=factorial(profile.n_items))
+        if profile.weights is None:
+            return np.bincount(index, minlength=factorial(profile.n_items))
+        cells = np.zeros(factorial(profile.n_items), dtype=np.int64)
+        np.add.at(cells, index, profile.weights.each)
+        return cells
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         change = changed_ballots(neighboring)

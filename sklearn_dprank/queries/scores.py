@@ -20,7 +20,6 @@ from .pairs import AllMargins
 
 #: Grid steps per unit of a positional score. Ties of up to 16 items share their scores exactly.
 SCORE_GRID = 720720
-_HALF = 2**31
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,11 @@ class PositionalScores(Query):
         # 2 * sum + size over 2 * size: the mean rounded to the nearest integer, without floats.
         size = last - first + 1
         share = (2 * (sums[last + 1] - sums[first]) + size) // (2 * size)
-        # In two halves, because the sum of large scores of many voters exceeds 64 bits.
-        halves = np.zeros((2, profile.n_items), dtype=np.int64)
-        for half, part in zip(halves, np.divmod(share, _HALF), strict=True):
-            np.add.at(half, item, part * voters)
-        return _joined(*halves)
+        # Sums of large scores of many voters, or of large weights, exceed 64 bits.
+        small = float(np.abs(share).max(initial=0)) * float(voters.sum()) < 2.0**62
+        totals = np.zeros(profile.n_items, dtype=np.int64 if small else object)
+        np.add.at(totals, item, share.astype(totals.dtype) * voters.astype(totals.dtype))
+        return totals
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return np.asarray(vector, dtype=float) * self._grid[1]
@@ -168,12 +167,6 @@ class PositionalScores(Query):
 
     def __str__(self):
         return f"PositionalScores of length {len(self.scores)}"
-
-
-def _joined(high, low):
-    """Return high * 2^31 + low, as int64 if it is small enough, else as Python integers."""
-    totals = [a * _HALF + b for a, b in zip(high.tolist(), low.tolist(), strict=True)]
-    return np.array(totals, dtype=np.int64 if max(map(abs, totals)) < 2**62 else object)
 
 
 @dataclass(frozen=True)
@@ -224,7 +217,13 @@ class ScoresByHistogram(Query):
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         scores, _ = self._whole(profile.n_items)
-        return scores[completed_ballots(profile, coins, self.scores.unseen_last)].sum(axis=1)
+        places = completed_ballots(profile, coins, self.scores.unseen_last)
+        if profile.weights is None:
+            return scores[places].sum(axis=1)
+        weights = np.zeros((profile.n_items, profile.n_items), dtype=np.int64)
+        for item, row in enumerate(places):
+            np.add.at(weights[item], row, profile.weights.each)
+        return weights.astype(object) @ scores.astype(object)  # the sums may exceed 64 bits
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return self.scores.read(vector * float(self._whole(n_items)[1]), n_items)

@@ -15,10 +15,10 @@ from .base import Query, Sensitivity
 
 @dataclass(frozen=True)
 class NumberOfVoters(Query):
-    """Number of ballots.
+    """Number of ballots, or the sum of their weights.
 
     Under "add_remove", one ballot changes it by 1. Under "replace", the number is public, and the exact answer costs no
-    budget.
+    budget. The sum of weights is not public; see `~sklearn_dprank.queries.base.weighted_sensitivity`.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class NumberOfVoters(Query):
         return [cls()]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
-        return np.array([profile.n_voters], dtype=np.int64)
+        return np.array([profile.total_weight], dtype=np.int64)
 
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         return vector[0]

@@ -23,6 +23,9 @@ class PublishedNoise:
         Name of the noisy answer: "scores" for ``scores_``, "margins", or "histogram".
     law : LaplaceLaw, NormalLaw, SkellamLaw or AnswersLaw
         Distribution of the noise, with its scale.
+    grid : int, default=1
+        The law is that of the noise on `grid` times the answer: 720720 for weighted ballots, whose counts are integers
+        in units of 1 / 720720.
 
     Examples
     --------
@@ -36,6 +39,7 @@ class PublishedNoise:
 
     on: str
     law: LaplaceLaw | NormalLaw | SkellamLaw | AnswersLaw
+    grid: int = 1
 
     @property
     def orders(self) -> bool:
@@ -66,6 +70,7 @@ class PublishedNoise:
         ----------
         Holm (1979), "A simple sequentially rejective multiple test procedure".
         """
+        published = self._on_grid(published)
         if self.on == "scores":
             least = self.law.range_quantile(len(published), level)  # type: ignore[union-attr]  # no answers on scores
             return published[:, None] - published > least
@@ -80,7 +85,12 @@ class PublishedNoise:
             The noisy answer.
         """
         law: Any = self.law
+        published = self._on_grid(published)
         return law.chance_before(published) if self.on == "scores" else law.chance_above(published)
+
+    def _on_grid(self, published):
+        """Return the answer in the units of the law, in which it is a whole number."""
+        return published if self.grid == 1 else np.rint(published * self.grid)
 
 
 def _holm(p_values, risk):

@@ -401,7 +401,8 @@ def scripted_noise():
 def runner(estimator, profile):
     """Return what runs the estimator's rule in a session on given noise and coins, and returns the order."""
     channel, rule = estimator._compose()
-    plan = channel.plan(rule.asks(profile.n_items), profile.n_items)
+    more = {} if profile.bound is None else {"bound": profile.bound}
+    plan = channel.plan(rule.asks(profile.n_items), profile.n_items, **more)
 
     def run(noise, coins):
         session = plan.open(profile)(Bits(noise, coins, coins, certified=False))
@@ -495,6 +496,8 @@ def _law_of_one_answer(estimator, profile, m, depth):
 
 def _exact_answers(estimator, profile):
     """{(mechanism, query, exact vector): probability}: voters complete their ballots each by itself, and add up."""
+    if profile.bound is not None:  # weights are not those of single ballots
+        return _completions(estimator, profile)
     whole = _completions(estimator, empty_profile(profile.n_items))
     for column in profile.positions.table.T:
         mine = _completions(estimator, _one_voter(column.tobytes(), profile.n_items))

@@ -58,6 +58,8 @@ def public_shape(X):
     if isinstance(X, Profile):
         if X.voter_epsilon is not None:
             raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
+        if X.bound is not None:
+            raise ValueError("a private selection counts each ballot once; pass a Profile without groups or weights.")
         return X.n_items, X.n_voters
     n_voters, n_items = shape_of(X)
     return n_items, n_voters

@@ -110,7 +110,7 @@ class PrivateKendallTau(BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, the estimator is not an aggregator, a transformer before it may mix ballots with
-            each other, or X is not a set of ballots over its items.
+            each other, or X is not a set of ballots over its items. Also if X is a Profile with persons or weights.
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
         """
@@ -147,7 +147,10 @@ def _order_and_ballots(estimator, X):
             f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(estimator).__name__}."
         )
     check_is_fitted(estimator, "ranks_")
-    return estimator.ranks_, estimator.read_ballots(X)
+    profile = estimator.read_ballots(X)
+    if profile.bound is not None:
+        raise ValueError("PrivateKendallTau counts each ballot once; pass a Profile without groups or weights.")
+    return estimator.ranks_, profile
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As for `guarantee`, before any ballot is read; or if X is not a set of ballots.
+            As for `guarantee`, before any ballot is read; or if X is not a set of ballots, or is a Profile with persons
+            or weights.
         """
         candidates = candidates_of(self.estimator, self.param_grid)
         privacy = self._total(candidates, *public_shape(X))

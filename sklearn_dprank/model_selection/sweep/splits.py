@@ -1,10 +1,12 @@
 """Ballots of every split, read and counted once for all candidates."""
 
+import warnings
+from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, check_cv
 
 from ...ballots.profile import Profile, as_profile
 from ...ballots.rankings import check_ballots
@@ -51,17 +53,26 @@ def _split(X, cv):
     """Return (train, test) for every split; the same object twice for cv="all"."""
     if _is_all(cv):
         return [(X, X)]
+    persons = None
     if isinstance(X, Profile):
-        raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
-    if hasattr(X, "iloc"):
-        take = X.iloc.__getitem__
+        if X.weights is None:
+            raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
+        take, n_voters, persons = X.take, X.n_voters, X.weights.persons
+        if persons is not None and (cv is None or isinstance(cv, Integral)):
+            cv = GroupKFold(5 if cv is None else int(cv))
+    elif hasattr(X, "iloc"):
+        take, n_voters = X.iloc.__getitem__, len(X)
     else:
         X = check_ballots(X)
-        take = X.__getitem__
-    parts = list(check_cv(cv).split(X))
+        take, n_voters = X.__getitem__, len(X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # persons in both parts are refused below
+        parts = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X, groups=persons))
     if not parts:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
-    _refuse_repeats(parts, len(X))
+    _refuse_repeats(parts, n_voters)
+    if persons is not None and any(np.isin(persons[train], persons[test]).any() for train, test in parts):
+        raise ValueError("cv splits the ballots of a person; use an integer, or a splitter by groups like GroupKFold.")
     return [(take(train), take(test)) for train, test in parts]
 
 

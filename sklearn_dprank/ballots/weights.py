@@ -1,0 +1,147 @@
+"""Persons and weights: how much each ballot counts, so that no person counts for more than a public bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._utils.checks import check_number
+from .rankings import as_array
+
+#: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
+WEIGHT_GRID = 720720
+BALLOT = "one ballot"
+PERSON = "all ballots of one person"
+_LARGEST = 2**62  # bound on every count of weighted ballots, which are 64-bit integers
+
+
+class WeightBound(NamedTuple):
+    """Public facts about weighted ballots.
+
+    Attributes
+    ----------
+    unit : str
+        What one weight bound protects: "all ballots of one person", or "one ballot" if each row is a person.
+    most : int
+        Largest total weight of one unit, in units of 1 / 720720: floor(720720 `max_weight`).
+    """
+
+    unit: str
+    most: int
+
+
+class Weights(NamedTuple):
+    """Weights of ballots, which are not public.
+
+    Attributes
+    ----------
+    each : ndarray of int64, shape (n_voters,)
+        Weight of each ballot, in units of 1 / 720720. The weights of one person add up to at most `most`.
+    persons : ndarray of int, shape (n_voters,), or None
+        Number of the person who cast each ballot. None if each ballot has its own person.
+    """
+
+    each: NDArray[np.int64]
+    persons: NDArray[np.intp] | None
+
+
+def weight_bound(groups: Any, max_weight: float) -> WeightBound:
+    """Return the bound of a profile with this `max_weight`; raise ValueError if it is out of range."""
+    check_number(max_weight, "max_weight", above=0)
+    most = math.floor(Fraction(max_weight) * WEIGHT_GRID)
+    if not 1 <= most < 2**53:
+        raise ValueError(f"max_weight must be from 1/{WEIGHT_GRID} to 1e10, got {max_weight!r}.")
+    return WeightBound(BALLOT if groups is None else PERSON, most)
+
+
+def refuse_large(n_voters: int, n_items: int, most: int) -> None:
+    """Raise ValueError if counts of so many weighted ballots may exceed 64-bit integers."""
+    if n_voters * most * n_items >= _LARGEST:
+        raise ValueError("max_weight is too large for so many ballots and items: counts would exceed 64-bit integers.")
+
+
+def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Weights:
+    """Return the weights of ballots, clipped so that those of one person add up to at most `most`.
+
+    Raise ValueError if the groups or weights are not one valid value for each ballot. No message shows a value.
+    """
+    persons = None if groups is None else person_numbers(groups, n_voters)
+    weight = np.ones(n_voters) if sample_weight is None else _checked_weights(sample_weight, n_voters)
+    each = clipped(weight, np.arange(n_voters) if persons is None else persons, most)
+    return Weights(each, persons)
+
+
+def clipped(weight: NDArray[np.float64], persons: NDArray[np.intp], most: int) -> NDArray[np.int64]:
+    """Return weights in units of 1 / 720720, rounded down; those of each person add up to at most `most`.
+
+    Let w be a person's weights and s their sum. A ballot gets floor(720720 w) if 720720 s <= most, and
+    floor(most w / s) otherwise. Weights are taken relative to the person's largest one, so that s does not overflow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.ballots.weights import clipped
+    >>> clipped(np.array([1.0, 1.0, 1.0, 0.5]), np.array([0, 0, 0, 1]), 720720)
+    array([240240, 240240, 240240, 360360])
+    """
+    n_persons = int(persons.max(initial=-1)) + 1
+    largest, total = np.zeros(n_persons), np.zeros(n_persons)
+    np.maximum.at(largest, persons, weight)
+    largest[largest == 0] = 1.0
+    share = weight / largest[persons]
+    np.add.at(total, persons, share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        beyond = largest * WEIGHT_GRID * total > most
+        units = np.where(beyond[persons], most * share / total[persons], WEIGHT_GRID * weight)
+    each = np.floor(units).astype(np.int64)
+    _take_back(each, persons, n_persons, most)
+    return each
+
+
+def _take_back(each, persons, n_persons, most):
+    """Take what rounding errors of doubles have added beyond `most` from the same person's heaviest ballot."""
+    total = np.zeros(n_persons, dtype=np.int64)
+    np.add.at(total, persons, each)
+    for person in np.flatnonzero(total > most):
+        rows = np.flatnonzero(persons == person)
+        each[rows[np.argmax(each[rows])]] -= total[person] - most
+
+
+def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
+    """Return a number for each person's id; equal numbers are equal ids, and no two ids are merged.
+
+    Raise ValueError unless `groups` has one id for each ballot, all text or all whole numbers.
+    """
+    if isinstance(groups, (str, bytes, Mapping, set, frozenset)):
+        raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
+    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(groups, name)), None)
+    ids = list(groups) if to_list is None else getattr(groups, to_list)()
+    if len(ids) != n_voters:
+        raise ValueError("groups must hold one person id for each ballot, and has another length.")
+    whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in ids)
+    if not whole and not all(isinstance(one, str) for one in ids):
+        raise ValueError(
+            "groups must hold person ids that are all text or all whole numbers, without missing values. Floats would "
+            "merge large ids; read ids as text, for example by pandas.read_csv(path, dtype={'person': str})."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(one, len(numbers)) for one in ids], dtype=np.intp)
+
+
+def _checked_weights(sample_weight, n_voters):
+    """Return survey weights as doubles; raise ValueError unless they are one finite number >= 0 for each ballot."""
+    try:
+        weight = np.asarray(as_array(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers.") from None
+    if weight.shape != (n_voters,):
+        raise ValueError("sample_weight must hold one number for each ballot, and has another shape.")
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and at least 0 for every ballot.")
+    return weight

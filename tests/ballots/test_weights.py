@@ -1,0 +1,260 @@
+"""Weighted ballots: nobody counts for more than the public bound, every count is exact, and no two persons merge."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import profiles
+
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, clipped, person_numbers, weight_bound
+from sklearn_dprank.queries import Histogram, NumberOfVoters, PositionalScores, ScoresByHistogram
+from sklearn_dprank.sampling.streams import SeededBits
+
+X = np.array([[0, 1, 2], [1, 0, np.nan], [2, 2, 0], [0, 0, 0], [2, 1, 0]])
+WHO = ["ann", "bob", "ann", "cleo", "ann"]
+W = [1.0, 0.25, 2.0, 3.0, 0.5]
+weights = st.floats(0, 1e308) | st.floats(0, 20) | st.sampled_from([0.0, 1.0, 5e-324, 1e305, 1.7e308])
+rows = st.lists(st.tuples(st.integers(0, 4), weights), min_size=1, max_size=30)
+
+
+def exactly(weight, persons, most):
+    """The formula in fractions: floor(D w) if the sum s of a person's w fits, else floor(most w / s)."""
+    total = {}
+    for w, person in zip(weight, persons, strict=True):
+        total[person] = total.get(person, Fraction(0)) + Fraction(w)
+    return [
+        Fraction(w) * min(Fraction(WEIGHT_GRID), most / total[person]) if w else Fraction(0)
+        for w, person in zip(weight, persons, strict=True)
+    ]
+
+
+@given(rows=rows, bound=st.sampled_from([0.7, 1, 2.5, 1000, 1e10]))
+def test_no_person_has_more_than_the_bound(rows, bound):
+    persons, weight = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    most = weight_bound(None, bound).most
+    each = clipped(weight, persons, most)
+    assert each.min() >= 0 and np.bincount(persons, weights=each.astype(float)).max() <= most
+    assert all(sum(each[persons == person].tolist()) <= most for person in set(persons.tolist()))
+    for found, exact in zip(each.tolist(), exactly(weight, persons.tolist(), most), strict=True):
+        assert exact * (1 - Fraction(1, 2**48)) - 1 < found <= exact * (1 + Fraction(1, 2**48))
+
+
+def test_rounding_of_doubles_adds_nothing_beyond_the_bound():
+    """Rounded by themselves, these two weights add up to one unit more than the bound."""
+    most = weight_bound(None, 1e10).most
+    assert clipped(np.array([8.07e10, 5.7e9]), np.array([0, 0]), most).sum() == most
+
+
+@given(rows=rows, bound=st.sampled_from([0.7, 1, 2.5]))
+def test_the_weights_of_a_person_depend_on_no_other(rows, bound):
+    persons, weight = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    most = weight_bound(None, bound).most
+    each = clipped(weight, persons, most)
+    for person in set(persons.tolist()):
+        own = persons == person
+        assert each[own].tolist() == clipped(weight[own], np.zeros(own.sum(), dtype=int), most).tolist()
+
+
+@pytest.mark.parametrize("n_ballots", [*range(1, 17), 100])
+def test_a_person_counts_once_by_the_mean_of_up_to_sixteen_ballots(n_ballots):
+    each = clipped(np.ones(n_ballots), np.zeros(n_ballots, dtype=int), WEIGHT_GRID)
+    assert each.tolist() == [WEIGHT_GRID // n_ballots] * n_ballots
+    assert (each.sum() == WEIGHT_GRID) == (n_ballots <= 16)
+
+
+def test_a_bound_that_is_no_multiple_of_the_grid_is_rounded_down():
+    most = weight_bound(None, 0.7).most
+    assert most == int(Fraction(0.7) * WEIGHT_GRID) == 504503  # 0.7 is below 7/10
+    assert clipped(np.array([0.7, 5.0]), np.array([0, 1]), most).tolist() == [most, most]
+
+
+def weighted_pairs(X, each):
+    return sum(u * (np.less.outer(x, x)).astype(np.int64) for x, u in zip(np.asarray(X, float), each, strict=True))
+
+
+@given(X=profiles(), seed=st.integers(0, 5))
+def test_counts_are_sums_of_weights(X, seed):
+    rng = np.random.default_rng(seed)
+    who, w = rng.integers(0, 4, len(X)), rng.gamma(1, 2, len(X))
+    profile = Profile.from_rankings(X, groups=who, sample_weight=w, max_weight=3)
+    each = profile.weights.each.tolist()
+    pairs = np.zeros((profile.n_items, profile.n_items), dtype=np.int64) + weighted_pairs(X, each)
+    np.testing.assert_array_equal(profile.pairwise_counts, pairs)
+    np.testing.assert_array_equal(profile.net_wins, (pairs - pairs.T).sum(axis=1))
+    alone = [Profile.from_rankings([x]).placements for x in X]
+    places = {}
+    for rows, u in zip(alone, each, strict=True):
+        for item, first, last, _ in rows.tolist():
+            places[item, first, last] = places.get((item, first, last), 0) + u
+    assert {tuple(row[:3]): row[3] for row in profile.placements.tolist()} == places
+    assert profile.total_weight == sum(each) == NumberOfVoters().vector(profile, None)[0]
+
+
+@pytest.mark.parametrize("scores", [(2.0, 1.0, 0.0), (1 / 3, 1 / 7, -5.0)])
+@pytest.mark.parametrize("factor", [1, 10**9])
+def test_scores_and_cells_are_sums_of_weights_however_large(scores, factor):
+    strict = np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+    profile = Profile.from_rankings(strict, sample_weight=[1 * factor, 2 * factor, 5 * factor], max_weight=5 * factor)
+    each = profile.weights.each.tolist()
+    for query in (PositionalScores(scores), ScoresByHistogram(PositionalScores(scores)), Histogram()):
+        coins = SeededBits(np.random.SeedSequence(0))
+        alone = [query.vector(Profile.from_rankings([x]), coins).tolist() for x in strict]
+        expected = [sum(u * one[k] for u, one in zip(each, alone, strict=True)) for k in range(len(alone[0]))]
+        assert query.vector(profile, coins).tolist() == expected
+
+
+def same(one, other):
+    assert (one.bound, one.total_weight, one.n_voters) == (other.bound, other.total_weight, other.n_voters)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
+
+
+@pytest.mark.parametrize("keep", ["counts", "positions"])
+@pytest.mark.parametrize("more", [{"groups": WHO}, {"sample_weight": W}, {"groups": WHO, "sample_weight": W}])
+def test_a_person_is_clipped_over_all_chunks(keep, more):
+    whole = Profile.from_rankings(X, **more, max_weight=2)
+    parts = Profile.from_chunks([X[:2], X[2:2], X[2:]], keep=keep, **more, max_weight=2)
+    same(whole, parts)
+    if keep == "positions":
+        assert parts.weights.each.tolist() == whole.weights.each.tolist()
+        assert (parts.weights.persons is None) == ("groups" not in more)
+    same(whole, whole.counted())
+    same(whole, pickle.loads(pickle.dumps(whole)))
+    assert not pickle.loads(pickle.dumps(whole)).pairwise_counts.flags.writeable
+
+
+@pytest.mark.parametrize(("n_weights", "message"), [(4, "have fewer values than"), (6, "have more values than")])
+def test_chunks_with_another_number_of_weights_are_refused(n_weights, message):
+    with pytest.raises(ValueError, match=message):
+        Profile.from_chunks([X[:2], X[2:]], sample_weight=np.ones(n_weights))
+
+
+def test_dask_partitions_have_no_weights():
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(ValueError, match=r"^groups and sample_weight are for chunks in memory"):
+        Profile.from_chunks(array.from_array(X), groups=WHO)
+
+
+def test_profiles_of_one_bound_add_up():
+    one, other = (Profile.from_rankings(X, sample_weight=W, max_weight=2) for _ in range(2))
+    both = one + other
+    np.testing.assert_array_equal(both.pairwise_counts, 2 * one.pairwise_counts)
+    assert both.bound == one.bound and both.total_weight == 2 * one.total_weight
+    same(both, one.counted() + other.counted())
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Profile.from_rankings(X), "same max_weight and unit"),
+        (Profile.from_rankings(X, sample_weight=W, max_weight=3), "same max_weight and unit"),
+        (Profile.from_rankings(X, groups=WHO, sample_weight=W, max_weight=2), "a person may have ballots in both"),
+    ],
+)
+@pytest.mark.parametrize("counted", [False, True])
+def test_profiles_of_different_bounds_do_not_add_up(other, message, counted):
+    one = Profile.from_rankings(X, sample_weight=W, max_weight=2)
+    one, other = (one.counted(), other.counted()) if counted else (one, other)
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ValueError, match=message):
+            first + second
+    persons = Profile.from_rankings(X, groups=WHO)
+    with pytest.raises(ValueError, match="a person may have ballots in both"):
+        persons + persons
+
+
+def test_some_of_the_ballots_keep_their_weights():
+    whole = Profile.from_rankings(X, groups=WHO, sample_weight=W, max_weight=2)
+    part = whole.take(np.array([0, 2, 4]))
+    assert part.bound == whole.bound and part.weights.persons.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(part.pairwise_counts, weighted_pairs(X[[0, 2, 4]], whole.weights.each[[0, 2, 4]]))
+    assert part.positions.unranked.tolist() == [False] * 3 and whole.positions.unranked.tolist() == [False, False, True]
+    with pytest.raises(ValueError, match="keeps only counts"):
+        whole.counted().take(np.array([0]))
+
+
+# Persons
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["A@x", "a@x", "a@x ", "A@x"],
+        ["a", "a\0", "", "a"],
+        [2**53, 2**53 + 1, 2**70, 2**53],
+        np.array([2**63 + 1, 2**63, 5, 2**63 + 1], dtype=np.uint64),
+        np.array(["b", "a", "ab", "b"]),
+        pd.Series([3, 1, 2, 3], dtype="Int64"),
+        pd.Series(["u", "v", "w", "u"], dtype="category"),
+        pd.Series(["u", "v", "w", "u"]),
+    ],
+    ids=str,
+)
+def test_two_ids_are_one_person_only_if_they_are_equal(ids):
+    assert person_numbers(ids, 4).tolist() == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.0, 2.0, 3.0, 1.0],
+        np.array([1.0, 2, 3, 1]),
+        [1, 2, None, 1],
+        ["secret", "b", None, "a"],
+        ["secret", "b", np.nan, "a"],
+        [1, "secret", 3, 1],
+        [True, False, True, True],
+        pd.Series([1, None, 2, 1], dtype="Int64"),
+        pd.Series([1, None, 2, 1]),
+        np.ma.array([1, 2, 3, 1], mask=[0, 1, 0, 0]),
+        [[1], [2], [3], [1]],
+        ["secret"] * 3,
+        ["secret"] * 5,
+        "abcd",
+        {"a": 1, "b": 2, "c": 3, "d": 4},
+    ],
+    ids=str,
+)
+def test_ids_that_may_merge_are_refused_and_not_quoted(ids):
+    with pytest.raises(ValueError, match=r"^groups must (hold|list)") as error:
+        person_numbers(ids, 4)
+    assert "secret" not in str(error.value)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "bad", [[1, 2], np.ones((5, 1)), [1, 2, 3, 4, -0.001], [1, 2, 3, 4, np.nan], [1, 2, 3, 4, np.inf], ["x"] * 5]
+)
+def test_weights_are_one_finite_number_at_least_zero_for_each_ballot(bad):
+    with pytest.raises(ValueError, match=r"^sample_weight must") as error:
+        Profile.from_rankings(X, sample_weight=bad)
+    assert "0.001" not in str(error.value)
+
+
+@pytest.mark.parametrize("bound", [0, -1, np.inf, np.nan, 1e-7, 1e11, "2", None, True])
+def test_the_bound_is_a_number_that_the_grid_can_hold(bound):
+    with pytest.raises(ValueError, match=r"^max_weight must"):
+        Profile.from_rankings(X, groups=WHO, max_weight=bound)
+
+
+def test_a_bound_without_weights_is_refused():
+    with pytest.raises(ValueError, match=r"^max_weight=2 is for ballots with groups"):
+        Profile.from_rankings(X, max_weight=2)
+
+
+def test_counts_beyond_64_bits_are_refused():
+    with pytest.raises(ValueError, match=r"^max_weight is too large"):
+        Profile.from_rankings(np.zeros((1000, 20)), sample_weight=np.ones(1000), max_weight=1e10)
+
+
+def test_units():
+    assert Profile.from_rankings(X).bound is None
+    assert Profile.from_rankings(X, sample_weight=W).bound == (BALLOT, WEIGHT_GRID)
+    assert Profile.from_rankings(X, groups=WHO, max_weight=3).bound == (PERSON, 3 * WEIGHT_GRID)

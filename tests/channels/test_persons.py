@@ -1,0 +1,189 @@
+"""Fits on persons and weights: the guarantee names its unit, the release is in votes, and other channels refuse."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, KFold
+
+from sklearn_dprank import (
+    Aggregator,
+    Borda,
+    DPBorda,
+    DPHistogram,
+    DPKwikSort,
+    DPPairwise,
+    DPStreamingBorda,
+    DPSwissBorda,
+    Kemeny,
+    LDPBorda,
+    LDPPairwise,
+    LDPQuickSort,
+    PositionalRule,
+    SecAggBorda,
+    SecAggSwissBorda,
+    ShufflePairwise,
+)
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.ballots.profile import Shape
+from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID
+from sklearn_dprank.channels import Central, NonPrivateSurvey
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection, cross_validate
+from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
+from sklearn_dprank.rules import KemenyRule
+
+X = make_mallows(400, 5, 0.7, center=range(5), random_state=0)
+WHO = np.random.default_rng(1).integers(0, 150, len(X))
+W = np.random.default_rng(2).gamma(2, 1, len(X))
+PERSONS = Profile.from_rankings(X, groups=WHO, sample_weight=W, max_weight=2)
+WEIGHED = Profile.from_rankings(X, sample_weight=W, max_weight=2)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPBorda(),
+        DPBorda(noise="gaussian", delta=1e-6),
+        DPHistogram(),
+        DPPairwise(),
+        DPKwikSort(),
+        DPSwissBorda(),
+        Aggregator(Central(), "plurality"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_the_unit_is_part_of_the_guarantee(estimator):
+    plain = estimator.fit(X).privacy_
+    for profile, unit in ((PERSONS, PERSON), (WEIGHED, BALLOT)):
+        fitted = estimator.fit(profile)
+        assert fitted.privacy_.unit == unit and fitted.privacy_.epsilon == plain.epsilon
+        assert guarantee_of(fitted) == fitted.privacy_ == estimator.guarantee_before(profile)
+    text = estimator.fit(PERSONS).privacy_.statement()
+    assert "Unit: all ballots of one person.\n" in text and "no single person changes" in text
+    assert "(with and without all ballots of one person)" in text
+
+
+def test_a_heavier_bound_needs_noise_in_proportion():
+    for noise, delta in (("laplace", 0.0), ("gaussian", 1e-6)):
+        stds = []
+        for most in (1, 4):
+            profile = Profile.from_rankings(X, groups=WHO, max_weight=most)
+            fitted = DPBorda(noise=noise, delta=delta, random_state=0).fit(profile)
+            stds.append(fitted.noise_.law.std / fitted.noise_.grid)
+        plain = DPBorda(noise=noise, delta=delta, random_state=0).fit(X).noise_.law.std
+        assert stds == pytest.approx([plain, 4 * plain], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "exact"),
+    [
+        (DPBorda(epsilon=200.0), "scores", PERSONS.net_wins),
+        (DPPairwise(epsilon=200.0), "margins", PERSONS.margins),
+    ],
+    ids=["scores", "margins"],
+)
+def test_what_is_published_counts_votes(estimator, name, exact):
+    fitted = estimator.fit(PERSONS)
+    np.testing.assert_allclose(getattr(fitted, f"{name}_"), exact / WEIGHT_GRID, atol=5)
+    assert fitted.noise_.grid == WEIGHT_GRID
+    on_grid = getattr(fitted, f"{name}_") * WEIGHT_GRID
+    np.testing.assert_allclose(on_grid, np.rint(on_grid), atol=1e-5)
+
+
+def test_intervals_and_confidence_are_those_of_the_same_release_in_units():
+    fitted = DPBorda(epsilon=0.5, noise="gaussian", delta=1e-6, random_state=0).fit(PERSONS)
+    in_units = fitted.noise_.__class__("scores", fitted.noise_.law)
+    units = np.rint(fitted.scores_ * WEIGHT_GRID)
+    np.testing.assert_array_equal(fitted.noise_.surely_before(fitted.scores_, 0.9), in_units.surely_before(units, 0.9))
+    np.testing.assert_array_equal(fitted.pair_confidence(), in_units.chance_before(units))
+
+
+def test_classic_rules_weigh_without_a_price():
+    repeated = np.repeat(X[:3], [1, 4, 2], axis=0)
+    weighed = Profile.from_rankings(X[:3], sample_weight=[1, 4, 2], max_weight=4)
+    for rule in (Borda(), Kemeny(), PositionalRule(scores=[5, 2, 1, 0, 0])):
+        assert rule.fit(weighed).consensus_.tolist() == rule.fit(repeated).consensus_.tolist()
+        assert rule.score(weighed) == pytest.approx(rule.score(repeated), abs=1e-15)
+    assert average_kendall_tau(range(5), weighed) == pytest.approx(average_kendall_tau(range(5), repeated), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LDPPairwise(),
+        LDPBorda(),
+        LDPQuickSort(),
+        ShufflePairwise(min_reports=100),
+        SecAggBorda(min_reports=100),
+        SecAggSwissBorda(min_reports=100),
+        DPStreamingBorda(),
+        Aggregator(NonPrivateSurvey(), KemenyRule()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.filterwarnings("ignore:LDPQuickSort")
+def test_channels_of_one_report_refuse_before_a_charge(estimator):
+    for profile in (PERSONS, WEIGHED.counted()):
+        with pytest.raises(ValueError, match=r"^groups and sample_weight are for a trusted curator"):
+            estimator.fit(profile)
+        with pytest.raises(ValueError, match=r"^groups and sample_weight are for a trusted curator"):
+            estimator.guarantee_before(profile)
+    if hasattr(estimator, "partial_fit"):
+        with pytest.raises(ValueError, match=r"^groups and sample_weight are for a trusted curator"):
+            estimator.partial_fit(PERSONS)
+
+
+def test_a_plan_is_for_one_bound_only():
+    estimator = DPBorda()
+    plan = estimator.plan_for(Shape(5))[1]
+    with pytest.raises(ValueError, match="the plan is for ballots with the bound None"):
+        plan.open(PERSONS)
+    weighed = estimator.plan_for(PERSONS)[1]
+    for other in (Profile.from_rankings(X), WEIGHED, Profile.from_rankings(X, groups=WHO)):
+        with pytest.raises(ValueError, match="got a Profile with another one"):
+            weighed.open(other)
+
+
+def test_the_number_of_ballots_is_not_read_under_replace():
+    """Few ballots of several persons: the number that a warning needs is private here."""
+    few = Profile.from_rankings(X[:3], groups=[1, 1, 2])
+    assert DPPairwise(neighboring="replace", rule="kemeny").fit(few).privacy_.unit == PERSON
+
+
+def test_a_budget_keeps_to_its_unit():
+    budget = PrivacyBudget(epsilon=2.0)
+    budget.fit(DPBorda(epsilon=0.5), PERSONS)
+    assert budget.spent_.epsilon == 0.5 and budget.spent_.unit == PERSON
+    with pytest.raises(ValueError, match=re.escape("protects 'one ballot', the releases before it")):
+        budget.fit(DPBorda(epsilon=0.5), X)
+    assert budget.spent_.epsilon == 0.5
+
+
+# Searches
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3), None])
+def test_splits_keep_persons_together(cv):
+    found = cross_validate(DPBorda(epsilon=5.0), PERSONS, cv=cv, n_trials=2, random_state=0, progress=False)
+    splits = 5 if cv is None else 3
+    assert np.asarray(found["test_score"]).shape[0] == splits * 2 or len(found["test_score"]) == splits
+    search = GridSearchCV(DPBorda(), {"epsilon": [0.01, 9.0]}, cv=cv, n_trials=3, random_state=0).fit(PERSONS)
+    assert search.best_params_ == {"epsilon": 9.0} and search.best_estimator_.privacy_.unit == PERSON
+
+
+def test_splits_through_a_person_are_refused():
+    with pytest.raises(ValueError, match="cv splits the ballots of a person"):
+        cross_validate(DPBorda(), PERSONS, cv=KFold(3), n_trials=1, random_state=0, progress=False)
+    one_each = cross_validate(DPBorda(), WEIGHED, cv=KFold(3), n_trials=1, random_state=0, progress=False)
+    assert len(one_each["test_score"]) == 3
+    with pytest.raises(ValueError, match="a Profile cannot be split"):
+        cross_validate(DPBorda(), PERSONS.counted(), cv=3, n_trials=1, random_state=0, progress=False)
+
+
+def test_private_scores_and_selections_refuse():
+    with pytest.raises(ValueError, match="counts each ballot once"):
+        PrivateKendallTau()(DPBorda().fit(PERSONS), PERSONS)
+    with pytest.raises(ValueError, match="counts each ballot once"):
+        PrivateSelection([DPBorda()]).fit(PERSONS)

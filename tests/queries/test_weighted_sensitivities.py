@@ -1,0 +1,99 @@
+"""No person moves an answer on weighted ballots further than stated: every two ballots of a person, by brute force."""
+
+from functools import lru_cache
+from itertools import combinations_with_replacement, permutations
+
+import numpy as np
+import pytest
+from oracles import distinct_ballots, naive_counts, permutohedron_gauge
+
+from sklearn_dprank.ballots import Profile, weights
+from sklearn_dprank.queries import (
+    AllMargins,
+    GroupNetWins,
+    Histogram,
+    KemenyUtility,
+    MaxViolatedMargin,
+    MaxViolatedPrefixMargin,
+    NetWins,
+    NumberOfVoters,
+    PairMargin,
+    PairTallies,
+    PositionalScores,
+)
+from sklearn_dprank.queries.base import weighted_sensitivity
+from sklearn_dprank.sampling.streams import SeededBits
+
+M, BOUND, GRID = 3, 2.5, 2  # a coarse grid in place of 720720: a person has at most 5 units
+VECTORS = [NetWins, AllMargins, PairMargin, PairTallies, GroupNetWins, PositionalScores, Histogram, NumberOfVoters]
+ORDERS = [KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin]
+RATE = 0.2
+NEIGHBORING = ["add_remove", "replace"]
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    monkeypatch.setattr(weights, "WEIGHT_GRID", GRID)
+
+
+def persons():
+    """Profiles of one person with one or two ballots, of equal and unequal weights, below and above the bound."""
+    ballots = distinct_ballots(M)
+    for x in ballots:
+        yield Profile.from_rankings([x], groups=[0], sample_weight=[9], max_weight=BOUND)
+    for x, y in combinations_with_replacement(ballots, 2):
+        for w in ([1, 1], [0.5, 2], [9, 1], [9, 9]):
+            yield Profile.from_rankings([x, y], groups=[0, 0], sample_weight=w, max_weight=BOUND)
+
+
+@lru_cache(maxsize=32)
+def contributions(query):
+    coins = SeededBits(np.random.SeedSequence(0))
+    return np.unique([query.vector(person, coins) for person in persons()], axis=0)
+
+
+def stated(query, neighboring):
+    return weighted_sensitivity(query, M, neighboring, weights.weight_bound([0], BOUND).most)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize("query", [query for kind in VECTORS for query in kind.examples(M)], ids=repr)
+def test_no_person_moves_the_vector_further(query, neighboring):
+    """Under "replace" a person may also come or go, because the total weight is private."""
+    every, limit = contributions(query), stated(query, neighboring)
+    moved = every
+    if neighboring == "replace":
+        moved = np.concatenate([every, (every[:, None] - every).reshape(-1, every.shape[1])])
+        moved = np.unique(moved, axis=0)
+    assert limit.l1 / 2 < np.abs(moved).sum(axis=1).max() <= limit.l1 or not moved.any()
+    assert limit.l2_squared / 4 < (moved**2).sum(axis=1).max() <= limit.l2_squared or not moved.any()
+    if limit.gauge is not None:
+        assert limit.gauge / 2 < max(map(permutohedron_gauge, moved)) <= limit.gauge + 1e-12
+
+
+def log_law(query, margins):
+    costs = np.array([query.cost(margins, order) for order in permutations(range(M))], dtype=float)
+    kept = -RATE * costs[np.isfinite(costs)]
+    return kept - np.logaddexp.reduce(kept)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize("query", [query for kind in ORDERS for query in kind.examples(M)], ids=repr)
+def test_no_person_costs_more_than_the_loss_stated(query, neighboring):
+    added, worst = np.unique([person.margins for person in persons()], axis=0), 0.0
+    bases = [[], [[0, 1, 2]] * 9, [[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 3, [[2, 1, 0]] * 4 + [[0, 0, 1]] * 3]
+    for base in bases:
+        counts = naive_counts(base) if base else np.zeros((M, M), dtype=int)
+        margins = counts - counts.T
+        laws = np.array([log_law(query, margins + one) for one in added])
+        if neighboring == "replace":
+            worst = max(worst, np.ptp(laws, axis=0).max())
+        worst = max(worst, np.abs(laws - log_law(query, margins)).max())
+    limit = stated(query, neighboring)
+    assert limit.l1 / 2 < worst / RATE <= limit.l1 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+def test_the_total_weight_is_never_public(neighboring):
+    assert stated(NumberOfVoters(), neighboring) == (5, 25, None)
+    assert weighted_sensitivity(NumberOfVoters(), M, "replace") == NumberOfVoters().sensitivity(M, "replace")
