@@ -45,7 +45,7 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument(
         "--items",
         help="names of the items, with commas between: of all with --orders, else of the columns that are items "
-        "(without it, all but --person)",
+        "(without it, all but --person and --weight)",
     )
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
@@ -54,7 +54,16 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         help="what it means that a ballot leaves an item out: it is worse than all listed, or was not asked about; "
         "default: no_opinion with --ratings and --positions, last with --orders and PrefLib files",
     )
-    added.add_argument("--person", help="a column that says whose row it is; the rows of one person count as one")
+    added.add_argument(
+        "--person", help="a column that says whose row it is; the guarantee then protects all rows of one person"
+    )
+    added.add_argument("--weight", help="a column with the weight of each row; needs --max-weight")
+    added.add_argument(
+        "--max-weight",
+        type=float,
+        help="public bound on the weight of a person, for --person and --weight: larger weights are scaled down to it. "
+        "Noise is proportional to it. Without --weight, a person counts for at most so many rows; default: 1",
+    )
     added.add_argument(
         "--unreadable",
         choices=["error", "empty"],
@@ -82,12 +91,12 @@ def read(options: argparse.Namespace) -> Profile:
         names, cells = read_parquet(path)
     else:
         names, cells = read_csv(path, options.separator, unreadable)
-        _check_header(path, names, options.person)
-    names, cells, persons = _persons(names, cells, options.person, unreadable)
+        _check_header(path, names, (options.person, options.weight))
+    persons, weights, names, cells = _persons_and_weights(names, cells, options, unreadable)
     names, cells = _items(names, cells, options.items)
     numbers = as_numbers(names, cells, unreadable)
     unreadable.report(path, len(numbers))
-    return _profile(numbers if persons is None else _merged(numbers, persons), names, options)
+    return _profile(numbers, names, options, persons, weights)
 
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
@@ -103,10 +112,11 @@ def about_unranked(choice: str) -> str:
 
 
 def _from_preflib(path, options):
-    if options.layout or options.items or options.person or options.unreadable != "error":
+    others = options.items, options.person, options.weight, options.max_weight
+    if options.layout or any(other is not None for other in others) or options.unreadable != "error":
         raise ValueError(
-            "--ratings, --positions, --orders, --items, --person and --unreadable do not apply to PrefLib files. Leave "
-            "them out."
+            "--ratings, --positions, --orders, --items, --person, --weight, --max-weight and --unreadable do not apply "
+            "to PrefLib files. Leave them out."
         )
     try:
         return read_preflib(path, unranked(options)).profile
@@ -114,38 +124,52 @@ def _from_preflib(path, options):
         raise ValueError(f"{error} This message depends on the ballots; do not publish it.") from None
 
 
-def _check_header(path, names, person):
+def _check_header(path, names, others):
     """Raise if the first row may be a ballot, because its cells would be published as names and not counted."""
-    if all(is_no_name(name) for name in names if name != person):
+    if all(is_no_name(name) for name in names if name not in others):
         raise ValueError(
             f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
             "row of names before it. If these are names, add a letter to one of them."
         )
 
 
-def _persons(names, cells, person, unreadable):
-    """Return the names of the other columns, their cells, and the person of each row.
+def _persons_and_weights(names, cells, options, unreadable):
+    """Return the person and the weight of each row, and the names and the cells of the other columns.
 
-    The last is None without ``--person``. A row without a person counts as a person of its own.
+    Persons are None without ``--person``, weights without ``--weight``. A row without a person counts as a person of
+    its own, and a row without a weight does not count.
     """
-    if person is None:
-        return names, cells, None
-    if person not in names:
+    if options.weight is not None and options.max_weight is None:
+        raise ValueError(
+            "--weight needs --max-weight, a public bound on the weight of a person: about the 95th percentile of the "
+            "weights in the survey's design, not of this file."
+        )
+    persons = weights = None
+    if options.person is not None:
+        column = cells[:, _column(names, "--person", options.person)]
+        named = ["" if gap else str(cell).strip() for gap, cell in zip(missing(column), column, strict=True)]
+        for row in [row for row, who in enumerate(named) if not who]:
+            problem = "has empty cells, so whose rows these are is not known; fill or drop them."
+            unreadable.add(row, f"column {options.person!r} {problem}")
+        numbers: dict[str | int, int] = {}
+        persons = [numbers.setdefault(who or row, len(numbers)) for row, who in enumerate(named)]
+    if options.weight is not None:
+        own = _column(names, "--weight", options.weight)
+        weights = as_numbers([options.weight], cells[:, [own]], unreadable)[:, 0]
+        for row in np.flatnonzero(~(weights >= 0)).tolist():
+            weights[row] = 0.0
+            unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, without empty cells.")
+    kept = [column for column, name in enumerate(names) if name not in (options.person, options.weight)]
+    return persons, weights, [names[column] for column in kept], cells[:, kept]
+
+
+def _column(names, option, name):
+    """Return the index of the column that an option names."""
+    if name not in names:
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
         these = f"; these are {', '.join(names)[:200]}" if header else ""
-        raise ValueError(f"--person {person!r} is none of the columns{these}.")
-    own = names.index(person)
-    persons = np.array([None if gap else str(cell).strip() for gap, cell in _with_gaps(cells[:, own])], dtype=object)
-    for row in np.flatnonzero([not who for who in persons]).tolist():
-        if row not in unreadable.rows:
-            unreadable.add(
-                row, f"column {person!r} has empty cells, so whose rows these are is not known; fill or drop them."
-            )
-    return names[:own] + names[own + 1 :], np.delete(cells, own, axis=1), persons
-
-
-def _with_gaps(cells):
-    return zip(missing(cells), cells, strict=True)
+        raise ValueError(f"{option} {name!r} is none of the columns{these}.")
+    return names.index(name)
 
 
 def _items(names, cells, items):
@@ -179,24 +203,11 @@ def _listed(items):
     return [name.strip() for name in next(csv.reader([items], skipinitialspace=True), [])]
 
 
-def _merged(numbers, persons):
-    """Return one row per person: the mean of their rows for each item, without NaN."""
-    known = np.array([bool(who) for who in persons], dtype=bool)
-    whose = np.empty(len(persons), dtype=int)
-    _, whose[known] = np.unique(persons[known], return_inverse=True)
-    whose[~known] = whose[known].max(initial=-1) + 1 + np.arange(np.count_nonzero(~known))
-    present = ~np.isnan(numbers)
-    counts, sums = (np.zeros((whose.max(initial=-1) + 1, numbers.shape[1])) for _ in range(2))
-    np.add.at(counts, whose, present)
-    np.add.at(sums, whose, np.where(present, numbers, 0.0))
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
 def _from_orders(path, options, unreadable):
     if not options.items:
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
-    if options.person:
-        raise ValueError("--person goes with --ratings and --positions: orders of one person have no mean.")
+    if options.person or options.weight or options.max_weight is not None:
+        raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
     names = checked_names(_listed(options.items), "--items")
     rows = csv_rows(path, options.separator, unreadable)
     orders = [_order(cells or [], names, row, unreadable) for row, cells in enumerate(rows)]
@@ -218,7 +229,7 @@ def _order(cells, names, row, unreadable):
     return order if order and row not in unreadable.rows else [None]
 
 
-def _profile(values, names, options):
+def _profile(values, names, options, persons=None, weights=None):
     """Return a profile of ratings or positions of shape (n_voters, n_items), NaN where a ballot leaves an item out."""
     if len(names) < 2:
         raise ValueError(f"a ranking needs at least two items, got {len(names)}; name them with --items.")
@@ -227,4 +238,7 @@ def _profile(values, names, options):
             values = RatingsToRankings().fit_transform(values)
         if unranked(options) == "last":
             values = unranked_last(values)
-    return Profile.from_rankings(values, item_names=names, keep="positions")
+    if persons is None and weights is None and options.max_weight is not None:
+        raise ValueError("--max-weight is for --person or --weight; add one of them, or leave it out.")
+    most = 1 if options.max_weight is None else options.max_weight
+    return Profile.from_rankings(values, item_names=names, groups=persons, sample_weight=weights, max_weight=most)

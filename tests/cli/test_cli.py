@@ -105,6 +105,36 @@ def test_rows_of_one_person_are_one_ballot(tmp_path, printed):
     assert printed("rank", path, "--positions", "--person", "who", *LARGE)["consensus"] == NAMES
 
 
+def test_the_unit_of_a_file_with_persons_is_printed(tmp_path, run, printed):
+    path = write(
+        tmp_path / "votes.csv", [["ann", 0, 1, 2, 3], ["ann", 0, 2, 1, 3], ["bob", 1, 0, 2, 3]], ["who", *NAMES]
+    )
+    made = printed("rank", path, "--positions", "--person", "who", *LARGE)
+    assert made["privacy"]["unit"] == "all ballots of one person"
+    assert "Unit: all ballots of one person." in run("rank", path, "--positions", "--person", "who", *LARGE)
+
+
+def test_weights_decide_up_to_their_bound(tmp_path, printed):
+    """Ten people with weight 1 against one with weight 100, who decides alone unless the bound is small."""
+    rows = [[f"p{i}", 1, 0, 1, 2, 3] for i in range(10)] + [["p10", 100, 3, 2, 1, 0]]
+    path = write(tmp_path / "votes.csv", rows, ["who", "w", *NAMES])
+    common = ["rank", path, "--positions", "--weight", "w", "--epsilon", "500", "--max-weight"]
+    made = printed(*common, "100", "--person", "who")
+    assert made["consensus"] == NAMES[::-1] and made["privacy"]["unit"] == "all ballots of one person"
+    made = printed(*common, "2", "--items", ",".join(NAMES))
+    assert made["consensus"] == NAMES and made["privacy"]["unit"] == "one ballot"
+
+
+def test_rows_with_unreadable_weights_do_not_count(tmp_path, printed, capsys):
+    rows = [[1, 0, 1, 2, 3]] * 3 + [["", 3, 2, 1, 0], [-1, 3, 2, 1, 0], ["x", 3, 2, 1, 0]] * 3
+    path = write(tmp_path / "votes.csv", rows, ["w", *NAMES])
+    common = ["rank", path, "--positions", "--weight", "w", "--max-weight", "1", "--epsilon", "500", "--format", "json"]
+    assert main(common) == 2 and "column 'w' must hold" in capsys.readouterr().err
+    assert main([*common, "--unreadable", "empty"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["consensus"] == NAMES and err.startswith("votes.csv: 9 of 12 rows cannot be read")
+
+
 def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
     """Few list juice, and those first: it wins if the others were not asked, and loses if unlisted is worse."""
     rows = [["juice", "tea"]] * 20 + [["tea", "coffee", "water"]] * 80
@@ -137,6 +167,16 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         ([["a", 3, 1], [" ", 2, 1]], ["who", "x", "y"], ["--ratings", "--person", "who"], "'who' has empty cells"),
         ([["x" * 200_000, 3]], ["x", "y"], ["--ratings"], "a line that is not CSV (field larger than field limit"),
         (VOTES, NAMES, ["--ratings", "--person", "id"], "--person 'id' is none of the columns; these are tea, coffee"),
+        (VOTES, NAMES, ["--ratings", "--weight", "tea"], "--weight needs --max-weight, a public bound"),
+        (VOTES, NAMES, ["--ratings", "--weight", "w", "--max-weight", "2"], "--weight 'w' is none of the columns"),
+        (VOTES, NAMES, ["--ratings", "--max-weight", "2"], "--max-weight is for --person or --weight"),
+        (
+            [["a", 1, 2]],
+            ["who", "x", "y"],
+            ["--ratings", "--person", "who", "--max-weight", "0"],
+            "max_weight must be a finite number above 0, got 0.0",
+        ),
+        (orders(VOTES), None, ["--orders", "--items", ",".join(NAMES), "--max-weight", "2"], "use them with --ratings"),
         (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items names 'a', which is none of the columns"),
         (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
         (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
