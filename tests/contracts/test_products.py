@@ -128,7 +128,7 @@ every_pair = pytest.mark.parametrize(("channel", "rule"), PAIRS, ids=lambda name
 class PoisonedProfile(Profile):
     """A profile whose public facts may be read, and whose ballots may not."""
 
-    PUBLIC = {"n_voters", "n_items", "item_names", "voter_epsilon", "with_voter_epsilon"}
+    PUBLIC = {"n_voters", "n_items", "item_names", "voter_epsilon", "with_voter_epsilon", "bound"}
 
     def __getattribute__(self, name):
         if name.startswith("__") or name in PoisonedProfile.PUBLIC:
