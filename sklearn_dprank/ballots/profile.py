@@ -136,7 +136,7 @@ class Statistics:
 
     def __sizeof__(self):
         # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
-        held = [*vars(self).values(), *(self.positions or ())]
+        held = [*vars(self).values(), *(self.positions or ()), *(self.weights or ())]
         return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
 
@@ -437,13 +437,12 @@ class Profile(Statistics):
         return profile
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """Return the profile of some of the ballots, with the same weights; a person is not clipped again.
+        """Return the profile of some of the ballots, with the weights that they have here.
 
         Parameters
         ----------
         rows : ndarray of int or bool
-            Ballots, as an index of an array of shape (n_voters,). For a guarantee per person, either all or none of the
-            ballots of a person.
+            Ballots, as an index of an array of shape (n_voters,).
 
         Returns
         -------

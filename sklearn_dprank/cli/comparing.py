@@ -28,6 +28,8 @@ MECHANISMS = {
 }
 _DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
 _MOST_PRUDENT = 16  # items
+_ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
+_WITHOUT = f"{' and '.join(_ONE_REPORT)} are left out: they count one report a voter, and neither persons nor weights."
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -60,7 +62,12 @@ def run(options: argparse.Namespace) -> str:
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
         raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")
-    tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots.n_items, options.estimators)}
+    wanted = options.estimators
+    if ballots.bound is not None and wanted and set(wanted) & set(_ONE_REPORT):
+        raise ValueError(
+            f"{' and '.join(_ONE_REPORT)} count one report a voter; leave them out, or leave out --person and --weight."
+        )
+    tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots, wanted)}
     if not tried:
         raise ValueError(
             f"DPPrudentOrder takes at most {_MOST_PRUDENT} items here, got {ballots.n_items}; add another."
@@ -110,9 +117,11 @@ def _save(figure, path):
     plt.close(figure)
 
 
-def _takes(estimator, n_items, wanted):
-    asked = wanted is None or type(estimator).__name__ in wanted
-    return asked and (not isinstance(estimator, DPPrudentOrder) or n_items <= _MOST_PRUDENT)
+def _takes(estimator, ballots, wanted):
+    name = type(estimator).__name__
+    if ballots.bound is not None and name in _ONE_REPORT:
+        return False
+    return (wanted is None or name in wanted) and (name != "DPPrudentOrder" or ballots.n_items <= _MOST_PRUDENT)
 
 
 def _as_text(ballots, options, excess):
@@ -125,6 +134,7 @@ def _as_text(ballots, options, excess):
             as_table(rows),
             A_POINT,
             *([files.about_unranked(files.unranked(options))] if options.file else []),
+            *([_WITHOUT] if ballots.bound is not None else []),
             "NOT PRIVATE: errors are computed from the ballots exactly. It is for choosing, not for publication.",
             f"Picture: {options.picture}",
         ]

@@ -299,7 +299,13 @@ NEIGHBORING = {
     "replace": "{} replaced by any other; the number of {}s is public",
 }
 _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how somebody voted"}
-_GUESSED = {"add_remove": "a certain ballot was cast", "replace": "a voter cast the one or the other of two ballots"}
+_GUESSED = {
+    "ballot": {
+        "add_remove": "a certain ballot was cast",
+        "replace": "a voter cast the one or the other of two ballots",
+    },
+    "person": {"add_remove": "a certain person voted", "replace": "a person voted in the one or the other of two ways"},
+}
 _MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
@@ -345,7 +351,7 @@ def _odds(guarantee):
     ratio = math.exp(guarantee.epsilon)
     return (
         f"no single {single} changes the probability of any outcome by more than a factor of {_up(ratio)}. "
-        f"Somebody who gives a 50 % chance that {_GUESSED[guarantee.neighboring]} gives at most "
+        f"Somebody who gives a 50 % chance that {_GUESSED[single][guarantee.neighboring]} gives at most "
         f"{_percent(ratio / (1 + ratio))} after the release"
     )
 

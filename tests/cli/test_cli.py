@@ -114,6 +114,17 @@ def test_the_unit_of_a_file_with_persons_is_printed(tmp_path, run, printed):
     assert "Unit: all ballots of one person." in run("rank", path, "--positions", "--person", "who", *LARGE)
 
 
+def test_a_comparison_leaves_out_what_counts_one_report_a_voter(tmp_path, run):
+    pytest.importorskip("matplotlib")
+    rows = [[f"p{k // 2}", *vote] for k, vote in enumerate(VOTES[:60].tolist())]
+    path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
+    common = ["compare", path, "--positions", "--person", "who", "--trials", "1", "--epsilons", "1"]
+    common += ["--picture", tmp_path / "compare.png"]
+    said = run(*common)
+    assert "LDPPairwise and ShufflePairwise are left out" in said and "DPSwissBorda" in said
+    assert "leave them out, or leave out --person" in run(*common, "--estimators", "DPBorda", "LDPPairwise")
+
+
 def test_weights_decide_up_to_their_bound(tmp_path, printed):
     """Ten people with weight 1 against one with weight 100, who decides alone unless the bound is small."""
     rows = [[f"p{i}", 1, 0, 1, 2, 3] for i in range(10)] + [["p10", 100, 3, 2, 1, 0]]
