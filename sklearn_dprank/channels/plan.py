@@ -14,7 +14,7 @@ from .._utils.checks import check_number, check_whole
 from ..ballots.compact import Positions
 from ..ballots.profile import Profile
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import AllMargins, Ask, NetWins, Publication, Query
+from ..queries import AllMargins, Ask, NetWins, PairTallies, Publication, Query
 from ..sampling.bit_source import BitSource
 from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
@@ -100,10 +100,13 @@ class PublishedSession(Session):
     ) -> None:
         super().__init__(n_items, coins)
         self._publication = publication
-        added = publication.named([AllMargins()]) or publication.named([NetWins()])
-        self.published = published | added
-        if law is not None and added:
-            self.published["noise"] = PublishedNoise(min(added), law)
+        self.published = dict(published)
+        for name, query in (("margins", AllMargins()), ("scores", NetWins())):
+            if query.is_derivable_from(publication.query):
+                self.published[name] = publication.derive(query)
+                if law is not None:
+                    self.published["noise"] = PublishedNoise(name, law)
+                break
 
     def answer(self, query: Query) -> Any:
         return self._publication.derive(query)
@@ -218,7 +221,7 @@ def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: 
     for ask in asks:
         if not ask.query.is_derivable_from(released):
             refuse(channel, ask.query, remedy)
-        if ask.times > 1 and ask.query.per_round:
+        if ask.times > 1 and isinstance(ask.query, PairTallies):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 

@@ -20,7 +20,7 @@ from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..queries import Ask, Query
+from ..queries import Ask, NumberOfVoters, Query
 from ..sampling.poisson import LARGEST_RATE
 from .central import Price, check_release, covering, rescale_shares
 from .plan import Plan, check_asks, least_voters, refuse
@@ -187,7 +187,7 @@ class SecureAggregation(BaseEstimator):
         rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
         if not rounds:
             raise _Unsent("no ballot can change what it asks for")
-        if len(_noisy(prices)) + sum(price.query.counts_voters for price in prices.values()) < len(prices):
+        if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
             raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
         common = {
             "servers": int(self.n_servers),

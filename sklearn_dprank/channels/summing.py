@@ -74,7 +74,7 @@ class SecureAggregationPoll:
         (price,) = self._prices.values()
         n_items, query = len(self._protocol["items"]), price.query
         answer = query.read(self._sum, n_items)
-        session = PublishedSession(n_items, bits.coins, Publication(query.canonical_query, answer), {})
+        session = PublishedSession(n_items, bits.coins, Publication(query, answer), {})
         session.published = {**self._counted, **self._more}
         if query.published_as is not None:
             noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])

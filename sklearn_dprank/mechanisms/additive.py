@@ -186,7 +186,6 @@ class Laplace(AnyQuery):
 
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
-    adds_up = False
 
     def calibrated(
         self,
@@ -222,7 +221,6 @@ class Gaussian(AnyQuery):
 
     answers_with: Literal["vector", "order"] = "vector"
     pure = False
-    adds_up = True
 
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -236,7 +234,6 @@ class KNorm(AnyQuery):
 
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
-    adds_up = False
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return the remedy for a query without a gauge, else ""."""

@@ -97,13 +97,10 @@ class Mechanism(Protocol):
         Kind of answer; see `Query.answered_with`.
     pure : bool
         Whether it satisfies delta = 0. Other mechanisms need a positive delta.
-    adds_up : bool
-        Whether a sum of its independent noise has a distribution of the same family.
     """
 
     answers_with: Literal["vector", "order"]
     pure: bool
-    adds_up: bool
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return the remedy if it cannot answer this query, or "" if it can; uses public inputs only."""
