@@ -81,7 +81,10 @@ class OfBudget:
 
 
 class AnyQuery(BaseEstimator):
-    """Base class for mechanisms that accept all queries of their kind."""
+    """Base class for mechanisms that accept all queries of their kind; by default, pure noise on numbers."""
+
+    answers_with: Literal["vector", "order"] = "vector"
+    pure = True
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return "": accept every query."""

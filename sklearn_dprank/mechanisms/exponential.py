@@ -60,7 +60,6 @@ class Exponential(AnyQuery):
 
     parameter_checks: dict[str, Check] = {"sampler": one_of("auto", "table")}
     answers_with: Literal["vector", "order"] = "order"
-    pure = True
 
     def __init__(self, sampler: OrderSampler = "auto") -> None:
         self.sampler = sampler
@@ -142,7 +141,6 @@ class PermuteAndFlip(AnyQuery):
     """
 
     answers_with: Literal["vector", "order"] = "order"
-    pure = True
 
     def refusal(self, query: Any, n_items: int) -> str:
         """Return the remedy if the orders of each cost of this query are not counted, else ""."""

@@ -91,7 +91,8 @@ class PrivacyGuarantee:
         check_number(self.delta, "delta", least=0, most=1)
         check_flag(self.certified, "certified")
         for name in ("how", "arithmetic", "unit"):
-            _check_text(getattr(self, name), name)
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be a str, got {safe_repr(getattr(self, name))}.")
         if not isinstance(self.caveats, tuple) or not all(isinstance(caveat, str) for caveat in self.caveats):
             raise ValueError(f"caveats must be a tuple of str, got {safe_repr(self.caveats)}.")
         if not isinstance(self.losses, Losses | None):
@@ -254,11 +255,6 @@ class PrivacyGuarantee:
         seed = "" if self.certified else "; simulation only: a seed was given"
         but = "; read its caveats" if self.caveats else ""
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
-
-
-def _check_text(value, name):
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a str, got {safe_repr(value)}.")
 
 
 def _pairs_of_text(whom):
