@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
 from .composition import Losses, delta_of_two
@@ -246,7 +246,22 @@ class PrivacyGuarantee:
         >>> print(DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100).privacy_.statement().splitlines()[4][:101])
         Epsilon = 0.5: no single ballot changes the probability of any outcome by more than a factor of 1.65.
         """
-        return statement(self)
+        caveats = [f"Caveat: {caveat}." for caveat in self.caveats]
+        if math.isinf(self.epsilon):
+            return "\n".join([f"Not private: {self.how}.", *caveats])
+        lines = [
+            f"Released: {self.how}.",
+            f"Unit: {self.unit}. For a person with k of them, epsilon is k times as large, and delta grows too.",
+            f"Hidden: {_HIDDEN[self.neighboring]} ({NEIGHBORING[self.neighboring]}).",
+            f"Trust: {_trust(self)}.",
+            f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
+            f"Delta = {self.delta:.6g}: {_failure(self)}.",
+            "Composition: other releases about the same voters add to the loss. "
+            "PrivacyGuarantee.compose returns the sum.",
+            f"Arithmetic: {self.arithmetic}.",
+            f"Not covered: {_not_covered(self)}.",
+        ]
+        return "\n".join([*([] if self.certified else [_SIMULATION]), *lines, *caveats])
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
@@ -297,25 +312,6 @@ _HIDDEN = {"add_remove": "whether somebody voted, and how", "replace": "how some
 _GUESSED = {"add_remove": "a certain ballot was cast", "replace": "a voter cast the one or the other of two ballots"}
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
-
-
-def statement(guarantee: Any) -> str:
-    """Return the text of `PrivacyGuarantee.statement`."""
-    caveats = [f"Caveat: {caveat}." for caveat in guarantee.caveats]
-    if math.isinf(guarantee.epsilon):
-        return "\n".join([f"Not private: {guarantee.how}.", *caveats])
-    lines = [
-        f"Released: {guarantee.how}.",
-        f"Unit: {guarantee.unit}. For a person with k of them, epsilon is k times as large, and delta grows too.",
-        f"Hidden: {_HIDDEN[guarantee.neighboring]} ({NEIGHBORING[guarantee.neighboring]}).",
-        f"Trust: {_trust(guarantee)}.",
-        f"Epsilon = {guarantee.epsilon:.6g}: {_odds(guarantee)}.",
-        f"Delta = {guarantee.delta:.6g}: {_failure(guarantee)}.",
-        "Composition: other releases about the same voters add to the loss. PrivacyGuarantee.compose returns the sum.",
-        f"Arithmetic: {guarantee.arithmetic}.",
-        f"Not covered: {_not_covered(guarantee)}.",
-    ]
-    return "\n".join([*([] if guarantee.certified else [_SIMULATION]), *lines, *caveats])
 
 
 def _trust(guarantee):
