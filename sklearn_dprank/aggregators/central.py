@@ -202,17 +202,6 @@ class DPHistogram(_PublishedOnce):
     histogram_: NDArray[np.int64]
     noise_: PublishedNoise
 
-    def __init__(
-        self,
-        epsilon: Amount = 1.0,
-        delta: Amount = 0.0,
-        noise: LaplaceOrGaussian | Mechanism = "laplace",
-        rule: RuleName | Rule | None = None,
-        neighboring: Neighboring = "add_remove",
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(epsilon, delta, noise, rule, neighboring, random_state)
-
     def _compose(self):
         channel = Central(self.epsilon, self.delta, self.noise, Histogram(), self.neighboring)
         return channel, resolve_rule(self.rule, SortByScore())

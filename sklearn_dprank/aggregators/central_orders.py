@@ -173,7 +173,7 @@ class DPKemenySampler(RankAggregator):
     array([0, 1, 2])
     """
 
-    parameter_checks: dict = {"sampler": one_of("auto", *KemenyUtility.samplers)}
+    parameter_checks: dict = Exponential.parameter_checks
 
     def __init__(
         self,

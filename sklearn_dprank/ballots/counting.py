@@ -129,32 +129,13 @@ def net_wins(positions):
         if odd is None:
             return None
         strict, others = _parted(piece, odd)
-        total += strict_net_wins(strict, piece.shape[1] - len(odd))
+        # On a strict ballot, an item at position p beats m - 1 - p others and loses to p others.
+        places = np.add.reduce(strict, axis=1, dtype=np.uint32).astype(np.int64)
+        total += (len(strict) - 1) * (piece.shape[1] - len(odd)) - 2 * places
         if len(odd):
             counts = count_pairs(positions._replace(table=others))
             total += (counts - counts.T).sum(axis=1)
     return total
-
-
-def strict_net_wins(table, n_strict):
-    """Return the net wins of strict ballots: an item at position p beats m - 1 - p others and loses to p others.
-
-    Parameters
-    ----------
-    table : ndarray of unsigned int, shape (n_items, n_voters)
-        Positions, as in `Positions`. Ballots that are not strict hold only 0.
-    n_strict : int
-        Number of strict ballots.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_items,)
-        Row sums of the margins.
-    """
-    total = np.zeros(len(table), dtype=np.int64)
-    for piece in _pieces(table, _SUMMED):
-        total += np.add.reduce(piece, axis=1, dtype=np.uint32)
-    return (len(table) - 1) * n_strict - 2 * total
 
 
 def count_placements(positions):

@@ -54,99 +54,13 @@ class Shape(NamedTuple):
     bound: WeightBound | None = None
 
 
-class Statistics:
-    """Statistics of a set of ballots, computed on first use; base class of `Profile`.
-
-    Attributes
-    ----------
-    n_items : int
-        Number of items.
-    positions : Positions or None
-        Ballots from which counts are computed. None if only counts are stored.
-    weights : Weights or None
-        Weights of the ballots. None if each counts once, or if only counts are stored.
-    """
-
-    n_items: int
-    positions: Positions | None
-    weights: Weights | None
-
-    def _give(self, **counts):
-        """Store counts that are already computed; None stands for those that are not."""
-        for name, count in counts.items():
-            if count is not None:
-                self.__dict__[name] = _read_only(count)  # a cached_property looks there first
-
-    @cached_property
-    def pairwise_counts(self) -> NDArray[np.int64]:
-        """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
-        if self.weights is not None:
-            return _read_only(weighted_pairs(self.positions, self.weights.each))
-        return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
-
-    @cached_property
-    def margins(self) -> NDArray[np.int64]:
-        """Pairwise counts minus their transpose: int64, shape (n_items, n_items); positive where i beats j."""
-        return _read_only(self.pairwise_counts - self.pairwise_counts.T)
-
-    @cached_property
-    def net_wins(self) -> NDArray[np.int64]:
-        """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
-        wins = None
-        if self.weights is None and "pairwise_counts" not in self.__dict__:
-            wins = net_wins(self.positions)
-        return _read_only(self.margins.sum(axis=1) if wins is None else wins)
-
-    @cached_property
-    def placements(self) -> NDArray[np.int64]:
-        """Exact positions of items, with ties: rows (item, first, last, voters), int64.
-
-        In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
-        Items without an opinion are tied last.
-        """
-        if self.weights is not None:
-            return _read_only(weighted_placements(self.positions, self.weights.each))
-        return _read_only(count_placements(self.positions))
-
-    @cached_property
-    def strict(self) -> bool:
-        """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
-        return self.positions is not None and all_strict(self.positions.table)
-
-    @cached_property
-    def silent(self) -> bool:
-        """Whether all ballots have only ties and missing opinions."""
-        if self.positions is None or "pairwise_counts" in self.__dict__:
-            return not self.pairwise_counts.any()
-        return not any_preference(self.positions)
-
-    @property
-    def position_counts(self) -> NDArray[np.float64]:
-        """Number of voters with item i at position k: float64, shape (n_items, n_items). Ties are spread evenly."""
-        out = np.zeros((self.n_items, self.n_items))
-        for item, first, last, voters in self.placements:
-            out[item, first : last + 1] += voters / (last - first + 1)
-        return out
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again
-            if state[name] is not None:
-                _read_only(state[name])
-
-    def __sizeof__(self):
-        # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
-        held = [*vars(self).values(), *(self.positions or ()), *(self.weights or ())]
-        return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
-
-
 def _read_only(array):
     """Make the array read-only and return it."""
     array.flags.writeable = False
     return array
 
 
-class Profile(Statistics):
+class Profile:
     """Set of ballots with its counts, for repeated fits and for ballots that are read in parts.
 
     Create a profile with `from_rankings` or `from_chunks`. `fit` and `score` of every estimator accept it in place of
@@ -209,7 +123,52 @@ class Profile(Statistics):
         self.item_names = None if item_names is None else np.array(item_names, dtype=object)
         self.positions = positions
         self.voter_epsilon = None if voter_epsilon is None else _read_only(np.array(voter_epsilon, dtype=float))
-        self._give(pairwise_counts=counts, placements=placements)
+        for name, count in (("pairwise_counts", counts), ("placements", placements)):
+            if count is not None:
+                self.__dict__[name] = _read_only(count)  # a cached_property looks there first
+
+    @cached_property
+    def pairwise_counts(self) -> NDArray[np.int64]:
+        """Number of voters who strictly prefer item i to item j: int64, shape (n_items, n_items)."""
+        if self.weights is not None:
+            return _read_only(weighted_pairs(self.positions, self.weights.each))
+        return _read_only(count_pairs(self.positions, self.__dict__.get("strict", False)))
+
+    @cached_property
+    def margins(self) -> NDArray[np.int64]:
+        """Pairwise counts minus their transpose: int64, shape (n_items, n_items); positive where i beats j."""
+        return _read_only(self.pairwise_counts - self.pairwise_counts.T)
+
+    @cached_property
+    def net_wins(self) -> NDArray[np.int64]:
+        """Row sums of the margins: int64, shape (n_items,). For complete ballots, twice the centred Borda points."""
+        wins = None
+        if self.weights is None and "pairwise_counts" not in self.__dict__:
+            wins = net_wins(self.positions)
+        return _read_only(self.margins.sum(axis=1) if wins is None else wins)
+
+    @cached_property
+    def placements(self) -> NDArray[np.int64]:
+        """Exact positions of items, with ties: rows (item, first, last, voters), int64.
+
+        In a row (i, a, b, c), c voters tie item i with b - a others over the positions a to b. Position 0 is best.
+        Items without an opinion are tied last.
+        """
+        if self.weights is not None:
+            return _read_only(weighted_placements(self.positions, self.weights.each))
+        return _read_only(count_placements(self.positions))
+
+    @cached_property
+    def strict(self) -> bool:
+        """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
+        return self.positions is not None and all_strict(self.positions.table)
+
+    @cached_property
+    def silent(self) -> bool:
+        """Whether all ballots have only ties and missing opinions."""
+        if self.positions is None or "pairwise_counts" in self.__dict__:
+            return not self.pairwise_counts.any()
+        return not any_preference(self.positions)
 
     @classmethod
     def from_rankings(
@@ -490,6 +449,17 @@ class Profile(Statistics):
                 "together by Profile.from_chunks."
             )
         return self._sum([self, other])
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again
+            if state[name] is not None:
+                _read_only(state[name])
+
+    def __sizeof__(self):
+        # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.
+        held = [*vars(self).values(), *(self.positions or ()), *(self.weights or ())]
+        return object.__sizeof__(self) + sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     def __repr__(self):
         return f"Profile(n_voters={self.n_voters}, n_items={self.n_items})"

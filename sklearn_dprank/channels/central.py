@@ -14,13 +14,22 @@ from .._utils.checks import DELTA, EPSILON, NEIGHBORING, Check, check_made, chec
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, Neighboring, NoiseName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
-from ..mechanisms import MECHANISMS, Calibrated, Mechanism, NoNoise
+from ..mechanisms import MECHANISMS, Calibrated, Gaussian, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
 from ..privacy.rounding import exact, round_down, rounded_up
-from ..queries import Ask, Publication, Query, Sensitivity
+from ..queries import (
+    Ask,
+    Histogram,
+    NetWins,
+    PositionalScores,
+    Publication,
+    Query,
+    ScoresByHistogram,
+    Sensitivity,
+)
 from ..queries.base import weighted_sensitivity
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
@@ -55,7 +64,9 @@ def covering(channel, asks):
     for ask in asks:
         if not ask.query.is_derivable_from(channel.release):
             refuse(channel, ask.query, f"release={channel.release} does not determine it.")
-    return channel.release.covering([ask.query for ask in asks])
+    if isinstance(channel.release, Histogram) and all(ask.query.unseen_last for ask in asks):
+        return Histogram(unseen_last=True)
+    return channel.release
 
 
 def rescale_shares(asks, sensitivity):
@@ -137,7 +148,9 @@ class Central(BaseEstimator):
                 ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share) / ask.times)
         release = None
         if self.release is not None:
-            asks, release = self._released(asks, n_items)
+            release = self._released(asks, n_items)
+            release.check(n_items)
+            asks = [Ask(release)]
         check_asks(self, asks)
         epsilon = round_down(self.epsilon)
         most = None if bound is None else bound.most
@@ -154,12 +167,13 @@ class Central(BaseEstimator):
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
 
     def _released(self, asks, n_items):
-        """Return ([Ask(release)], release) for the query that is published once."""
+        """Return the query that is published once; scores replace a histogram too large to list, with the same law."""
         release = covering(self, asks)
-        if len(asks) == 1:
-            release = asks[0].query.shortcut(release, self._mechanism(), n_items) or release
-        release.check(n_items)
-        return [Ask(release)], release
+        too_large = isinstance(release, Histogram) and n_items > Histogram.largest
+        if too_large and len(asks) == 1 and isinstance(self._mechanism(), Gaussian):
+            if isinstance(scores := asks[0].query, NetWins | PositionalScores):
+                return ScoresByHistogram(scores)
+        return release
 
     def _price(self, ask, epsilon, n_items, sensitivity):
         """Return the `Price` of one kind of query for its share of the budget."""
@@ -274,7 +288,8 @@ class _CentralSession(Session):
 
     def publish(self, query):
         """Answer `query` and derive all later answers from it."""
-        self._publication = Publication(query.canonical_query, self.answer(query))
+        known = query.scores if isinstance(query, ScoresByHistogram) else query
+        self._publication = Publication(known, self.answer(query))
 
     def answer(self, query):
         if self._publication is not None:

@@ -150,7 +150,9 @@ class _InteractiveSession(Session):
             kind = self._kinds.get(query.kind)
             if kind is None:
                 raise BudgetExhausted(f"no answer was planned for {query}.")
-            voters = self._following() if kind == "each" else np.arange(self._n_voters)
+            voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
+            if voters is None:
+                raise BudgetExhausted(f"no answer is left for {query}.")
             self._answers[query] = query.counted(self._tallies(kind, query.about(self.n_items), voters))
         return self._answers[query]
 

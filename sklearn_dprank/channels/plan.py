@@ -15,7 +15,7 @@ from ..ballots.compact import Positions
 from ..ballots.profile import Profile
 from ..ballots.weights import WeightBound
 from ..privacy.guarantee import PrivacyGuarantee
-from ..queries import AllMargins, Ask, NetWins, Publication, Query
+from ..queries import AllMargins, Ask, NetWins, PairTallies, Publication, Query
 from ..sampling.bit_source import BitSource
 from ..sampling.streams import Bits
 from ..uncertainty import AnswersLaw, NormalLaw, PublishedNoise
@@ -101,10 +101,13 @@ class PublishedSession(Session):
     ) -> None:
         super().__init__(n_items, coins)
         self._publication = publication
-        added = publication.named([AllMargins()]) or publication.named([NetWins()])
-        self.published = published | added
-        if law is not None and added:
-            self.published["noise"] = PublishedNoise(min(added), law)
+        self.published = dict(published)
+        for name, query in (("margins", AllMargins()), ("scores", NetWins())):
+            if query.is_derivable_from(publication.query):
+                self.published[name] = publication.derive(query)
+                if law is not None:
+                    self.published["noise"] = PublishedNoise(name, law)
+                break
 
     def answer(self, query: Query) -> Any:
         return self._publication.derive(query)
@@ -224,7 +227,7 @@ def check_derivable(channel: Channel, asks: list[Ask], released: Query, remedy: 
     for ask in asks:
         if not ask.query.is_derivable_from(released):
             refuse(channel, ask.query, remedy)
-        if ask.times > 1 and ask.query.per_round:
+        if ask.times > 1 and isinstance(ask.query, PairTallies):
             refuse(channel, ask.query, "each voter reports once; use an Interactive channel with Rounds().")
 
 

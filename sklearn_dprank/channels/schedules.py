@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._utils.checks import COUNT, Check, check_parameters, safe_repr
 from .._utils.scikit_learn import BaseEstimator
 from ..collection.curator.query_count import group_load
 from ..orders.quicksort import quicksort_query_bound
-from ..privacy.ledger import BudgetExhausted
 from ..queries import AllMargins, Ask, PairMargin, PairTallies
 
 
@@ -30,24 +30,14 @@ class VoterLoad(NamedTuple):
         Epsilon reserved for a last report of every voter, used when questions run out. 0 means no last report.
     how : str
         Short description for the guarantee, with {} in place of the randomizer.
-    start : callable of (n_voters, bits) -> callable of () -> ndarray
-        Starts a run. Each call of the run returns the voters of the next question, or raises `BudgetExhausted`.
+    start : callable of (n_voters, bits) -> iterator of ndarray or None
+        Yields the voters of each question. None refuses a question, and the end refuses all further questions.
     """
 
     answers: int
     reserve: float
     how: str
-    start: Callable[..., Any]
-
-
-class Schedule(Protocol):
-    """Interface of schedules for queries of kind `question`, with `last_resort` as the kind of the last report."""
-
-    question: Any
-    last_resort: Any
-
-    def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
-        """Return the `VoterLoad`."""
+    start: Callable[..., Iterator[NDArray[np.int64] | None]]
 
 
 class Slots(BaseEstimator):
@@ -109,28 +99,20 @@ class Slots(BaseEstimator):
         check_parameters(self)
         slots, questions = int(self.n_queries), asks[0].times
         size = min(n_voters, n_voters * slots // questions)
-        return VoterLoad(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_Deals, slots, size))
+        return VoterLoad(slots, 0.0, f"{slots} answers a voter by {{}}", partial(_deals, slots, size))
 
 
-class _Deals:
-    """Run of `Slots`: returns `size` voters at a time from `slots` random orders of all voters."""
-
-    def __init__(self, slots, size, n_voters, bits):
-        self._slots, self._size, self._n_voters, self._bits = slots, size, n_voters, bits
-        self._waiting = np.empty(0, dtype=np.int64)
-        self._deals = 0
-
-    def __call__(self):
-        if self._size == 0 or (len(self._waiting) < self._size and self._deals == self._slots):
-            raise BudgetExhausted("no voter has a slot left.")
-        if len(self._waiting) < self._size:
-            # A new order of all voters. Those still waiting go last, so that no question has one voter twice.
-            deal = self._bits.permutation(self._n_voters)
-            again = np.isin(deal, self._waiting)
-            self._waiting = np.concatenate([self._waiting, deal[~again], deal[again]])
-            self._deals += 1
-        chosen, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-        return chosen
+def _deals(slots, size, n_voters, bits):
+    """Yield `size` voters at a time from `slots` random orders of all voters."""
+    waiting = np.empty(0, dtype=np.int64)
+    for _ in range(slots if size else 0):
+        # A new order of all voters. Those still waiting go last, so that no question has one voter twice.
+        deal = bits.permutation(n_voters)
+        again = np.isin(deal, waiting)
+        waiting = np.concatenate([waiting, deal[~again], deal[again]])
+        while len(waiting) >= size:
+            yield waiting[:size]
+            waiting = waiting[size:]
 
 
 class Groups(BaseEstimator):
@@ -166,24 +148,19 @@ class Groups(BaseEstimator):
         questions = asks[0].times
         load = min(group_load(quicksort_query_bound(n_items), n_items), questions)
         reserve = epsilon / 2 if load < questions or len(asks) > 1 else 0.0
-        start = partial(_Turns, n_items, load, questions)
+        start = partial(_turns, n_items, load, questions)
         return VoterLoad(load, reserve, f"at most {load} answers a voter by {{}}", start)
 
 
-class _Turns:
-    """Run of `Groups`: returns the voters of a random group, each group at most `load` times."""
-
-    def __init__(self, n_groups, load, questions, n_voters, bits):
-        self._load, self._questions, self._bits = load, questions, bits
-        self._group = bits.permutation(n_voters) % n_groups
-        self._asked = np.zeros(n_groups, dtype=np.int64)
-
-    def __call__(self):
-        chosen = self._bits.integer(len(self._asked))
-        self._asked[chosen] += 1
-        if self._asked[chosen] > self._load or self._asked.sum() > self._questions:
-            raise BudgetExhausted("a group has been asked as often as was planned.")
-        return np.flatnonzero(self._group == chosen)
+def _turns(n_groups, load, questions, n_voters, bits):
+    """Yield the voters of a random group, or None if it was asked `load` times or all groups `questions` times."""
+    group = bits.permutation(n_voters) % n_groups
+    asked = np.zeros(n_groups, dtype=np.int64)
+    while True:
+        chosen = bits.integer(n_groups)
+        asked[chosen] += 1
+        exhausted = asked[chosen] > load or asked.sum() > questions
+        yield None if exhausted else np.flatnonzero(group == chosen)
 
 
 class Rounds(BaseEstimator):
@@ -203,17 +180,9 @@ class Rounds(BaseEstimator):
     def voter_load(self, epsilon: float, asks: list[Ask], n_items: int, n_voters: int) -> VoterLoad:
         """Return the `VoterLoad`."""
         rounds = asks[0].times
-        return VoterLoad(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_Shares, rounds))
+        return VoterLoad(1, 0.0, f"one answer a voter by {{}}, in {rounds} rounds", partial(_shares, rounds))
 
 
-class _Shares:
-    """Run of `Rounds`: returns equal shares of all voters, in random order."""
-
-    def __init__(self, rounds, n_voters, bits):
-        self._shares = iter(np.array_split(bits.permutation(n_voters), rounds))
-
-    def __call__(self):
-        share = next(self._shares, None)
-        if share is None:
-            raise BudgetExhausted("every voter has been asked.")
-        return share
+def _shares(rounds, n_voters, bits):
+    """Return an iterator of equal shares of all voters, in random order."""
+    return iter(np.array_split(bits.permutation(n_voters), rounds))

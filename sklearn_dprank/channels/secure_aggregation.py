@@ -20,7 +20,7 @@ from ..mechanisms import NoNoise, SkellamNoise
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.rounding import exact, rounded_up
 from ..privacy.skellam import SkellamRelease, skellam_epsilon, skellam_unit
-from ..queries import Ask, Query
+from ..queries import Ask, NumberOfVoters, Query
 from ..queries.base import weighted_sensitivity
 from ..sampling.poisson import LARGEST_RATE
 from .central import Price, check_release, covering, rescale_shares
@@ -30,11 +30,6 @@ from .summing import SecureAggregationPoll
 _LARGE = 2**32  # larger rates are whole numbers
 _SPARE = 100  # default of max_reports, as a multiple of min_reports
 _unit = lru_cache(maxsize=256)(skellam_unit)  # found by bisection; cached, because repeated fits need the same values
-
-
-def _check_servers(value, name):
-    """Raise ValueError unless `value` is an integer from 2 to `MOST_SERVERS`."""
-    check_whole(value, name, 2, MOST_SERVERS)
 
 
 class SecureAggregation(BaseEstimator):
@@ -89,7 +84,7 @@ class SecureAggregation(BaseEstimator):
     parameter_checks: dict[str, Check] = {
         **EPSILON,
         **DELTA,
-        "n_servers": _check_servers,
+        "n_servers": partial(check_whole, least=2, most=MOST_SERVERS),
         "min_reports": VOTERS_OR_NONE,
         "max_reports": VOTERS_OR_NONE,
         "release": check_release,
@@ -189,7 +184,7 @@ class SecureAggregation(BaseEstimator):
         rounds = [self._sum(price, n_items, most) for price in _noisy(prices)]
         if not rounds:
             raise _Unsent("no ballot can change what it asks for")
-        if len(_noisy(prices)) + sum(price.query.counts_voters for price in prices.values()) < len(prices):
+        if not all(price.epsilon or isinstance(price.query, NumberOfVoters) for price in prices.values()):
             raise _Unsent("one of its questions no ballot can change, and it is not the number of voters")
         common = {
             "servers": int(self.n_servers),
@@ -199,7 +194,8 @@ class SecureAggregation(BaseEstimator):
             "max_reports": most,
         }
         name, fields = "skellam-rounds", {"rounds": rounds, **common}
-        if len(prices) == 1 and _reported_once(rounds, n_items):
+        reported_once = rounds[0]["times"] == 1 and summand(rounds[0]["statistic"], n_items).asked_about is None
+        if len(prices) == 1 and reported_once:
             fields = {**rounds[0], **common}
             name, fields = "skellam-shares", {name: fields[name] for name in SharesRandomizer.fields}
         try:
@@ -249,12 +245,6 @@ def _on_grid(rate):
     """Return a rate rounded up to a multiple of 2^-20, or to a whole number if it is large."""
     grid = RATE_GRID if rate < _LARGE - 1 else 1
     return Fraction(math.ceil(rate * grid), grid)
-
-
-def _reported_once(rounds, n_items):
-    """Return whether a single sum is asked for, once and without a question to devices."""
-    (first, *others) = rounds
-    return not others and first["times"] == 1 and summand(first["statistic"], n_items).asked_about is None
 
 
 def _noisy(prices):

@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ballots.profile import Profile, Shape
+from ..ballots.profile import Profile
 from ..collection.client.protocol import digest, is_whole
 from ..collection.client.rounds import sum_about
 from ..collection.client.shares import Sum, summed
@@ -76,7 +76,7 @@ class SecureAggregationPoll:
         (price,) = self._prices.values()
         n_items, query = len(self._protocol["items"]), price.query
         answer = query.read(self._sum, n_items)
-        session = PublishedSession(n_items, bits.coins, Publication(query.canonical_query, answer), {})
+        session = PublishedSession(n_items, bits.coins, Publication(query, answer), {})
         session.published = {**self._counted, **self._more}
         if query.published_as is not None:
             noise = SkellamNoise(price.mechanism.rate * self._counted["reports_accepted"])
@@ -110,8 +110,7 @@ class _RoundsSession(Session):
             if price.epsilon:
                 self._answers[query] = self._summed(query, price)
             else:  # the number of voters, which is public
-                voters = Shape(self.n_items, self._n_voters)
-                self._answers[query] = query.read(query.vector(voters, None), self.n_items)
+                self._answers[query] = query.read(np.array([self._n_voters]), self.n_items)
         return self._answers[query]
 
     def deviation(self, query):

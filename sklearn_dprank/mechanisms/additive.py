@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,10 +184,6 @@ class Laplace(AnyQuery):
     LaplaceNoise(rate=Fraction(1, 8))
     """
 
-    answers_with: Literal["vector", "order"] = "vector"
-    pure = True
-    adds_up = False
-
     def calibrated(
         self,
         query: Query,
@@ -220,9 +216,7 @@ class Gaussian(AnyQuery):
     `times` answers count as one answer of sqrt(times) times the sensitivity.
     """
 
-    answers_with: Literal["vector", "order"] = "vector"
     pure = False
-    adds_up = True
 
     def calibrated(
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -233,10 +227,6 @@ class Gaussian(AnyQuery):
 
 class KNorm(AnyQuery):
     """K-norm noise for net wins, calibrated to the gauge of the permutohedron; only the order is released."""
-
-    answers_with: Literal["vector", "order"] = "vector"
-    pure = True
-    adds_up = False
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return the remedy for a query without a gauge, else ""."""

@@ -81,7 +81,10 @@ class OfBudget:
 
 
 class AnyQuery(BaseEstimator):
-    """Base class for mechanisms that accept all queries of their kind."""
+    """Base class for mechanisms that accept all queries of their kind; by default, pure noise on numbers."""
+
+    answers_with: Literal["vector", "order"] = "vector"
+    pure = True
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return "": accept every query."""
@@ -97,13 +100,10 @@ class Mechanism(Protocol):
         Kind of answer; see `Query.answered_with`.
     pure : bool
         Whether it satisfies delta = 0. Other mechanisms need a positive delta.
-    adds_up : bool
-        Whether a sum of its independent noise has a distribution of the same family.
     """
 
     answers_with: Literal["vector", "order"]
     pure: bool
-    adds_up: bool
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return the remedy if it cannot answer this query, or "" if it can; uses public inputs only."""

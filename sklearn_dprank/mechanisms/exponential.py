@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from .._utils.checks import Check, check_parameters, one_of
 from .._utils.types import OrderSampler
 from ..orders.samplers.choice import log_choice_error
 from ..orders.samplers.partition import log_rounding_error
@@ -27,18 +28,15 @@ class ExponentialNoise(OfBudget):
     ----------
     rate : float
         Rate, already reduced to cover rounding.
-    choice : str
-        "auto", or the name of one of the query's samplers.
     """
 
     rate: float
-    choice: str = "auto"
     how = "exponential mechanism, exact sampler,"
     arithmetic = "double precision: the rate is lowered to cover rounding for up to 2^31 voters"
 
     def sampler(self, query: Any, vector: NDArray[Any]) -> Sampler:
         """Return a sampler of orders. A table, if the sampler uses one, is computed here once."""
-        return query.sampler(matrix_of(vector), self.rate, self.choice)
+        return query.sampler(matrix_of(vector), self.rate)
 
 
 class Exponential(AnyQuery):
@@ -46,9 +44,9 @@ class Exponential(AnyQuery):
 
     Parameters
     ----------
-    sampler : str, default="auto"
-        "auto", or the name of one of the query's samplers. The queries of this package have one sampler, "table". Its
-        time does not depend on the ballots. For `KemenyUtility`, it uses a table of all subsets of up to 25 items.
+    sampler : {"auto", "table"}, default="auto"
+        "auto" is "table": a sampler whose time does not depend on the ballots. For `KemenyUtility`, it uses a table of
+        all subsets of up to 25 items.
 
     Examples
     --------
@@ -60,16 +58,11 @@ class Exponential(AnyQuery):
     epsilon = 2 (central, add_remove)
     """
 
+    parameter_checks: dict[str, Check] = {"sampler": one_of("auto", "table")}
     answers_with: Literal["vector", "order"] = "order"
-    pure = True
-    adds_up = False
 
     def __init__(self, sampler: OrderSampler = "auto") -> None:
         self.sampler = sampler
-
-    def refusal(self, query: Any, n_items: int) -> str:
-        """Return the remedy if the sampler cannot draw with the cost of this query, else ""."""
-        return query.sampler_refusal(self.sampler, n_items)
 
     def calibrated(
         self, query: Any, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
@@ -81,8 +74,9 @@ class Exponential(AnyQuery):
         Raises
         ------
         ValueError
-            If epsilon is not larger than the rounding loss.
+            If the sampler is unknown, or epsilon is not larger than the rounding loss.
         """
+        check_parameters(self)
         budget = Fraction(epsilon) / times
         # rate times the cost of any order is at most budget * n, so no sum has a larger exponent.
         exponent = float(budget) * MOST_VOTERS
@@ -91,7 +85,7 @@ class Exponential(AnyQuery):
         rate = float(budget) * (1 - 2**-50) - 2 * eta
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
-        return ExponentialNoise(rate / sensitivity.l1, self.sampler)
+        return ExponentialNoise(rate / sensitivity.l1)
 
 
 def matrix_of(vector: NDArray[Any]) -> NDArray[Any]:
@@ -147,8 +141,6 @@ class PermuteAndFlip(AnyQuery):
     """
 
     answers_with: Literal["vector", "order"] = "order"
-    pure = True
-    adds_up = False
 
     def refusal(self, query: Any, n_items: int) -> str:
         """Return the remedy if the orders of each cost of this query are not counted, else ""."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from .._utils.checks import check_flag, check_neighboring, check_number, safe_repr
 from ..ballots.weights import PERSON
@@ -92,7 +92,8 @@ class PrivacyGuarantee:
         check_number(self.delta, "delta", least=0, most=1)
         check_flag(self.certified, "certified")
         for name in ("how", "arithmetic", "unit"):
-            _check_text(getattr(self, name), name)
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be a str, got {safe_repr(getattr(self, name))}.")
         if not isinstance(self.caveats, tuple) or not all(isinstance(caveat, str) for caveat in self.caveats):
             raise ValueError(f"caveats must be a tuple of str, got {safe_repr(self.caveats)}.")
         if not isinstance(self.losses, Losses | None):
@@ -246,7 +247,22 @@ class PrivacyGuarantee:
         >>> print(DPBorda(epsilon=0.5).fit([[0, 1, 2]] * 100).privacy_.statement().splitlines()[4][:101])
         Epsilon = 0.5: no single ballot changes the probability of any outcome by more than a factor of 1.65.
         """
-        return statement(self)
+        caveats = [f"Caveat: {caveat}." for caveat in self.caveats]
+        if math.isinf(self.epsilon):
+            return "\n".join([f"Not private: {self.how}.", *caveats])
+        lines = [
+            f"Released: {self.how}.",
+            f"Unit: {self.unit}.{'' if self.unit == PERSON else _MORE}",
+            f"Hidden: {_HIDDEN[self.neighboring]} ({_neighbours(self)}).",
+            f"Trust: {_trust(self)}.",
+            f"Epsilon = {self.epsilon:.6g}: {_odds(self)}.",
+            f"Delta = {self.delta:.6g}: {_failure(self)}.",
+            "Composition: other releases about the same voters add to the loss. "
+            "PrivacyGuarantee.compose returns the sum.",
+            f"Arithmetic: {self.arithmetic}.",
+            f"Not covered: {_not_covered(self)}.",
+        ]
+        return "\n".join([*([] if self.certified else [_SIMULATION]), *lines, *caveats])
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
@@ -255,11 +271,6 @@ class PrivacyGuarantee:
         seed = "" if self.certified else "; simulation only: a seed was given"
         but = "; read its caveats" if self.caveats else ""
         return f"epsilon = {self.epsilon:.6g}{delta} ({self.trust}, {self.neighboring}{seed}{but})"
-
-
-def _check_text(value, name):
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a str, got {safe_repr(value)}.")
 
 
 def _pairs_of_text(whom):
@@ -309,25 +320,6 @@ _GUESSED = {
 _MORE = " For a person with k of them, epsilon is k times as large, and delta grows too."
 _LARGE = 1e6  # probability ratio above which the guarantee is close to meaningless
 _SIMULATION = "A simulation only: anybody who knows the seed can remove the noise. No voter has this guarantee."
-
-
-def statement(guarantee: Any) -> str:
-    """Return the text of `PrivacyGuarantee.statement`."""
-    caveats = [f"Caveat: {caveat}." for caveat in guarantee.caveats]
-    if math.isinf(guarantee.epsilon):
-        return "\n".join([f"Not private: {guarantee.how}.", *caveats])
-    lines = [
-        f"Released: {guarantee.how}.",
-        f"Unit: {guarantee.unit}.{'' if guarantee.unit == PERSON else _MORE}",
-        f"Hidden: {_HIDDEN[guarantee.neighboring]} ({_neighbours(guarantee)}).",
-        f"Trust: {_trust(guarantee)}.",
-        f"Epsilon = {guarantee.epsilon:.6g}: {_odds(guarantee)}.",
-        f"Delta = {guarantee.delta:.6g}: {_failure(guarantee)}.",
-        "Composition: other releases about the same voters add to the loss. PrivacyGuarantee.compose returns the sum.",
-        f"Arithmetic: {guarantee.arithmetic}.",
-        f"Not covered: {_not_covered(guarantee)}.",
-    ]
-    return "\n".join([*([] if guarantee.certified else [_SIMULATION]), *lines, *caveats])
 
 
 def _neighbours(guarantee):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -71,12 +71,8 @@ class Query:
         Data that is read from a profile: pairwise counts, the placements of items with ties, or every ballot.
     decides : bool
         Whether the answer is an order of the items, best first, or of the best few items.
-    per_round : bool
-        Whether several asks of this kind are separate surveys, each of different voters.
     unseen_last : bool
         Whether items without an opinion count as tied behind all others.
-    counts_voters : bool
-        Whether the answer is the number of voters and does not depend on their opinions.
     needs_noise_scale : bool
         Whether rules weight the answer by its noise. The mechanism must then have a `deviation`.
     published_as : str or None
@@ -86,9 +82,7 @@ class Query:
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
     needs: ClassVar[Literal["counts", "placements", "positions"]] = "counts"
     decides: ClassVar[bool] = False
-    per_round: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
-    counts_voters: ClassVar[bool] = False
     needs_noise_scale: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
@@ -156,11 +150,6 @@ class Query:
         """
         return self
 
-    @property
-    def canonical_query(self) -> Query:
-        """Canonical query with the same answer: by default, the query itself."""
-        return self
-
     def read(self, vector: NDArray[Any], n_items: int) -> Any:
         """Convert a vector, with or without noise, into the answer for rules."""
         return vector
@@ -213,24 +202,6 @@ class Query:
     def is_derivable_from(self, released: Query) -> bool:
         """Return whether the answer follows from the answer to `released`, based on public parameters only."""
         return self == released or any(source.is_derivable_from(released) for source in self.derivable_from)
-
-    def covering(self, queries: Iterable[Query]) -> Query:
-        """Return the form of this query to publish once for all of `queries`, which follow from it."""
-        return self
-
-    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
-        """Return a query with the same law as this one derived from a noisy `released`, or None.
-
-        Parameters
-        ----------
-        released : Query
-            Query that would be published.
-        noise : Mechanism
-            Noise that would be added to it.
-        n_items : int
-            Number of items.
-        """
-        return None
 
     def __str__(self):
         return type(self).__name__
@@ -294,7 +265,7 @@ class Publication:
     """
 
     def __init__(self, query: Query, answer: Any) -> None:
-        self._query = query
+        self.query = query
         self._answers = {query: answer}
 
     def derive(self, query: Query) -> Any:
@@ -306,14 +277,8 @@ class Publication:
             If `query` does not follow from the publication.
         """
         if query not in self._answers:
-            source = next((source for source in query.derivable_from if source.is_derivable_from(self._query)), None)
+            source = next((source for source in query.derivable_from if source.is_derivable_from(self.query)), None)
             if source is None:
-                raise LookupError(f"{query} does not follow from {self._query}.")
+                raise LookupError(f"{query} does not follow from {self.query}.")
             self._answers[query] = query.derive_from(source, self.derive(source))
         return self._answers[query]
-
-    def named(self, queries: Iterable[Query]) -> dict[str, Any]:
-        """Return the answers to the queries that follow and have a `published_as`, as a dict with these names."""
-        return {
-            str(q.published_as): self.derive(q) for q in queries if q.published_as and q.is_derivable_from(self._query)
-        }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial
@@ -61,9 +60,6 @@ class Histogram(Query):
 
     def derive_from(self, source: Query, answer: Any) -> Any:
         return answer  # the ballots are already completed
-
-    def covering(self, queries: Iterable[Query]) -> Query:
-        return Histogram(unseen_last=True) if all(query.unseen_last for query in queries) else self
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         index = permutation_index(completed_ballots(profile, coins, self.unseen_last))

@@ -85,8 +85,6 @@ class PairTallies(Query):
     def examples(cls, n_items: int) -> list[Self]:
         return [cls(), cls(((0, 1),)), cls(((2, 0), (1, 2))), cls(((0, 1), (0, 2), (1, 2)), round=1)]
 
-    per_round = True
-
     @property
     def kind(self) -> Any:
         return PairTallies

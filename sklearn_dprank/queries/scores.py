@@ -44,9 +44,6 @@ class NetWins(Query):
     def derivable_from(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
-        return _by_histogram(self, released, noise, n_items)
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.net_wins
 
@@ -109,9 +106,6 @@ class PositionalScores(Query):
     @property
     def derivable_from(self) -> tuple[Query, ...]:
         return (Histogram(unseen_last=True),)
-
-    def shortcut(self, released: Query, noise: Any, n_items: int) -> Query | None:
-        return _by_histogram(self, released, noise, n_items)
 
     def summed_as(self, n_items: int) -> dict[str, Any]:
         return {"name": "positional_scores", "scores": self._grid[0].tolist()}
@@ -211,10 +205,6 @@ class ScoresByHistogram(Query):
                 stacklevel=2,
             )
 
-    @property
-    def canonical_query(self) -> Query:
-        return self.scores
-
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         scores, _ = self._whole(profile.n_items)
         places = completed_ballots(profile, coins, self.scores.unseen_last)
@@ -245,12 +235,6 @@ class ScoresByHistogram(Query):
 
     def __str__(self):
         return f"{self.scores} by way of a histogram"
-
-
-def _by_histogram(scores, released, noise, n_items):
-    """Return `ScoresByHistogram` if `released` is a histogram too large to list and the noise adds up, else None."""
-    listed = n_items <= Histogram.largest or released not in (Histogram(), Histogram(unseen_last=True))
-    return None if listed or not noise.adds_up else ScoresByHistogram(scores)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import inf
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,16 +41,10 @@ class OrderUtility(Query):
     """Base class of costs of orders, answered with an order drawn with probability proportional to exp(-rate cost).
 
     `Sensitivity.l1` is the privacy loss per unit of rate, also for permute-and-flip.
-
-    Attributes
-    ----------
-    samplers : tuple of str
-        Names of the available samplers, all of the same law. "auto" is the first.
     """
 
     answered_with = "order"
     decides = True
-    samplers: ClassVar[tuple[str, ...]] = ("table",)
 
     @property
     def counted_by_cost(self) -> bool:
@@ -79,7 +73,7 @@ class OrderUtility(Query):
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return profile.margins.ravel()
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         """Return a sampler of orders with a method ``draw(bits)``.
 
         Parameters
@@ -88,20 +82,12 @@ class OrderUtility(Query):
             Margins of the ballots, positive where the row's item beats the column's.
         rate : float
             Rate of the law.
-        choice : str
-            "auto", or one of `samplers`.
         """
         raise NotImplementedError
 
     def flips(self, margins: NDArray[Any], rate: float) -> Any:
         """Return a permute-and-flip sampler of orders, if they are `counted_by_cost`; see `sampler`."""
         raise NotImplementedError
-
-    def sampler_refusal(self, choice: str, n_items: int) -> str:
-        """Return an error message if the sampler `choice` is unknown or cannot handle `n_items` items, else ""."""
-        ways = ("auto", *self.samplers)
-        known = isinstance(choice, str) and choice in ways
-        return "" if known else f"sampler must be one of {list(ways)}, got {safe_repr(choice)}."
 
     def options(self, n_items: int) -> int:
         """Return the largest number of options in one random choice of the sampler."""
@@ -123,18 +109,16 @@ class KemenyUtility(OrderUtility):
     def cost(self, margins: NDArray[Any], order: NDArray[Any]) -> float:
         return sum(max(margins[i, j], 0) for j, i in combinations(order, 2))
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         return PartitionTable(np.maximum(margins.T, 0), rate)
 
-    def sampler_refusal(self, choice: str, n_items: int) -> str:
-        unknown = super().sampler_refusal(choice, n_items)
-        if not unknown and n_items > _MOST_IN_TABLE:
-            return (
+    def check(self, n_items: int) -> None:
+        if n_items > _MOST_IN_TABLE:
+            raise ValueError(
                 f"drawing by disagreements goes up to {_MOST_IN_TABLE} items, got {n_items}: a table of all subsets "
                 "does not fit, and the time of every other exact sampler depends on the ballots. Use another "
                 "estimator, such as DPBorda(noise='knorm') or DPPrudentOrder(window=7)."
             )
-        return unknown
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
         loss = changed_ballots(neighboring) * n_pairs(n_items)
@@ -177,7 +161,7 @@ class MaxViolatedMargin(OrderUtility):
     def kind(self) -> Any:
         return MaxViolatedMargin
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         if self.window is None:
             return MinimaxMarginSampler(margins, rate)
         return WindowedSampler(margins, np.array(self.anchor), rate, self.window)
@@ -261,7 +245,7 @@ class MaxViolatedPrefixMargin(OrderUtility):
     def kind(self) -> Any:
         return MaxViolatedPrefixMargin, self.k
 
-    def sampler(self, margins: NDArray[Any], rate: float, choice: str) -> Any:
+    def sampler(self, margins: NDArray[Any], rate: float) -> Any:
         return TopSampler(margins, self.k, rate, self.placed or ())
 
     @property

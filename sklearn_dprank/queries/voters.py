@@ -27,8 +27,6 @@ class NumberOfVoters(Query):
     (1, 0)
     """
 
-    counts_voters = True
-
     @classmethod
     def examples(cls, n_items: int) -> list[Self]:
         return [cls()]

@@ -133,17 +133,14 @@ def lemma_2(n_voters: float, n_items: int, sigma: float, width: float, slab: flo
     return math.comb(n_items, 2) * (slab + float(ndtr(-n_voters * width / sigma)))
 
 
-def _split(n_voters, n_items, sigma, density, half):
+def _split(n_voters, n_items, sigma, half=False):
     """Return a = 2 f sigma/n (or half of it) and the best split x* = t* n/sigma (0 when no split helps)."""
     check_positive(n_voters=n_voters, sigma=sigma)
-    density = webb_density_bound(n_items) if density is None else density
-    slope = (1 if half else 2) * density * sigma / n_voters
+    slope = (1 if half else 2) * webb_density_bound(n_items) * sigma / n_voters
     return slope, math.sqrt(max(0.0, -2 * math.log(slope * math.sqrt(2 * math.pi))))
 
 
-def theorem_2(
-    n_voters: float, n_items: int, sigma: float, *, density: float | None = None, half: bool = False
-) -> float:
+def theorem_2(n_voters: float, n_items: int, sigma: float, *, half: bool = False) -> float:
     """Return the bound of Theorem 2: C(m, 2) (a x* + Q(x*)).
 
     a = sqrt(2) (m! - 1) sigma/n is Lemma 2's slab bound per unit of x = t n/sigma. The best split is
@@ -155,8 +152,6 @@ def theorem_2(
         Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
-    density : float, optional
-        Bound on f_D(0); by default `webb_density_bound`, which holds for every positional rule.
     half : bool, default=False
         Whether to halve the slab term, as Q <= 1/2 allows.
 
@@ -180,11 +175,11 @@ def theorem_2(
     >>> round(theorem_2(2000, 3, sigma), 3), round(theorem_2(2000, 3, sigma, half=True), 3)
     (0.925, 0.547)
     """
-    slope, split = _split(n_voters, n_items, sigma, density, half)
+    slope, split = _split(n_voters, n_items, sigma, half)
     return math.comb(n_items, 2) * (slope * split + float(ndtr(-split)))
 
 
-def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float | None = None) -> float:
+def equation_27(n_voters: float, n_items: int, sigma: float) -> float:
     """Return Theorem 2 with the Gaussian tail approximated: C(m, 2) a (x* + (1 - e^(-1.4 x*))/(1.135 x*)).
 
     Parameters
@@ -193,8 +188,6 @@ def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float |
         Number n of voters, and number m of candidates.
     sigma : float
         Standard deviation of the noise on each count.
-    density : float, optional
-        Bound on f_D(0); by default `webb_density_bound`.
 
     Returns
     -------
@@ -215,7 +208,7 @@ def equation_27(n_voters: float, n_items: int, sigma: float, *, density: float |
     >>> round(equation_27(2000, 3, printed_sigma(0.1, 5e-5)), 3)
     0.926
     """
-    slope, split = _split(n_voters, n_items, sigma, density, half=False)
+    slope, split = _split(n_voters, n_items, sigma)
     if split == 0:
         raise ValueError(f"n_voters must exceed n * a * sqrt(2 pi) = {slope * n_voters * math.sqrt(2 * math.pi):.0f}.")
     return math.comb(n_items, 2) * slope * (split + (1 - math.exp(-1.4 * split)) / (1.135 * split))

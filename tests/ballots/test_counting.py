@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from oracles import naive_counts, profiles
 
 from sklearn_dprank.ballots import counting
-from sklearn_dprank.ballots.counting import all_strict, count_pairs, odd_ballots, strict_net_wins
+from sklearn_dprank.ballots.compact import Positions
+from sklearn_dprank.ballots.counting import all_strict, count_pairs, net_wins, odd_ballots
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
 from sklearn_dprank.datasets import make_mallows
@@ -77,15 +78,17 @@ def test_strict_among_all_tables_of_positions(monkeypatch, m, word):
 def test_net_wins_of_strict_ballots(n_items, n_voters, seed):
     X = make_mallows(n_voters, n_items, 0.8, random_state=seed)
     wins = naive_counts(X)
-    found = strict_net_wins(compact_positions(X).table, n_voters)
+    found = net_wins(compact_positions(X))
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, (wins - wins.T).sum(axis=1))
 
 
-def test_sums_of_positions_leave_32_bits():
+def test_sums_of_positions_leave_32_bits(monkeypatch):
+    monkeypatch.setattr(counting, "odd_ballots", lambda table: np.empty(0, dtype=np.intp))
     n_items, n_voters = 40_000, 120_000
     table = np.broadcast_to(np.arange(n_items, dtype=np.uint16)[:, None], (n_items, n_voters))
-    assert (strict_net_wins(table[[0, -1]], n_voters) == n_voters - 2 * n_voters * np.array([0, n_items - 1])).all()
+    found = net_wins(Positions(table[[0, -1]], np.zeros(2, dtype=bool)))
+    assert (found == n_voters - 2 * n_voters * np.array([0, n_items - 1])).all()
 
 
 @pytest.mark.slow

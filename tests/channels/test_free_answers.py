@@ -96,7 +96,6 @@ class Silent:
 class SilentNoise(BaseEstimator):
     answers_with = "vector"
     pure = True
-    adds_up = False
 
     def refusal(self, query, n_items):
         return ""

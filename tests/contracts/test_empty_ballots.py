@@ -106,7 +106,7 @@ def test_a_profile_of_no_rows(name, keep):
     names = list("abcd") if isinstance(table, pd.DataFrame) else None
     for profile in (Profile.from_rankings(table, keep=keep), Profile.from_chunks([table, table], keep=keep)):
         assert profile.n_voters == 0 and profile.n_items == 4 and not profile.pairwise_counts.any()
-        assert profile.net_wins.tolist() == [0] * 4 and not profile.position_counts.any()
+        assert profile.net_wins.tolist() == [0] * 4 and not len(profile.placements)
         assert names is None or profile.item_names.tolist() == names
         assert (profile.positions is None) == (keep == "counts")
     votes = pd.DataFrame(VOTES, columns=names) if names else VOTES

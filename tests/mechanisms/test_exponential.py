@@ -1,6 +1,5 @@
 """Exponential mechanisms: calibrated rates, samples against enumeration, and draw counts independent of ballots."""
 
-import re
 from fractions import Fraction
 from itertools import combinations, permutations
 from math import inf
@@ -13,16 +12,16 @@ from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
 from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.channels import Central
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.mechanisms import Exponential, ExponentialNoise
 from sklearn_dprank.orders.samplers.insertion import InsertionSampler
 from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.privacy import PrivacyBudget
 from sklearn_dprank.privacy.rounding import round_down
-from sklearn_dprank.queries import KemenyUtility, MaxViolatedMargin, n_pairs
+from sklearn_dprank.queries import Ask, KemenyUtility, MaxViolatedMargin, n_pairs
 from sklearn_dprank.sampling.streams import SeededBits
 
-SAMPLERS = ["auto", "table"]
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 
 
@@ -109,10 +108,9 @@ def test_it_says_what_arithmetic_costs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
-def test_samplers_against_brute_force(sampler, margins):
-    mechanism, bits = ExponentialNoise(0.25, sampler), seeded(1)
+def test_the_table_against_brute_force(margins):
+    mechanism, bits = ExponentialNoise(0.25), seeded(1)
     draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
     weights = np.exp([-0.25 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(len(margins))])
     assert fit_of(draws, weights) > 1e-3
@@ -179,27 +177,22 @@ def test_agreement_on_more_items(m):
 def test_nobody_is_a_profile_too(m):
     """Without voters every order is as likely."""
     nothing = np.zeros(m * m, dtype=np.int64)
-    ways = [*((KemenyUtility(), way) for way in SAMPLERS), (MaxViolatedMargin(), "auto")]
-    for query, sampler in [*ways, (MaxViolatedMargin(tuple(range(m)), 2), "auto")]:
-        order = released(ExponentialNoise(0.1, sampler), query, nothing, seeded(11))
+    for query in (KemenyUtility(), MaxViolatedMargin(), MaxViolatedMargin(tuple(range(m)), 2)):
+        order = released(ExponentialNoise(0.1), query, nothing, seeded(11))
         assert sorted(order.tolist()) == list(range(m))
 
 
-def reached(query, margins, rate, sampler="auto", size=300):
-    bits, mechanism = Biased(0), ExponentialNoise(rate, sampler)
+def reached(query, margins, rate, size=300):
+    bits, mechanism = Biased(0), ExponentialNoise(rate)
     return {tuple(released(mechanism, query, margins.ravel(), bits).tolist()) for _ in range(size)}
 
 
 @pytest.mark.parametrize("rate", [40.0, 100.0])
-@pytest.mark.parametrize(
-    ("query", "sampler"),
-    [*((KemenyUtility(), sampler) for sampler in SAMPLERS)]
-    + [(MaxViolatedMargin(), "auto"), (MaxViolatedMargin((0, 1), 2), "auto")],
-)
-def test_an_order_that_is_owed_can_come(query, sampler, rate):
+@pytest.mark.parametrize("query", [KemenyUtility(), MaxViolatedMargin(), MaxViolatedMargin((0, 1), 2)], ids=str)
+def test_an_order_that_is_owed_can_come(query, rate):
     """One voter and epsilon above 36: the other order, likelier than not without the voter, has e^-epsilon."""
     margins = np.array([[0, 1], [-1, 0]])
-    assert reached(query, margins, rate, sampler) == {(0, 1), (1, 0)}
+    assert reached(query, margins, rate) == {(0, 1), (1, 0)}
 
 
 @pytest.mark.slow
@@ -265,11 +258,15 @@ def test_samplers_whose_time_depends_on_the_ballots_are_refused(sampler, n_items
     assert budget.spent_.epsilon == 0
 
 
-@pytest.mark.parametrize("sampler", ["auto", "table"])
-def test_too_many_items_are_refused_with_a_remedy(sampler):
-    assert not Exponential(sampler).refusal(KemenyUtility(), 25)
-    message = Exponential(sampler).refusal(KemenyUtility(), 26)
-    assert re.search(r"up to 25 items, got 26: .*DPPrudentOrder\(window=7\)", message)
+def test_too_many_items_are_refused_with_a_remedy():
+    KemenyUtility().check(25)
+    with pytest.raises(ValueError, match=r"up to 25 items, got 26: .*DPPrudentOrder\(window=7\)"):
+        KemenyUtility().check(26)
+
+
+def test_an_unknown_sampler_is_refused_in_a_channel_too():
+    with pytest.raises(ValueError, match=r"sampler must be one of \['auto', 'table'\], got 'mcmc'"):
+        Central(noise=Exponential("mcmc")).plan([Ask(KemenyUtility())], 5)
 
 
 class CountedWords(SeededBits):

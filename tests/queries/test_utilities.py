@@ -1,6 +1,5 @@
 """Costs of orders: what one ballot can do to the law exp(-rate cost), by enumeration."""
 
-import re
 from itertools import combinations, permutations
 
 import numpy as np
@@ -169,16 +168,6 @@ def test_margins_say_it_all():
 def test_refusals(query, n_items, message):
     with pytest.raises(ValueError, match=message):
         query.check(n_items)
-
-
-def test_ways_to_draw():
-    table, every = KemenyUtility().sampler_refusal("table", 26), KemenyUtility().sampler_refusal("auto", 26)
-    assert re.search(r"goes up to 25 items, got 26.* DPPrudentOrder", table) and table == every
-    assert re.search(r"sampler must be one of \['auto', .*got 'mcmc'", KemenyUtility().sampler_refusal("mcmc", 5))
-    assert "got 'insertion'" in MaxViolatedMargin().sampler_refusal("insertion", 5)
-    accepted = [("auto", 25), ("table", 25)]
-    assert not any(KemenyUtility().sampler_refusal(*way) for way in accepted)
-    assert not MaxViolatedMargin().sampler_refusal("auto", 16)
 
 
 def test_what_is_accepted():

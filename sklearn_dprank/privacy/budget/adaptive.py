@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from .._search import smallest
-from ..calibration import gaussian_deltas
+from ..calibration import gaussian_deltas, gaussian_epsilon
 from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
 from ..rounding import rounded_down, sum_up
@@ -47,12 +47,35 @@ _ROOM = 1e-9  # relative; error limit of a bisection, and of the inverse normal 
 _TENTH, _HALF = 0.1, 0.5
 
 
-class Left(NamedTuple):
-    """Limits for one more release, by kind; see `sklearn_dprank.privacy.budget.charging.Remaining`."""
+class Remaining(NamedTuple):
+    """Limits for one more release. Each limit is for one kind of release, which would use up the budget.
 
-    pure: float
+    Attributes
+    ----------
+    epsilon : float
+        Limit for a pure release.
+    mu : float
+        Limit for a Gaussian release: sensitivity over standard deviation.
+    basic_epsilon, basic_delta : float
+        Limits for a release that is neither pure nor Gaussian.
+    """
+
+    epsilon: float
     mu: float
-    basic: tuple[float, float]
+    basic_epsilon: float
+    basic_delta: float
+
+    def gaussian_epsilon(self, delta: float) -> float:
+        """Return, up to rounding, the largest epsilon of one more Gaussian release with its own `delta`.
+
+        Examples
+        --------
+        >>> from sklearn_dprank.privacy import PrivacyBudget
+        >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
+        1.22
+        """
+        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
+        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
 
 
 @dataclass(frozen=True)
@@ -90,8 +113,8 @@ class Account:
         gaussian = self._one_gaussian(self._rest(self._kept))
         return min(sums, gaussian)
 
-    def left(self) -> Left:
-        """Return the limits for one more release, by kind."""
+    def left(self) -> Remaining:
+        """Return the limits for one more release."""
         fresh = self._first is None and self.basic_delta is None  # then the first release decides how delta is divided
         kept = self.delta if fresh else self._kept
         epsilon, delta = (_tidy(*pair) for pair in zip((self.epsilon, kept), self._sums, strict=True))
@@ -100,7 +123,7 @@ class Account:
         )
         mu = self._room(self.delta if fresh else self._rest(kept))
         pure = _largest(lambda epsilon: mu_of_pure(epsilon) <= mu) if mu and not fresh else 0.0
-        return Left(max(basic[0], pure), mu, basic)
+        return Remaining(max(basic[0], pure), mu, *basic)
 
     @cached_property
     def _sums(self):

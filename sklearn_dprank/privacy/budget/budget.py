@@ -9,7 +9,8 @@ from typing import Any, Self, TypeVar
 from ..._utils.types import Amount, Neighboring
 from ..estimator_guarantees import guarantee_before, guarantee_of, last_step, last_step_params
 from ..guarantee import PrivacyGuarantee
-from .charging import InMemory, Remaining, charged, in_excess, remaining_of, spent_by
+from .adaptive import Remaining
+from .charging import InMemory, account_of, charged, in_excess, spent_by
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
@@ -325,7 +326,7 @@ class PrivacyBudget:
     @property
     def remaining(self) -> Remaining:
         """Limits for one more release."""
-        return remaining_of(self._kept.terms, self._kept.releases())
+        return account_of(self._kept.terms, self._kept.releases()).left()
 
     def __repr__(self) -> str:
         terms = ", ".join(f"{name}={value!r}" for name, value in self._kept.terms._asdict().items())

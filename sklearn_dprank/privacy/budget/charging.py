@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from threading import Lock
-from typing import NamedTuple
 
 from ..._utils.checks import safe_repr
-from ..calibration import gaussian_epsilon
 from ..composition import Losses
 from ..guarantee import PrivacyGuarantee
 from ..ledger import BudgetExhausted
@@ -24,37 +22,6 @@ _ONLY_IF_FIXED = (
 )
 _SHARE = "keep it in a file, PrivacyBudget.open(path, ...), to share it."
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
-
-
-class Remaining(NamedTuple):
-    """Limits for one more release. Each limit is for one kind of release, which would use up the budget.
-
-    Attributes
-    ----------
-    epsilon : float
-        Limit for a pure release.
-    mu : float
-        Limit for a Gaussian release: sensitivity over standard deviation.
-    basic_epsilon, basic_delta : float
-        Limits for a release that is neither pure nor Gaussian.
-    """
-
-    epsilon: float
-    mu: float
-    basic_epsilon: float
-    basic_delta: float
-
-    def gaussian_epsilon(self, delta: float) -> float:
-        """Return, up to rounding, the largest epsilon of one more Gaussian release with its own `delta`.
-
-        Examples
-        --------
-        >>> from sklearn_dprank.privacy import PrivacyBudget
-        >>> round(PrivacyBudget(1.0, 1e-6).remaining.gaussian_epsilon(1e-8), 3)
-        1.22
-        """
-        tight = gaussian_epsilon(delta, 1 / self.mu) * (1 - 1e-8) if self.mu else 0.0
-        return max(tight, self.basic_epsilon if delta <= self.basic_delta else 0.0)
 
 
 class InMemory:
@@ -184,12 +151,6 @@ def spent_by(terms: Terms, releases: Sequence[Release]) -> PrivacyGuarantee:
     )
 
 
-def remaining_of(terms: Terms, releases: Sequence[Release]) -> Remaining:
-    """Return the limits for one more release."""
-    left = account_of(terms, releases).left()
-    return Remaining(left.pure, left.mu, *left.basic)
-
-
 def _refuse_repeated(before, release_id):
     if release_id is None:
         return
@@ -220,7 +181,7 @@ def _refuse_not_private(terms, guarantee, what):
 
 def _refusal(terms, before, guarantee, what):
     """Return an error message with the request, the remaining budget and the remedy."""
-    left, known = remaining_of(terms, before), guarantee.losses or Losses()
+    left, known = account_of(terms, before).left(), guarantee.losses or Losses()
     may = f"One more pure release may have epsilon = {_shown(left.epsilon)}"
     remedy = (
         "Ask for less; ballots" if max(left.epsilon, left.mu, left.basic_epsilon) > 0 else "Nothing is left; ballots"

@@ -9,16 +9,10 @@ from __future__ import annotations
 import math
 
 from ..._utils.checks import at_least_two, check_whole
-from ..._utils.types import ShuffleMethod
-from .amplification import (
-    shuffle_amplification,
-    shuffle_local_epsilon,
-)
+from .amplification import shuffle_amplification, shuffle_local_epsilon
 
 
-def composed_shuffle_epsilon(
-    local_epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
-) -> float:
+def composed_shuffle_epsilon(local_epsilon: float, n_messages: int, delta: float, n_shuffles: int) -> float:
     """Return the total central epsilon of a voter's answers in several shuffles.
 
     A voter sends K answers as K messages, one to each of K shuffles of `n_messages` each. Each shuffle has delta / K,
@@ -34,8 +28,6 @@ def composed_shuffle_epsilon(
         Total central delta.
     n_shuffles : int
         K, the number of shuffles that one voter takes part in.
-    method : str, default="blanket"
-        As in `shuffle_amplification`.
 
     Returns
     -------
@@ -54,13 +46,11 @@ def composed_shuffle_epsilon(
     """
     check_whole(n_shuffles, "n_shuffles")
     delta = float(delta)
-    each = shuffle_amplification(local_epsilon, n_messages, delta / n_shuffles, method)
+    each = shuffle_amplification(local_epsilon, n_messages, delta / n_shuffles)
     return each if n_shuffles == 1 else n_shuffles * each * (1 + 2.0**-52)
 
 
-def composed_local_epsilon(
-    epsilon: float, n_messages: int, delta: float, n_shuffles: int, method: ShuffleMethod = "blanket"
-) -> float:
+def composed_local_epsilon(epsilon: float, n_messages: int, delta: float, n_shuffles: int) -> float:
     """Return the largest epsilon of each message for a total central epsilon.
 
     This is the inverse of `composed_shuffle_epsilon`.
@@ -69,7 +59,7 @@ def composed_local_epsilon(
     ----------
     epsilon : float
         Target for the total central epsilon of all shuffles.
-    n_messages, delta, n_shuffles, method
+    n_messages, delta, n_shuffles
         As in `composed_shuffle_epsilon`.
 
     Returns
@@ -90,7 +80,7 @@ def composed_local_epsilon(
     check_whole(n_shuffles, "n_shuffles")
     epsilon, delta = float(epsilon), float(delta)
     each = epsilon if n_shuffles == 1 else epsilon / n_shuffles * (1 - 2.0**-51)
-    return shuffle_local_epsilon(each, n_messages, delta / n_shuffles, method)
+    return shuffle_local_epsilon(each, n_messages, delta / n_shuffles)
 
 
 def balanced_group_size(n_voters: int, n_items: int, n_queries: int = 1) -> int:

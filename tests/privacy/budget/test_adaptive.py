@@ -196,14 +196,14 @@ def test_where_no_delta_is_left_nothing_gaussian_fits():
         assert not after(Account(1.0, delta, kept), gaussian(0.1, 1e-5)).holds()
         assert Account(1.0, delta, kept).left().mu == 0
     nearly_all = after(Account(1.0, 1e-6), gaussian(0.99, 1e-6))
-    assert nearly_all.left().pure < 0.1
-    assert nearly_all.with_one_more(stated(nearly_all.left().pure)).holds()
+    assert nearly_all.left().epsilon < 0.1
+    assert nearly_all.with_one_more(stated(nearly_all.left().epsilon)).holds()
     assert not nearly_all.with_one_more(stated(0.2)).holds()
 
 
 def test_after_a_large_gaussian_release_sums_may_be_better():
     account = after(Account(0.6, 1e-6), gaussian(0.5, 1e-7))
-    assert account.left().pure == 0.1
+    assert account.left().epsilon == 0.1
     assert account.with_one_more(stated(0.1)).holds()
     assert not account.with_one_more(stated(0.11)).holds()
     assert account.with_one_more(stated(0.1)).spent() == (0.6000000000000001, 1e-7)
@@ -216,7 +216,7 @@ BEFORE = [(), (stated(0.3),), (gaussian(0.3, 1e-7),), (gaussian(0.9, 1e-8),), (s
 @pytest.mark.parametrize("basic_delta", [None, 3e-7])
 def test_what_is_left_fits_and_no_more(before, basic_delta):
     account = after(Account(1.0, 1e-6, basic_delta), *before)
-    pure, mu, (epsilon, delta) = account.left()
+    pure, mu, epsilon, delta = account.left()
     assert account.with_one_more(stated(pure)).holds()
     assert not account.with_one_more(stated(pure * (1 + 1e-6) + 1e-14)).holds()
     assert account.with_one_more(stated(epsilon, delta)).holds()
