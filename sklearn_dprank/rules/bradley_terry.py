@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from .._utils.checks import Check, check_number, check_parameters, check_whole, taken_by
 from ..queries import Ask, PairTallies, Tallies, estimated_margins
 from .base import Consensus, Rule, descending
-from .strengths import solved
+from .strengths import conjugate_gradients
 
 _STEPS = 500  # limit on Newton steps; 5 to 50 are usual
 _SETTLED, _ROUNDING = 1e-8, 1e-6  # step sizes: below the first, or below the second and not shrinking, the search ends
-_NOISE = 1e-13  # relative rounding error of a loss
+_NOISE = 1e-13  # rounding error of a loss, relative to its value and to the number of answers
 _DECIMALS = 9  # decimals of strengths, so that rounding errors do not order equal items
+_FAR, _LEAST = 700.0, 1e-300  # bounds of differences of strengths and of probabilities, so that all logs are finite
+_MANY = 64  # items from which a dense solve by BLAS would start threads, which wait for each other on busy cores
+_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
 
 
 class BradleyTerryRule(Rule):
@@ -61,204 +63,108 @@ class BradleyTerryRule(Rule):
 
 def bradley_terry_strengths(tallies, ridge):
     """Return the penalised maximum-likelihood strengths, centred and rounded to nine decimals, shape (n_items,)."""
-    return downhill(loss_of(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
+    return newton(PairLoss(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
 
 
-def downhill(loss, s):
-    """Return the centred strengths, shape (n_items,), of the minimum of the loss that is downhill of `s`."""
+def newton(loss, s):
+    """Return the centred strengths, shape (n_items,), of the minimum of the loss that Newton steps reach from `s`."""
     s = s - s.mean()
-    (value, derive), lift, before = loss(s), 0.0, np.inf
+    (value, derivatives), lift, before = loss(s), 0.0, np.inf
     for _ in range(_STEPS):
-        slope, curvature = derive()
-        step, lift = _step(slope, curvature, lift)
+        slope, curvature = derivatives()
+        step, lift = _newton_step(slope, curvature, lift)
         size, length, decrease = np.abs(step).max(), 1.0, slope @ step
+        noise = _NOISE * (abs(value) + loss.n_answers)
         if size < _SETTLED:
             s = s - step
             break
-        while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * decrease + _NOISE * abs(value):
+        while (then := loss(there := s - length * step))[0] > value - 1e-4 * length * decrease + noise:
             length /= 2
-        s, (value, derive) = there, then
+        s, (value, derivatives) = there, then
         if before <= size < _ROUNDING:
             break
         before = size
     return s - s.mean()
 
 
-def _step(slope, curvature, lift):
+def _newton_step(slope, curvature, lift):
     """Return (Newton step to subtract, lift); the lift of the diagonal makes the curvature positive definite."""
     lift = lift / 4 if lift > 1e-3 * curvature.steepest else 0.0
-    while (step := curvature.solved(slope, lift)) is None:
+    while (step := curvature.solve(slope, lift)) is None:
         lift = max(4 * lift, 1e-2 * curvature.steepest)
     return step, lift
 
 
-_MANY = 64  # items; from here on, BLAS would divide a solve among threads, which wait for each other on busy cores
-_SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
-_FULL = 0.45  # share of ordered pairs with answers from which on matrices are faster than lists
-_LARGEST = 300.0  # largest strength whose exponentials and their ratios are finite doubles
-_LEAST = 1e-300  # keeps logarithms of probabilities finite
+class PairLoss:
+    """Minus the log-likelihood of strengths s, shape (n_items,), plus ``ridge`` / 2 times their sum of squares.
 
-
-def loss_of(tallies, ridge):
-    """Return minus the log-likelihood of strengths plus ``ridge`` / 2 times their sum of squares, as a function.
-
-    The function takes strengths, shape (n_items,), and returns (loss, derive). ``derive()`` returns the centred
-    gradient, shape (n_items,), and the curvature. The largest entry of the curvature is ``steepest``. ``solved(right,
-    lift)`` solves (curvature + lift) x = right, and returns None if the matrix is not positive definite. Noisy counts
-    may be negative.
+    A call returns (loss, derivatives). ``derivatives()`` returns the centred gradient and the `_Curvature`. The sums
+    are over the pairs i < j that have answers. Noisy counts may be negative.
 
     Examples
     --------
     >>> from sklearn_dprank.queries import Tallies
-    >>> value, derive = loss_of((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)(np.zeros(2))
-    >>> slope, curvature = derive()
-    >>> round(float(value / np.log(2)), 9), slope.tolist(), curvature.solved(slope, 0.0).round(9).tolist()
+    >>> loss = PairLoss((Tallies(0.0, np.array([[0, 3], [1, 0]])),), ridge=0.5)
+    >>> value, derivatives = loss(np.zeros(2))
+    >>> slope, curvature = derivatives()
+    >>> round(float(value / np.log(2)), 9), slope.tolist(), curvature.solve(slope, 0.0).round(9).tolist()
     (4.0, [-1.0, 1.0], [-0.4, 0.4])
     """
-    m = len(tallies[0].wins)
-    # Only for a loss with one optimum: of several, rounding errors could decide which one is found.
-    if all(flip == 0 and wins.min() >= 0 for flip, wins in tallies):
-        wins = sum(wins for _, wins in tallies)
-        if m < _MANY or np.count_nonzero(wins) >= _FULL * wins.size:
-            return _Unflipped(wins, ridge)
-    return (_FewItems if m < _MANY else _ManyItems)(tallies, ridge)
-
-
-def _report_probability(flip, chance):
-    """Return the probability of an answer after a possible flip, given its probability `chance` before."""
-    return np.maximum(flip + (1 - 2 * flip) * chance, _LEAST)
-
-
-def _pulls(flip, times, chance, other, probability):
-    """Return the first and minus the second derivative of ``times * log(probability)`` by the winner's strength."""
-    rise = (1 - 2 * flip) * chance * other / probability
-    pull = times * rise
-    return pull, pull * (rise + chance - other)
-
-
-class _FewItems:
-    """Loss over all pairs, in matrices."""
 
     def __init__(self, tallies, ridge):
-        self._tallies = [(flip, np.asarray(wins, dtype=float)) for flip, wins in tallies]
-        self._ridge = ridge
+        self._m, self._ridge = len(tallies[0].wins), ridge
+        answered = np.logical_or.reduce([wins != 0 for _, wins in tallies])
+        self._i, self._j = i, j = np.nonzero(np.triu(answered | answered.T, 1))
+        self._counts = [(flip, np.array([wins[i, j], wins[j, i]], dtype=float)) for flip, wins in tallies]
+        self.n_answers = sum(np.abs(count).sum() for _, count in self._counts)
 
     def __call__(self, s):
-        chance = expit(s[:, np.newaxis] - s)
-        probability = [_report_probability(flip, chance) for flip, _ in self._tallies]
-        likely = sum((wins * np.log(each)).sum() for (_, wins), each in zip(self._tallies, probability, strict=True))
-        return self._ridge / 2 * (s @ s) - likely, partial(self._derivatives, s, chance, probability)
+        odds = np.exp(np.minimum(s[self._j] - s[self._i], _FAR))
+        ahead = 1 / (1 + odds)
+        chance = np.array([ahead, odds * ahead])  # of i before j, and of j before i; small ones keep all digits
+        terms = [(1 - 2 * f, count, np.maximum(f + (1 - 2 * f) * chance, _LEAST)) for f, count in self._counts]
+        likelihood = sum((count * np.log(probability)).sum() for _, count, probability in terms)
+        return self._ridge / 2 * (s @ s) - likelihood, partial(self._derivatives, s, chance, terms)
 
-    def _derivatives(self, s, chance, probability):
-        pull = bend = np.zeros(chance.shape)
-        for (flip, wins), each in zip(self._tallies, probability, strict=True):
-            more_pull, more_bend = _pulls(flip, wins, chance, chance.T, each)
-            pull, bend = pull + more_pull, bend + more_bend
-        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
-        matrix = -bend - bend.T
-        matrix.flat[:: len(s) + 1] -= matrix.sum(axis=1) - self._ridge
-        return slope - slope.mean(), _Matrix(matrix)
+    def _derivatives(self, s, chance, terms):
+        """Return the gradient and the curvature from (1 - 2f, counts, probabilities of the answers) of each f."""
+        spread, pull, bend = chance[0] * chance[1], 0.0, 0.0
+        for honest, count, probability in terms:
+            rise = honest * spread / probability  # derivative of log(probability) by the strength of the winner
+            pulls = count * rise
+            pull, bend = pull + pulls[0] - pulls[1], bend + (pulls * rise).sum(axis=0)
+        bend += (chance[0] - chance[1]) * pull
+        slope = self._ridge * s - np.bincount(self._i, pull, self._m) + np.bincount(self._j, pull, self._m)
+        return slope - slope.sum() / self._m, _Curvature(self._triangle(bend), self._ridge)
 
-
-class _Matrix:
-    """Curvature as a matrix, solved by Cholesky factorisation."""
-
-    def __init__(self, matrix):
-        self._matrix = matrix
-        self.steepest = np.abs(matrix).max()
-
-    def solved(self, right, lift):
-        matrix = self._matrix.copy()
-        matrix.flat[:: len(right) + 1] += lift
-        _, step, failed = dposv(matrix, right)
-        return None if failed else step
+    def _triangle(self, values):
+        """Return the values of the pairs in the upper triangle of a matrix, which is sparse for many items."""
+        if self._m >= _MANY:
+            starts = np.searchsorted(self._i, np.arange(self._m + 1))
+            return csr_array((values, self._j, starts), shape=(self._m, self._m))
+        table = np.zeros((self._m, self._m))
+        table[self._i, self._j] = values
+        return table
 
 
-class _Unflipped:
-    """Loss over all pairs, in matrices, for answers without flips; it has only one optimum."""
+class _Curvature:
+    """Symmetric matrix with ``-bend`` beside the diagonal and rows that sum to ``ridge``."""
 
-    def __init__(self, wins, ridge):
-        self._wins, self._ridge = wins.astype(float), ridge
-        self._answers = self._wins + self._wins.T
-
-    def __call__(self, s):
-        if np.abs(s).max() > _LARGEST:
-            chance, lost = expit(s[:, np.newaxis] - s), np.logaddexp(0.0, s - s[:, np.newaxis])
-        else:
-            odds = np.exp(s)  # one exponential per item, not per pair
-            against = odds / odds[:, np.newaxis]
-            chance, lost = 1 / (1 + against), np.log1p(against)
-        value = self._ridge / 2 * (s @ s) + (self._wins * lost).sum()
-        return value, partial(self._derivatives, s, chance)
-
-    def _derivatives(self, s, chance):
-        other = chance.T.copy()
-        pull = self._wins * other
-        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
-        matrix = self._answers * chance
-        matrix *= other
-        np.negative(matrix, out=matrix)
-        matrix.flat[:: len(s) + 1] -= matrix.sum(axis=1) - self._ridge
-        return slope - slope.mean(), (_Matrix if len(s) < _MANY else _LargeMatrix)(matrix)
-
-
-class _LargeMatrix:
-    """Curvature as a matrix, solved by conjugate gradients."""
-
-    def __init__(self, matrix):
-        self._matrix, self._diagonal = matrix, matrix.diagonal()
+    def __init__(self, bend, ridge):
+        self._bend, self._diagonal = bend, bend.sum(axis=0) + bend.sum(axis=1) + ridge
         self.steepest = np.abs(self._diagonal).max()
 
-    def solved(self, right, lift):
-        def product(x):
-            return np.einsum("ij,j->i", self._matrix, x) + lift * x  # without BLAS, whose threads wait for each other
-
-        diagonal = self._diagonal + lift
-        return solved(product, diagonal, right, _SOLVED, _SOLVER_STEPS) if diagonal.min() > 0 else None
-
-
-class _ManyItems:
-    """Loss over the pairs that have answers, in lists; most pairs may have none."""
-
-    def __init__(self, tallies, ridge):
-        self._n_items, self._ridge = len(tallies[0].wins), ridge
-        self._terms = [(flip, wins[np.nonzero(wins)], *np.nonzero(wins)) for flip, wins in tallies]
-
-    def __call__(self, s):
-        value, told = self._ridge / 2 * (s @ s), []
-        for flip, times, i, j in self._terms:
-            chance = expit(s[i] - s[j])
-            probability = _report_probability(flip, chance)
-            value -= (times * np.log(probability)).sum()
-            told.append((flip, times, chance, expit(s[j] - s[i]), probability))
-        return value, partial(self._derivatives, s, told)
-
-    def _derivatives(self, s, told):
-        m = self._n_items
-        slope, bends = self._ridge * s, csr_array((m, m))
-        for (*_, i, j), each in zip(self._terms, told, strict=True):
-            pull, bend = _pulls(*each)
-            slope = slope - np.bincount(i, pull, m) + np.bincount(j, pull, m)
-            bends = bends + csr_array((bend, (i, j)), shape=(m, m))
-        return slope - slope.mean(), _Pairs(bends, self._ridge)
-
-
-class _Pairs:
-    """Curvature as a sparse matrix over pairs, solved by conjugate gradients."""
-
-    def __init__(self, bends, ridge):
-        self._there, self._back = bends, bends.T
-        self._diagonal = self._across(np.ones(bends.shape[0])) + ridge
-        self.steepest = np.abs(self._diagonal).max()
-
-    def _across(self, x):
-        return self._there @ x + self._back @ x
-
-    def solved(self, right, lift):
-        diagonal = self._diagonal + lift
+    def solve(self, right, lift):
+        """Return the solution x of (matrix + lift) x = right, or None if the sum is not positive definite."""
+        diagonal, upper, lower = self._diagonal + lift, self._bend, self._bend.T
+        if len(right) < _MANY:
+            _, x, failed = dposv(np.diag(diagonal) - upper, right)  # reads the upper triangle
+            return None if failed else x
         if diagonal.min() <= 0:
             return None
-        return solved(lambda x: diagonal * x - self._across(x), diagonal, right, _SOLVED, _SOLVER_STEPS)
+        return conjugate_gradients(
+            lambda x: diagonal * x - upper @ x - lower @ x, diagonal, right, _SOLVED, _SOLVER_STEPS
+        )
 
 
 _MOST_ROUNDS = 1000  # each round solves for all strengths
@@ -315,7 +221,7 @@ def _near(order, reach):
 
 def _added(tallies, more):
     """Return the tallies, with those of equal flip probability added up."""
-    wins: dict[float, np.ndarray] = {}
-    for tally in (*tallies, *more):
-        wins[tally.flip] = wins[tally.flip] + tally.wins if tally.flip in wins else tally.wins
-    return tuple(Tallies(flip, total) for flip, total in wins.items())
+    total: dict[float, np.ndarray] = {}
+    for flip, wins in (*tallies, *more):
+        total[flip] = total.get(flip, 0) + wins
+    return tuple(Tallies(*each) for each in total.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,29 +22,7 @@ class Round(NamedTuple):
     deviation: float
 
 
-class _Group(NamedTuple):
-    """Net wins of the items of one group against each other, and the weight of one number."""
-
-    items: Any
-    wins: NDArray[np.float64]
-    weight: float
-
-
-class _Bend(NamedTuple):
-    """Derivatives of the expected wins of a group by its strengths: diag(total) - pairs."""
-
-    group: _Group
-    pairs: NDArray[np.float64]
-    total: NDArray[np.float64]
-
-    def derivative(self, direction):
-        # Without BLAS, whose last digits depend on the number of threads.
-        return self.total * direction - np.einsum("ij,j->i", self.pairs, direction)
-
-
-def group_strengths(
-    rounds: list[Round], n_voters: float, ridge: float, start: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def group_strengths(rounds, n_voters, ridge, start=None):
     """Return the centred strengths s, shape (n_items,), that explain rounds of noisy net wins best.
 
     They minimise ``ridge`` |s|^2 plus a sum over all rounds and items i. Its terms are (w_i - n sum_j tanh((s_i - s_j)
@@ -59,26 +36,31 @@ def group_strengths(
     >>> group_strengths([one], n_voters=30, ridge=0.15).round(1).tolist()
     [0.5, 0.1, -0.6]
     """
-    groups = [
-        _Group(items, each.wins[items].astype(float), each.deviation**-2)
-        for each in rounds
-        for items in ([slice(None)] if each.groups is None else map(np.array, each.groups))
-    ]
+    wins = np.array([each.wins / each.deviation for each in rounds])
+    weights = np.array([_together(each) / each.deviation for each in rounds])
     s = _linear(rounds[0], n_voters, ridge) if start is None else start
     damped = _DAMPED
-    loss, slope, bends = _explained(s, groups, n_voters, ridge)
+    loss, slope, jacobian = _explained(s, wins, weights, n_voters, ridge)
     for _ in range(_STEPS):
-        then = s - _step(slope, bends, ridge, damped)
-        loss_then, *derivatives = _explained(then, groups, n_voters, ridge)
+        then = s - _step(slope, jacobian, ridge, damped)
+        loss_then, *derivatives = _explained(then, wins, weights, n_voters, ridge)
         if not loss_then <= loss:
             damped = max(10 * damped, _DAMPED)
             continue
         settled = damped <= _DAMPED and loss - loss_then <= _SETTLED * loss
-        s, loss, (slope, bends) = then, loss_then, derivatives
+        s, loss, (slope, jacobian) = then, loss_then, derivatives
         if settled:
             break
         damped = max(damped / 10, _LEAST_DAMPED)
     return s - s.mean()
+
+
+def _together(one):
+    """Return a matrix with 1.0 for two items that are in one group, else 0.0."""
+    label = np.zeros(len(one.wins))
+    for number, group in enumerate(one.groups or ()):
+        label[list(group)] = number
+    return (label[:, np.newaxis] == label).astype(float)
 
 
 def _linear(first, n_voters, ridge):
@@ -87,71 +69,55 @@ def _linear(first, n_voters, ridge):
     return wins * slope / (slope**2 + 2 * ridge * first.deviation**2)
 
 
-def _explained(s, groups, n_voters, ridge):
-    """Return the loss, its gradient, and the `_Bend` of each group."""
+def _explained(s, wins, weights, n_voters, ridge):
+    """Return the loss, its gradient, and the derivatives of the residuals, shape (n_rounds, n_items, n_items)."""
     odds = np.exp(np.clip(s - s.mean(), -_FAR, _FAR))
-    loss, slope, bends = ridge * (s * s).sum(), 2 * ridge * s, []
-    for group in groups:
-        own = odds[group.items]
-        margins = (own[:, None] - own) / (own[:, None] + own)  # tanh((s_i - s_j) / 2)
-        missed = n_voters * margins.sum(axis=1) - group.wins
-        pairs = n_voters / 2 * (1 - margins * margins)
-        bend = _Bend(group, pairs, pairs.sum(axis=1))
-        loss += group.weight / 2 * (missed * missed).sum()
-        slope[group.items] += group.weight * bend.derivative(missed)
-        bends.append(bend)
-    return loss, slope, bends
+    margins = (odds[:, np.newaxis] - odds) / (odds[:, np.newaxis] + odds)  # tanh((s_i - s_j) / 2)
+    residuals = n_voters * np.einsum("kij,ij->ki", weights, margins) - wins  # not by BLAS, whose digits vary by threads
+    jacobian = -n_voters / 2 * (1 - margins * margins) * weights
+    items = np.arange(len(s))
+    jacobian[:, items, items] -= jacobian.sum(axis=2)
+    loss = ridge * (s * s).sum() + (residuals * residuals).sum() / 2
+    return loss, 2 * ridge * s + np.einsum("kij,ki->j", jacobian, residuals), jacobian
 
 
-def _step(slope, bends, ridge, damped):
+def _step(slope, jacobian, ridge, damped):
     """Return the Levenberg-Marquardt step (to subtract), by preconditioned conjugate gradients."""
-    diagonal = np.full(len(slope), 2 * ridge)
-    for (items, _, weight), pairs, total in bends:
-        diagonal[items] += weight * ((pairs * pairs).sum(axis=1) + total * (total - 2 * pairs.diagonal()))
-    flat = 2 * ridge + damped * diagonal
-    diagonal = diagonal + damped * diagonal
+    diagonal = 2 * ridge + np.einsum("kij,kij->j", jacobian, jacobian)
+    added = 2 * ridge + damped * diagonal
 
-    def bent(ahead):
-        out = flat * ahead
-        for bend in bends:
-            out[bend.group.items] += bend.group.weight * bend.derivative(bend.derivative(ahead[bend.group.items]))
-        return out
+    def product(x):
+        return added * x + np.einsum("kij,ki->j", jacobian, np.einsum("kij,j->ki", jacobian, x))
 
-    return solved(bent, diagonal, slope, _SOLVED, _SOLVER_STEPS)
+    return conjugate_gradients(product, (1 + damped) * diagonal, slope, _SOLVED, _SOLVER_STEPS)
 
 
-def solved(
-    product: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    diagonal: NDArray[np.float64],
-    right: NDArray[np.float64],
-    rest: float,
-    steps: int,
-) -> NDArray[np.float64] | None:
-    """Return the solution of a symmetric, positive definite system by conjugate gradients, shape (n,).
+def conjugate_gradients(product, diagonal, right, tolerance, max_steps):
+    """Return the solution of a symmetric, positive definite system, shape (n,), or None if it is not definite.
 
     `product` multiplies a vector by the matrix, and `diagonal` is its diagonal, exact or approximate. The search stops
-    after `steps` products, or when the squared residual, in the metric of 1 / diagonal, is `rest` times that of
-    `right`. The result is None if the matrix turns out not to be positive definite.
+    after `max_steps` products, or when the squared residual, in the metric of 1 / diagonal, is at most `tolerance`
+    times that of `right`.
 
     Examples
     --------
     >>> matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
-    >>> solved(matrix.dot, matrix.diagonal(), np.array([3.0, 0.0]), 1e-12, 10).round(9).tolist()
+    >>> conjugate_gradients(matrix.dot, matrix.diagonal(), np.array([3.0, 0.0]), 1e-12, 10).round(9).tolist()
     [2.0, 1.0]
     """
-    found, left = np.zeros(len(right)), right
-    ahead = left / diagonal
-    length = first = (left * ahead).sum()
-    for _ in range(steps):
-        if length <= rest * first:
+    found, residual = np.zeros(len(right)), right
+    direction = right / diagonal
+    length = first = (right * direction).sum()
+    for _ in range(max_steps):
+        if length <= tolerance * first:
             break
-        bent = product(ahead)
-        curvature = (ahead * bent).sum()
+        ahead = product(direction)
+        curvature = (direction * ahead).sum()
         if curvature <= 0:
             return None
         far = length / curvature
-        found, left = found + far * ahead, left - far * bent
-        easy = left / diagonal
-        before, length = length, (left * easy).sum()
-        ahead = easy + length / before * ahead
+        found, residual = found + far * direction, residual - far * ahead
+        scaled = residual / diagonal
+        before, length = length, (residual * scaled).sum()
+        direction = scaled + length / before * direction
     return found

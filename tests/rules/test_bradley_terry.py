@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths: the loss against naive code, converged solutions and agreement of all solvers."""
+"""Bradley-Terry rule: its loss, the maximum to nine digits by both solvers, and ties that coins decide."""
 
 import re
 
@@ -10,319 +10,222 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from sklearn_dprank.queries import PairTallies, Tallies, estimated_margins
-from sklearn_dprank.rules import BradleyTerryRule
-from sklearn_dprank.rules import bradley_terry as bradley_terry_loss
-from sklearn_dprank.rules.bradley_terry import bradley_terry_strengths, downhill, loss_of
+from sklearn_dprank.rules import BradleyTerryRule, bradley_terry
+from sklearn_dprank.rules.bradley_terry import PairLoss, bradley_terry_strengths, newton
 
-WAYS = {"few items": (1000, 0.0), "most pairs": (2, 0.0), "lists": (2, 2.0)}  # from how many items, and what share
 STRENGTHS = np.array([0.3, -0.8, 1.1, 0.0, -0.4])
+SOLVERS = {"Cholesky": 1000, "conjugate gradients": 2}  # number of items from which a sparse matrix is used
 
 
-def expected_tallies(strengths, flips, answers):
-    """What infinitely patient counting would find: `answers` a pair and flip probability."""
-    chance = expit(strengths[:, None] - strengths[None, :])
-    off = 1 - np.eye(len(strengths))
-    return tuple(Tallies(flip, answers * (flip + (1 - 2 * flip) * chance) * off) for flip in flips)
+@pytest.fixture(params=SOLVERS)
+def solver(request, monkeypatch):
+    """Run a test with each solver, for any number of items."""
+    monkeypatch.setattr(bradley_terry, "_MANY", SOLVERS[request.param])
 
 
-def sampled_tallies(rng, strengths, flips, answers):
-    out = []
-    for tally in expected_tallies(strengths, flips, 1):
-        upper = np.triu(rng.binomial(answers, np.clip(tally.wins, 0, 1)), 1)
-        out.append(Tallies(tally.flip, upper + np.triu(answers - upper, 1).T))
-    return tuple(out)
-
-
-def go(monkeypatch, way):
-    """Have the loss told in one of its ways, whatever it is of."""
-    many, full = WAYS[way]
-    monkeypatch.setattr(bradley_terry_loss, "_MANY", many)
-    monkeypatch.setattr(bradley_terry_loss, "_FULL", full)
-
-
-def unrounded(tallies, ridge):
-    return downhill(loss_of(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2)
+def report_probabilities(s, flip):
+    """Return the probability, for each two items, that a device reports the first one as better."""
+    return flip + (1 - 2 * flip) * expit(s[:, None] - s)
 
 
 def naive_loss(s, tallies, ridge):
-    """Minus the penalised log-likelihood, answer by answer."""
-    total = ridge / 2 * sum(x * x for x in s)
-    for flip, wins in tallies:
-        for i in range(len(s)):
-            for j in range(len(s)):
-                if i != j:
-                    said = flip + (1 - 2 * flip) / (1 + np.exp(s[j] - s[i]))
-                    total -= wins[i, j] * np.log(said)
-    return total
+    """Return minus the penalised log-likelihood by its definition."""
+    return ridge / 2 * s @ s - sum((wins * np.log(report_probabilities(s, flip))).sum() for flip, wins in tallies)
 
 
-def session(tallies, seed=0):
+def simulated(rng, strengths, flips, answers):
+    """Return tallies of `answers` reports for each pair i < j (one number or a matrix) and each flip probability."""
+    tallies = []
+    for flip in flips:
+        asked = np.triu(np.broadcast_to(answers, 2 * strengths.shape), 1)
+        upper = rng.binomial(asked, report_probabilities(strengths, flip))
+        tallies.append(Tallies(flip, upper + (asked - upper).T))
+    return tuple(tallies)
+
+
+def random_tallies(rng, flips):
+    """Return few or many answers about few or all pairs, from voters who agree little or much."""
+    m = int(rng.integers(2, 14))
+    strengths = rng.normal(size=m) * rng.choice([0, 0.5, 2, 6])
+    answers = rng.binomial(int(rng.choice([1, 3, 30, 1000])), rng.choice([0.05, 0.3, 1]), (m, m))
+    return simulated(rng, strengths, flips, answers)
+
+
+def many_items(m, n_answers, flip, near):
+    """Return answers about random pairs of items that are at most `near` places apart."""
+    rng, gaps = np.random.default_rng(m), np.arange(m) - np.arange(m)[:, None]
+    asked = ((gaps > 0) & (gaps <= near)).astype(int)
+    asked[asked > 0] = rng.multinomial(n_answers, np.full(asked.sum(), 1 / asked.sum()))
+    return simulated(rng, np.linspace(3, -3, m), (flip,), asked)
+
+
+def unrounded(tallies, ridge=0.01):
+    return newton(PairLoss(tallies, ridge), estimated_margins(tallies).mean(axis=1) * 2)
+
+
+def gradient(s, tallies, ridge=0.01):
+    _, derivatives = PairLoss(tallies, ridge)(s)
+    return derivatives()[0]
+
+
+def order_of(wins, seed=0):
     class Answers(ScriptedSession):
         def answer(self, query):
             assert query == PairTallies()
-            return tallies
+            return (Tallies(0.1, wins),)
 
-    return Answers(np.zeros_like(tallies[0].wins), seed=seed)
+    return BradleyTerryRule().aggregate(Answers(np.zeros_like(wins), seed=seed)).order.tolist()
 
 
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("flips", [(0.0,), (0.0, 0.0), (0.2,), (0.05, 0.2, 0.49)])
-def test_the_loss_and_its_derivatives(monkeypatch, flips, way):
-    """Against the naive loss, and against central differences of it and of the slope."""
-    go(monkeypatch, way)
+def test_loss_and_derivatives_are_those_of_the_definition(solver, flips):
+    """Compare with the naive loss and its central differences; noisy counts may be negative."""
     rng = np.random.default_rng(7)
     for _ in range(5):
-        tallies = random_tallies(rng, flips)
-        m = len(tallies[0].wins)
-        loss, s, eps = loss_of(tallies, 0.3), rng.normal(size=m), 1e-5
+        tallies = tuple(Tallies(f, wins - (wins > 0) * rng.integers(3)) for f, wins in random_tallies(rng, flips))
+        m, eps = len(tallies[0].wins), 1e-5
+        s, loss = rng.normal(size=m), PairLoss(tallies, 0.3)
         s -= s.mean()
-        value, derive = loss(s)
-        slope, curvature = derive()
+        value, derivatives = loss(s)
+        slope, curvature = derivatives()
         assert value == pytest.approx(naive_loss(s, tallies, 0.3), rel=1e-12)
-        around = [[loss(s + sign * step) for sign in (1, -1)] for step in eps * np.eye(m)]
-        scale = 1 + np.abs(slope).max() + sum(tally.wins.sum() for tally in tallies)
-        expected = np.array([up[0] - down[0] for up, down in around]) / (2 * eps)
-        np.testing.assert_allclose(slope, expected - expected.mean(), atol=1e-6 * scale)
-        rows = np.array([up[1]()[0] - down[1]()[0] for up, down in around]) / (2 * eps)
-        lift = 2 * scale  # makes any curvature positive
-        x = curvature.solved(slope, lift)
-        residual = rows @ x + lift * x - slope
-        assert np.abs(residual - residual.mean()).max() < 1e-5 * scale
-        assert curvature.solved(slope, -100 * scale) is None
+        scale = 1 + np.abs(slope).max() + sum(np.abs(wins).sum() for _, wins in tallies)
+        values, slopes = (
+            np.array([(f(s + step, tallies, 0.3) - f(s - step, tallies, 0.3)) / (2 * eps) for step in eps * np.eye(m)])
+            for f in (naive_loss, gradient)
+        )
+        np.testing.assert_allclose(slope, values - values.mean(), atol=1e-6 * scale)
+        lift = 2 * scale  # makes the matrix positive definite
+        x = curvature.solve(slope, lift)
+        np.testing.assert_allclose(slopes @ x + lift * (x - x.mean()), slope, atol=1e-5 * scale)
+        assert curvature.solve(slope, -100 * scale) is None
+
+
+def test_far_strengths_do_not_overflow(solver):
+    """Between strengths 810 and 0, the exponential is above all doubles."""
+    s, tallies = np.array([0.0, 810.0, 800.0]), (Tallies(0.0, np.array([[0, 0, 0], [6, 0, 5], [7, 2, 0]])),)
+    value, derivatives = PairLoss(tallies, 0.01)(s)
+    assert value == pytest.approx(0.005 * (s @ s) + 5 * np.log1p(np.exp(-10)) + 2 * np.log1p(np.exp(10)), rel=1e-14)
+    slope, curvature = derivatives()
+    won = 5 - 7 * expit(10)
+    np.testing.assert_allclose(slope, 0.01 * (s - s.mean()) - [0, won, -won], atol=1e-12)
+    assert np.isfinite(curvature.solve(np.array([0.0, 1.0, -1.0]), 1.0)).all()
 
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
-def test_exact_tallies_give_the_strengths_back(flips):
-    found = bradley_terry_strengths(expected_tallies(STRENGTHS, flips, 1e6), 1e-6)
-    np.testing.assert_allclose(found, STRENGTHS - STRENGTHS.mean(), atol=1e-3)
+def test_expected_counts_give_the_strengths_back(flips):
+    off_diagonal = 1e6 * (1 - np.eye(5))
+    tallies = tuple(Tallies(flip, off_diagonal * report_probabilities(STRENGTHS, flip)) for flip in flips)
+    np.testing.assert_allclose(bradley_terry_strengths(tallies, 1e-6), STRENGTHS - STRENGTHS.mean(), atol=1e-3)
+
+
+@pytest.mark.parametrize("ridge", [1e-9, 1e-6, 0.01])
+@pytest.mark.parametrize("answers", [1, 3, 1000])
+def test_strengths_of_two_items_have_nine_digits(solver, ridge, answers):
+    """If all answers agree, the strengths are the root of one equation."""
+    found = bradley_terry_strengths((Tallies(0.0, np.array([[0, answers], [0, 0]])),), ridge)
+    exact = brentq(lambda s: ridge * s - answers * expit(-2 * s), 0, 30, xtol=1e-14, rtol=1e-14)
+    np.testing.assert_allclose(found, [exact, -exact], rtol=0, atol=6e-10)
+    assert (found == found.round(9)).all()
 
 
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.45)])
 @pytest.mark.parametrize("ridge", [0.01, 5.0])
-def test_against_naive_twin(flips, ridge):
-    rng = np.random.default_rng(0)
-    for answers in (3, 200):
-        tallies = sampled_tallies(rng, STRENGTHS, flips, answers)
-        found = bradley_terry_strengths(tallies, ridge)
-        plain = minimize(naive_loss, np.zeros(5), args=(tallies, ridge), method="BFGS", options={"gtol": 1e-4})
-        assert naive_loss(found, tallies, ridge) <= plain.fun + 1e-4
-        np.testing.assert_allclose(found, plain.x, atol=0.02)
-
-
-def test_the_solution_is_stationary():
-    """Central differences of the naive loss vanish at the strengths."""
-    tallies = sampled_tallies(np.random.default_rng(1), STRENGTHS, (0.2,), 100)
-    found = bradley_terry_strengths(tallies, 0.01)
-    for step in 1e-4 * np.eye(5):
-        slope = (naive_loss(found + step, tallies, 0.01) - naive_loss(found - step, tallies, 0.01)) / 2e-4
-        assert abs(slope) < 0.01  # of some 1,000 answers
-
-
-def random_tallies(rng, flips):
-    """Answers of few or many voters to few or all pairs, who agree little or much."""
-    m = int(rng.integers(2, 14))
-    strengths = rng.normal(size=m) * rng.choice([0, 0.5, 2, 6])
-    out = []
-    for flip in flips:
-        answers = np.triu(rng.binomial(int(rng.choice([1, 3, 30, 1000])), rng.choice([0.05, 0.3, 1]), (m, m)), 1)
-        said = flip + (1 - 2 * flip) * expit(strengths[:, None] - strengths[None, :])
-        upper = rng.binomial(answers, said)
-        out.append(Tallies(flip, upper + (answers - upper).T))
-    return tuple(out)
-
-
-def loss_and_slope(s, tallies, ridge):
-    """`naive_loss`, all pairs at once, and its gradient."""
-    chance = expit(s[:, None] - s[None, :])
-    value, slope = ridge / 2 * s @ s, ridge * s
-    for flip, wins in tallies:
-        said = flip + (1 - 2 * flip) * chance
-        value -= (wins * np.log(said)).sum()
-        pull = wins * (1 - 2 * flip) * chance * chance.T / said
-        slope = slope - pull.sum(axis=1) + pull.sum(axis=0)
-    return value, slope
+@pytest.mark.parametrize("answers", [3, 200])
+def test_strengths_are_those_of_a_general_solver(flips, ridge, answers):
+    tallies = simulated(np.random.default_rng(0), STRENGTHS, flips, answers)
+    found = bradley_terry_strengths(tallies, ridge)
+    twin = minimize(naive_loss, np.zeros(5), args=(tallies, ridge), method="BFGS", options={"gtol": 1e-4})
+    assert naive_loss(found, tallies, ridge) <= twin.fun + 1e-4
+    np.testing.assert_allclose(found, twin.x, atol=0.02)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flips", [(0.0,), (0.2,), (0.27, 0.4), (0.05, 0.2, 0.49)])
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
-@pytest.mark.parametrize("way", WAYS)
-def test_random_tallies_are_solved_to_the_last_digits(monkeypatch, flips, ridge, way):
-    """Sparse ones too, where the likelihood is flat and bends both ways: the slope vanishes, and it is a minimum."""
-    go(monkeypatch, way)
+def test_any_tallies_end_in_a_minimum(solver, flips, ridge):
+    """Sparse answers with flips have losses that are flat or not convex."""
     rng = np.random.default_rng(0)
     for _ in range(100):
         tallies = random_tallies(rng, flips)
-        found = unrounded(tallies, ridge)
-        value, slope = loss_and_slope(found, tallies, ridge)
-        answers = sum(wins.sum() for _, wins in tallies)
-        assert np.abs(slope).max() <= 1e-10 * (100 + answers)
+        found, answers = unrounded(tallies, ridge), sum(wins.sum() for _, wins in tallies)
+        assert np.abs(gradient(found, tallies, ridge)).max() <= 1e-10 * (100 + answers)
         for _ in range(3):
             aside = found + 1e-3 * rng.normal(size=len(found))
-            assert loss_and_slope(aside, tallies, ridge)[0] >= value - 1e-12 * answers
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ridge", [0.01, 1.0])
-def test_random_tallies_are_ordered_as_by_a_tight_solve(ridge):
-    """Without flips there is one optimum: every pair that it tells apart comes in its order."""
-    rng = np.random.default_rng(1)
-    for _ in range(100):
-        tallies = random_tallies(rng, (0.0,))
-        start, options = np.zeros(len(tallies[0].wins)), {"gtol": 1e-8, "maxiter": 10_000}
-        tight = minimize(loss_and_slope, start, args=(tallies, ridge), jac=True, method="BFGS", options=options).x
-        ordered = tight[BradleyTerryRule().set_params(ridge=ridge).aggregate(session(tallies)).order]
-        assert (np.diff(ordered) < 1e-5).all()
+            assert naive_loss(aside, tallies, ridge) >= naive_loss(found, tallies, ridge) - 1e-12 * answers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flips", [(0.0,), (0.3,), (0.05, 0.2, 0.49)])
-def test_all_solvers_take_the_same_way(monkeypatch, flips):
-    """Where flips leave several optima too, strengths do not depend on how the steps are solved."""
+def test_both_solvers_find_the_same_minimum(monkeypatch, flips):
+    """With flips a loss can have several minima."""
     rng = np.random.default_rng(4)
     for _ in range(40):
         tallies, found = random_tallies(rng, flips), []
-        for way in WAYS:
-            go(monkeypatch, way)
-            found.append(unrounded(tallies, 0.01))
-        np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=0, atol=1e-10)
+        for many in SOLVERS.values():
+            monkeypatch.setattr(bradley_terry, "_MANY", many)
+            found.append(unrounded(tallies))
+        np.testing.assert_allclose(*found, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_strengths_whose_exponentials_no_double_holds(monkeypatch, way):
-    """An item that is beaten by far, as it must be."""
-    go(monkeypatch, way)
-    s, wins = np.array([810.0, 800.0, 0.0]), np.array([[0, 5, 6], [2, 0, 7], [0, 0, 0]])
-    value, derive = loss_of((Tallies(0.0, wins),), 0.01)(s)
-    assert value == pytest.approx(0.005 * (s @ s) + 5 * np.log1p(np.exp(-10)) + 2 * np.log1p(np.exp(10)), rel=1e-14)
-    slope, curvature = derive()
-    won = 5 - 7 * expit(10)
-    np.testing.assert_allclose(slope, 0.01 * (s - s.mean()) - [won, -won, 0], atol=1e-12)
-    assert np.isfinite(curvature.solved(np.array([1.0, -1.0, 0.0]), 1.0)).all()
+@pytest.mark.parametrize("near", [885, 2])
+@pytest.mark.parametrize("flip", [0.0, 0.27])
+@pytest.mark.parametrize(("m", "n_answers"), [(80, 9000), (200, 300), (200, 5000), (885, 1000), (885, 20_000)])
+def test_many_items_converge_without_a_dense_solve(monkeypatch, m, n_answers, flip, near):
+    """Answers are about most pairs, about few of them, or about neighbours only."""
 
+    def dense(*_):
+        raise AssertionError("a dense solve of many items")
 
-@pytest.mark.parametrize("scale", [1.0, 30.0, 250.0])
-def test_exponentials_of_items_and_of_pairs_say_the_same(monkeypatch, scale):
-    rng, found = np.random.default_rng(8), []
-    s, wins = rng.uniform(-scale, scale, 9), rng.integers(0, 9, (9, 9)) * (1 - np.eye(9, dtype=np.int64))
-    for largest in (300.0, 0.0):
-        monkeypatch.setattr(bradley_terry_loss, "_LARGEST", largest)
-        value, derive = loss_of((Tallies(0.0, wins),), 0.01)(s)
-        slope, curvature = derive()
-        found.append([value, *slope, curvature.steepest])
-    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-11)
-
-
-@pytest.mark.parametrize("ridge", [1e-9, 1e-6, 0.01])
-@pytest.mark.parametrize("answers", [1, 3, 1000])
-def test_a_small_ridge_leaves_all_nine_digits(ridge, answers):
-    """All say the same of two items: a root tells their strengths."""
-    found = bradley_terry_strengths((Tallies(0.0, np.array([[0, answers], [0, 0]])),), ridge)
-    exact = brentq(lambda s: ridge * s - answers * expit(-2 * s), 0, 30, xtol=1e-14, rtol=1e-14)
-    np.testing.assert_allclose(found, [exact, -exact], rtol=0, atol=6e-10)
+    monkeypatch.setattr(bradley_terry, "dposv", dense)
+    tallies = many_items(m, n_answers, flip, near)
+    found = unrounded(tallies)
+    assert np.abs(gradient(found, tallies)).max() <= 1e-10 * (100 + n_answers)
+    assert abs(found.sum()) < 1e-6
+    for size in (1e-3, 0.1):
+        aside = found + size * np.random.default_rng(5).normal(size=m)
+        assert naive_loss(aside, tallies, 0.01) > naive_loss(found, tallies, 0.01)
 
 
 def test_the_number_of_threads_changes_no_digit():
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(unrounded(sparse_tallies(300, 400_000, 0.0), 0.01).tobytes())
+            found.append(unrounded(many_items(300, 400_000, 0.0, near=300)).tobytes())
     assert found[0] == found[1]
 
 
-def sparse_tallies(m, answers, flip, near=None):
-    """Answers to pairs drawn at random, of items at most `near` places apart."""
-    rng = np.random.default_rng(m)
-    i, j = np.triu_indices(m, 1)
-    if near is not None:
-        i, j = i[j - i <= near], j[j - i <= near]
-    strengths = np.linspace(3, -3, m)
-    heard = rng.multinomial(answers, np.full(len(i), 1 / len(i)))
-    wins = np.zeros((m, m), dtype=np.int64)
-    wins[i, j] = rng.binomial(heard, flip + (1 - 2 * flip) * expit(strengths[i] - strengths[j]))
-    wins[j, i] = heard - wins[i, j]
-    return (Tallies(flip, wins),)
-
-
-@pytest.mark.parametrize("near", [None, 2])
-@pytest.mark.parametrize("flip", [0.0, 0.27])
-@pytest.mark.parametrize(("m", "answers"), [(80, 9000), (200, 300), (200, 5000), (885, 1000), (885, 20_000)])
-def test_tallies_of_many_items_converge(monkeypatch, m, answers, flip, near):
-    """A few answers an item, some of none, or of most pairs; in chains too. No solve by the threads of BLAS."""
-
-    def threads(*_):
-        raise AssertionError("a dense solve of many items")
-
-    monkeypatch.setattr(bradley_terry_loss, "dposv", threads)
-    tallies = sparse_tallies(m, answers, flip, near)
-    found = unrounded(tallies, 0.01)
-    value, slope = loss_and_slope(found, tallies, 0.01)
-    assert np.abs(slope - slope.mean()).max() <= 1e-10 * (100 + answers)
-    assert abs(found.sum()) < 1e-6
-    rng = np.random.default_rng(5)
-    for size in (1e-3, 0.1):
-        assert loss_and_slope(found + size * rng.normal(size=m), tallies, 0.01)[0] > value
-
-
-def test_large_counts_end():
-    """Rounding keeps the last step above any fixed length: the search ends where steps no longer shrink."""
+def test_search_ends_if_counts_are_large():
+    """Rounding errors keep the steps of large counts above any fixed length."""
     rng = np.random.default_rng(2)
     strengths = rng.normal(size=12) + np.repeat([0, 60], 6)
-    tallies = sampled_tallies(rng, strengths, (0.27,), 10**9)
-    found = unrounded(tallies, 0.01)
-    assert np.abs(loss_and_slope(found, tallies, 0.01)[1]).max() < 1e-4
+    tallies = simulated(rng, strengths, (0.27,), 10**9)
+    found = unrounded(tallies)
+    assert np.abs(gradient(found, tallies)).max() < 1e-4
     assert np.argsort(found).tolist() == np.argsort(strengths).tolist()
 
 
-def test_equal_answers_are_a_tie_whatever_rounding_says():
-    """Items 1 and 2 have the same answers: the session's coins, not the last digit, decide."""
+def test_coins_order_items_with_equal_answers():
+    """Without rounding, the last digit of the strengths of items 1 and 2 would decide."""
     wins = np.array([[0, 7, 7, 3], [2, 0, 5, 9], [2, 5, 0, 9], [8, 1, 1, 0]])
-    tallies = (Tallies(0.1, wins),)
-    firsts = set()
-    for seed in range(20):
-        order = BradleyTerryRule().aggregate(session(tallies, seed)).order.tolist()
-        firsts.add(order.index(1) < order.index(2))
-    assert firsts == {True, False}
+    orders = [order_of(wins, seed) for seed in range(20)]
+    assert {order.index(1) < order.index(2) for order in orders} == {True, False}
 
 
-def test_nine_digits_are_told():
-    tallies = random_tallies(np.random.default_rng(6), (0.2,))
-    found, exact = bradley_terry_strengths(tallies, 0.01), unrounded(tallies, 0.01)
-    assert (found == exact.round(9)).all() and (found != exact).any()
-
-
-@pytest.mark.parametrize("flip", [0.0, 0.27, 0.4])
-def test_recovers_the_order_of_a_population(flip):
-    """Voters who choose by Bradley-Terry strengths, through randomised response."""
-    rng = np.random.default_rng(2)
-    for _ in range(5):
-        strengths = rng.permutation(np.linspace(-1.5, 1.5, 8))
-        tallies = sampled_tallies(rng, strengths, (flip,), 20_000)
-        order = BradleyTerryRule().aggregate(session(tallies)).order
-        assert order.tolist() == np.argsort(-strengths).tolist()
-
-
-def test_items_that_never_win_or_lose_stay_finite():
-    wins = np.array([[0, 9, 9], [0, 0, 9], [0, 0, 0]])
-    strengths = bradley_terry_strengths((Tallies(0.0, wins),), 0.01)
-    assert np.isfinite(strengths).all()
-    assert strengths.sum() == pytest.approx(0)
-    assert BradleyTerryRule().aggregate(session((Tallies(0.0, wins),))).order.tolist() == [0, 1, 2]
-
-
-def test_no_answers_is_a_tie():
-    tallies = (Tallies(0.2, np.zeros((3, 3), dtype=np.int64)),)
-    np.testing.assert_allclose(bradley_terry_strengths(tallies, 0.01), 0)
+def test_extreme_answers():
+    always = np.array([[0, 9, 9], [0, 0, 9], [0, 0, 0]])
+    found = bradley_terry_strengths((Tallies(0.0, always),), 0.01)
+    assert np.isfinite(found).all() and found.sum() == pytest.approx(0)
+    assert order_of(always) == [0, 1, 2]
+    assert bradley_terry_strengths((Tallies(0.2, 0 * always),), 0.01).tolist() == [0, 0, 0]
 
 
 def test_relabelling_items_relabels_strengths():
     rng = np.random.default_rng(3)
-    tallies = sampled_tallies(rng, STRENGTHS, (0.1, 0.3), 50)
-    labels = rng.permutation(5)
+    tallies, labels = simulated(rng, STRENGTHS, (0.1, 0.3), 50), rng.permutation(5)
     moved = tuple(Tallies(flip, wins[np.ix_(labels, labels)]) for flip, wins in tallies)
-    np.testing.assert_allclose(
-        bradley_terry_strengths(moved, 0.01), bradley_terry_strengths(tallies, 0.01)[labels], atol=1e-4
-    )
+    found = bradley_terry_strengths(tallies, 0.01)
+    np.testing.assert_allclose(bradley_terry_strengths(moved, 0.01), found[labels], rtol=0, atol=2e-9)
 
 
 @pytest.mark.parametrize("ridge", [0, -1.0, np.nan])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dprank.rules.strengths import solved
+from sklearn_dprank.rules.strengths import conjugate_gradients
 
 
 def positive(rng, n, spread):
@@ -16,7 +16,7 @@ def positive(rng, n, spread):
 def test_against_a_direct_solver(n, spread):
     rng = np.random.default_rng(n)
     matrix, right = positive(rng, n, spread), rng.normal(size=n)
-    found = solved(matrix.dot, matrix.diagonal(), right, 1e-26, 40 * n)
+    found = conjugate_gradients(matrix.dot, matrix.diagonal(), right, 1e-26, 40 * n)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-6)
 
 
@@ -29,13 +29,13 @@ def test_stops_at_the_rest_and_at_the_number_of_steps():
         products.append(x)
         return matrix @ x
 
-    found = solved(counted, diagonal, right, 1e-4, 100)
+    found = conjugate_gradients(counted, diagonal, right, 1e-4, 100)
     left = right - matrix @ found
     assert left @ (left / diagonal) <= 1e-4 * (right @ (right / diagonal))
     enough = len(products)
     assert 1 < enough < 20
     products.clear()
-    short = solved(counted, diagonal, right, 1e-4, enough - 1)
+    short = conjugate_gradients(counted, diagonal, right, 1e-4, enough - 1)
     assert len(products) == enough - 1
     left = right - matrix @ short
     assert left @ (left / diagonal) > 1e-4 * (right @ (right / diagonal))
@@ -43,9 +43,9 @@ def test_stops_at_the_rest_and_at_the_number_of_steps():
 
 
 def test_what_is_not_positive_is_seen():
-    assert solved(np.diag([1.0, -1.0]).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
-    assert solved(np.zeros((2, 2)).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
+    assert conjugate_gradients(np.diag([1.0, -1.0]).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
+    assert conjugate_gradients(np.zeros((2, 2)).dot, np.ones(2), np.ones(2), 1e-12, 10) is None
 
 
 def test_nothing_to_solve():
-    assert solved(np.eye(3).dot, np.ones(3), np.zeros(3), 1e-12, 10).tolist() == [0, 0, 0]
+    assert conjugate_gradients(np.eye(3).dot, np.ones(3), np.zeros(3), 1e-12, 10).tolist() == [0, 0, 0]
