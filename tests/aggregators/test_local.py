@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from accuracy_tools import mallows_profiles, mean_excess
 from local_tools import reports_of, same_law
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
@@ -15,7 +16,6 @@ from sklearn_dprank import LDPBorda, LDPGroupKwikSort, LDPKwikSort, LDPPairwise,
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.queries import NetWins, PairTallies
 from sklearn_dprank.sampling.streams import Bits
@@ -292,16 +292,6 @@ def test_a_stream_is_read_once_and_in_any_form():
 # --- accuracy, in percent of excess normalised Kendall tau
 
 
-def excess(estimator, m, n, runs, seed=0):
-    total = 0.0
-    for k in range(runs):
-        center = np.random.default_rng([seed, k]).permutation(m)
-        profile = Profile.from_rankings(make_mallows(n, m, 0.75, center=center, random_state=k))
-        fitted = clone(estimator).set_params(random_state=k).fit(profile)
-        total += excess_kendall_tau(fitted.ranks_, profile)
-    return 100 * total / runs
-
-
 SMALL = [
     (LDPPairwise(0.5), 5.8),
     (LDPPairwise(1.0), 2.0),
@@ -317,7 +307,7 @@ SMALL = [
 
 @pytest.mark.parametrize(("estimator", "figure"), SMALL, ids=str)
 def test_accuracy_for_ten_items(estimator, figure):
-    assert 0.5 * figure < excess(estimator, 10, 1000, runs=24) < 1.6 * figure
+    assert 0.5 * figure < mean_excess(estimator, mallows_profiles(24, n_voters=1000, n_items=10)) < 1.6 * figure
 
 
 @pytest.mark.slow
@@ -333,4 +323,4 @@ def test_accuracy_for_ten_items(estimator, figure):
     ids=str,
 )
 def test_accuracy_for_forty_five_items(estimator, figure):
-    assert 0.6 * figure < excess(estimator, 45, 5000, runs=10) < 1.5 * figure
+    assert 0.6 * figure < mean_excess(estimator, mallows_profiles(10, n_voters=5000, n_items=45)) < 1.5 * figure
