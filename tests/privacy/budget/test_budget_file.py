@@ -1,4 +1,8 @@
-"""A budget in a file: what was charged is never forgotten, and never charged by two at once."""
+"""A budget in a file keeps each charge, whatever happens to the file or to the processes that use it.
+
+A file that is damaged, lost, replaced or older than what was last read is refused. Two processes never decide at once,
+and a process that is killed leaves the charges that were made.
+"""
 
 import copy
 import os
@@ -14,8 +18,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
+from budget_tools import pure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,13 +36,28 @@ KILLED = -signal.SIGKILL if hasattr(signal, "SIGKILL") else None
 needs_kill = pytest.mark.skipif(KILLED is None, reason="no SIGKILL here")
 
 
-def pure(epsilon):
-    return PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "discrete Laplace noise")
-
-
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "voters of %20 May #5.budget"
+
+
+def edited(path, command):
+    """Run an SQL command on a file."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(command)
+    connection.close()
+
+
+def uses(budget):
+    """Every way to use a budget; none may go on with a file that is not its own."""
+    return (
+        lambda: budget.charge(pure(0.125), "more"),
+        lambda: budget.fit(DPBorda(epsilon=0.125), X),
+        lambda: budget.releases_,
+        lambda: budget.spent_,
+        lambda: budget.remaining,
+        lambda: copy.deepcopy(budget),
+    )
 
 
 def process(path, code):
@@ -84,10 +103,10 @@ def both_at_once(path, code):
     return [finished(started) for started in both]
 
 
-# What is kept
+# --- what a file keeps
 
 
-def test_all_is_there_when_it_is_opened_again(path):
+def test_a_reopened_file_has_every_charge(path):
     budget = PrivacyBudget.open(path, 2.0, 1e-6, neighboring="replace", basic_delta=5e-7)
     budget.fit(GAUSSIAN, X)
     budget.fit(LDPPairwise(epsilon=0.1), X)
@@ -127,7 +146,7 @@ deltas = st.floats(0, 1)
 
 @pytest.mark.slow
 @given(amounts, deltas, st.lists(amounts, max_size=3), st.lists(st.tuples(amounts, deltas), max_size=3), st.booleans())
-def test_not_a_digit_is_lost(epsilon, delta, pures, pairs, certified):
+def test_a_guarantee_survives_its_text(epsilon, delta, pures, pairs, certified):
     losses = Losses(epsilon / 3, tuple(pures), tuple(pairs))
     guarantee = PrivacyGuarantee(
         epsilon, delta, "local", "replace", "x", "double precision", certified, ("é",), "y", losses
@@ -162,7 +181,7 @@ def test_only_a_stated_epsilon_makes_a_file(path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no umask")
-def test_who_may_read_it_is_left_to_the_umask(path):
+def test_the_umask_decides_who_may_read_the_file(path):
     before = os.umask(0o027)
     try:
         PrivacyBudget.open(path, 1.0).charge(pure(0.5), "x")
@@ -172,14 +191,14 @@ def test_who_may_read_it_is_left_to_the_umask(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_it_can_be_sent_to_another_process(path):
+def test_copies_and_pickles_share_the_file(path):
     budget = PrivacyBudget.open(path, 1.0)
     for other in (pickle.loads(pickle.dumps(budget)), copy.deepcopy(budget), PrivacyBudget.open(str(path))):
         other.charge(pure(0.25), "by another")
     assert budget.spent_.epsilon == 0.75
 
 
-# What is no budget
+# --- files that are damaged, lost or replaced
 
 
 def test_files_that_are_no_budget_are_left_alone(path):
@@ -198,12 +217,6 @@ def test_databases_that_are_no_budget(path, terms):
     connection.close()
     with pytest.raises(ValueError, match="an SQLite file, but not a budget"):
         PrivacyBudget.open(path, **terms)
-
-
-def edited(path, command):
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(command)
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -227,9 +240,13 @@ def test_damaged_terms(path, command, says):
             PrivacyBudget.open(path, **terms)
 
 
+CENTAUR = guarantee_as_text(pure(0.5)).replace("central", "centaur")
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "[]", "null", '{"losses": 1}', "0x1p+0", guarantee_as_text(pure(0.5)).replace("central", "centaur")],
+    ["", "{}", "[]", "null", '{"losses": 1}', "0x1p+0", CENTAUR, "[" * 10_000, '{"losses": ' * 10_000],
+    ids=lambda text: text[:40],
 )
 def test_damaged_releases(path, text):
     budget = PrivacyBudget.open(path, 1.0)
@@ -242,11 +259,6 @@ def test_damaged_releases(path, text):
     ):
         with pytest.raises(ValueError, match="damaged"):
             use()
-
-
-@pytest.mark.parametrize("text", ["[" * 10_000, '{"losses": ' * 10_000])
-def test_what_is_nested_too_deep(path, text):
-    test_damaged_releases(path, text)
 
 
 @pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "yesterday", "[" * 10_000])
@@ -304,7 +316,7 @@ def test_a_file_that_another_made_first_is_shared(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_file_that_goes_away_is_not_made_anew(path):
+def test_a_lost_file_is_not_made_again(path):
     budget = PrivacyBudget.open(path, 1.0)
     path.unlink()
     for use in (lambda: budget.charge(pure(0.5), "x"), lambda: budget.releases_):
@@ -316,19 +328,8 @@ def test_a_file_that_goes_away_is_not_made_anew(path):
         budget.charge(pure(0.5), "x")
 
 
-def uses(budget):
-    return (
-        lambda: budget.charge(pure(0.125), "more"),
-        lambda: budget.fit(DPBorda(epsilon=0.125), X),
-        lambda: budget.releases_,
-        lambda: budget.spent_,
-        lambda: budget.remaining,
-        lambda: copy.deepcopy(budget),
-    )
-
-
 @pytest.mark.parametrize("by", ["deleting", "renaming", "copying"])
-def test_a_file_that_is_made_again_forgets_nothing(path, by):
+def test_another_file_with_the_same_terms_is_refused(path, by):
     """The new file has the same terms: only its identity tells it from the old one."""
     budget = PrivacyBudget.open(path, 1.0)
     budget.charge(pure(0.75), "x")
@@ -428,7 +429,7 @@ def test_a_file_that_is_moved_is_the_same_account(path):
     assert PrivacyBudget.open(moved).remaining.epsilon == 0.25
 
 
-# Files of version 0.2.0
+# --- files of version 0.2.0
 
 
 @pytest.fixture
@@ -487,7 +488,7 @@ def test_an_open_budget_does_not_take_a_file_of_0_2_0(of_0_2_0):
     assert of_0_2_0.read_bytes() == old
 
 
-# Other processes
+# --- several processes
 
 
 @pytest.mark.slow
@@ -528,7 +529,7 @@ def test_one_decides_at_a_time(path):
     assert [release.what for release in kept.releases()] == ["0", "1", "2", "3"]
 
 
-def test_who_waits_too_long_is_told(path, monkeypatch):
+def test_a_locked_file_charges_nothing(path, monkeypatch):
     budget = PrivacyBudget.open(path, 1.0)
     monkeypatch.setattr(budget_file, "_WAIT", 0.01)
     other = sqlite3.connect(path, isolation_level=None)
@@ -636,6 +637,7 @@ def test_every_charge_that_was_made_is_remembered(path):
 
 
 def test_numbers_are_hexadecimal(path):
+    """Decimal numbers in the file could lose the last digits of a charge."""
     budget = PrivacyBudget.open(path, 0.3)
     budget.charge(replace(pure(0.1), losses=None), "x")
     connection = sqlite3.connect(path)
@@ -643,4 +645,3 @@ def test_numbers_are_hexadecimal(path):
     assert (0.1).hex() in connection.execute("SELECT guarantee FROM releases").fetchone()[0]
     assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
-    assert np.all([str(100) not in release.guarantee.how for release in budget.releases_])
