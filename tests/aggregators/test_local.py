@@ -10,7 +10,6 @@ import pytest
 from accuracy_tools import mallows_profiles, mean_excess
 from local_tools import reports_of, same_law
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPBorda, LDPGroupKwikSort, LDPKwikSort, LDPPairwise, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
@@ -33,10 +32,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def with_epsilon(estimator, epsilon, **parameters):

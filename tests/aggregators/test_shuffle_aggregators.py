@@ -10,7 +10,6 @@ from accuracy_tools import mallows_profiles, mean_excess
 from local_tools import apart, same_law
 from scipy.stats import norm
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
@@ -35,10 +34,7 @@ PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED)
 MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Shuffler:

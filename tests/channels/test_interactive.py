@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from local_tools import Field, same_law
 from oracles import flip_probability
-from scipy.stats import chisquare
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
-from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -20,29 +17,13 @@ from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTal
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 from sklearn_dprank.sampling.streams import Bits
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning"),
+]
 
 NAN = np.nan
 ESTIMATORS = [LDPQuickSort(n_queries=2), LDPGroupKwikSort(), LDPAdaptivePairs(n_rounds=2)]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
-
-
-def stated(answers=2, last=False, m=3):
-    """The protocol of a device that gives so many answers."""
-    protocol = LDPQuickSort(2.0, n_queries=answers).protocol(m)
-    if last:
-        protocol["flips"]["last"], protocol["epsilon"] = FLIP_GRID // 4, "3.1"  # and ln 3 more
-    return protocol
-
-
-def question(number=1, kind="each", pairs=((0, 1),), of=None, **other):
-    name = digest(stated() if of is None else of)
-    return {"protocol": name, "question": number, "kind": kind, "pairs": [list(pair) for pair in pairs], **other}
 
 
 # --- the plan
@@ -94,125 +75,6 @@ def test_voters_share_one_epsilon():
     for estimator in ESTIMATORS:
         with pytest.raises(ValueError, match="one epsilon for all"):
             estimator.fit([[0, 1, 2]] * 3, voter_epsilon=[1.0, 1.0, 2.0])
-
-
-# --- a device
-
-
-def device(answers=2, last=False, m=3, seed=0):
-    return Device(json.loads(json.dumps(stated(answers, last, m))), random_state=seed)
-
-
-def test_the_same_question_gets_the_same_bytes():
-    client, ballot = device(), [0, 1, 2]
-    asked = question(pairs=[(0, 1), (0, 2), (1, 2)])
-    first = json.dumps(client.answer(asked, ballot))
-    assert all(json.dumps(client.answer(asked, ballot)) == first for _ in range(20))
-    # Even if the curator puts another pair under the same number.
-    assert json.dumps(client.answer(question(pairs=[(1, 2)]), ballot)) == first
-    given = client.answer(asked, ballot)
-    given["answer"] = given["pair"][0] = 7
-    assert json.dumps(client.answer(asked, ballot)) == first
-
-
-def test_a_device_answers_as_often_as_agreed():
-    client, ballot, of = device(answers=2, last=True), [0, 1, 2], stated(2, last=True)
-    for number in (5, 9):
-        client.answer(question(number, of=of), ballot)
-    with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
-        client.answer(question(10, of=of), ballot)
-    client.answer(question(11, kind="last", of=of), ballot)
-    with pytest.raises(BudgetExhausted, match="every answer"):
-        client.answer(question(12, kind="last", of=of), ballot)
-    client.answer(question(9, of=of), ballot)  # sent again
-    with pytest.raises(ValueError, match="does not follow the protocol"):
-        device(last=False).answer(question(kind="last"), ballot)
-
-
-def test_a_device_has_one_ballot():
-    client = device()
-    client.answer(question(1), [0, 1, 2])
-    for number in (1, 2):
-        with pytest.raises(BudgetExhausted, match="another ballot"):
-            client.answer(question(number), [0, 2, 1])
-    client.answer(question(2), [0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        None,
-        "each",
-        [1],
-        {},
-        question(version=2),
-        question(of=stated(3)),
-        question(number=-1),
-        question(number=2**60),
-        question(kind="last"),
-        question(pairs=[(0, 1)] * 4),
-        question(number=True),
-        question(number="1"),
-        question(number=[1]),
-        question(kind="all"),
-        question(kind=["each"]),
-        question(kind=None),
-        question(pairs=[]),
-        question() | {"pairs": None},
-        question() | {"pairs": "01"},
-        question() | {"pairs": {"0": 1}},
-        question() | {"pairs": [0, 1]},
-        question() | {"pairs": [None]},
-        question(pairs=[(0, 3)]),
-        question(pairs=[(1, 0)]),
-        question(pairs=[(0, 0)]),
-        question(pairs=[(-1, 1)]),
-        question(pairs=[(0, 1.5)]),
-        question(pairs=[(False, True)]),
-        question(pairs=[(0, 1), (0, NAN)]),
-        question(pairs=[(0, 10**30)]),
-        question(pairs=[(0, 1, 2)]),
-        question(pairs=[("0", "1")]),
-    ],
-    ids=str,
-)
-def test_a_malicious_question_costs_nothing_and_gets_nothing(asked):
-    client = device(answers=2)
-    with pytest.raises(ValueError, match="question does not follow the protocol") as error:
-        client.answer(asked, [2, 0, 1])
-    assert not isinstance(error.value, BudgetExhausted)
-    client.answer(question(), [2, 0, 1])
-
-
-@pytest.mark.parametrize("ballot", [[0, 1], [0, 1, 2, 3], [0, 1, np.inf]])
-def test_a_wrong_ballot_costs_nothing(ballot):
-    client = device(answers=2)
-    for number in range(1, 6):
-        with pytest.raises(ValueError, match="ballot must have one position"):
-            client.answer(question(number), ballot)
-    for number in (1, 2):
-        client.answer(question(number), [0, 1, 2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ballot", [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]])
-def test_answers_are_flipped_preferences_or_fair_coins(ballot):
-    size, pairs = 1200, [(0, 1), (0, 2), (1, 2)]
-    protocol = LDPQuickSort(1.0).protocol(3)
-    asked = question(pairs=pairs, of=protocol)
-    seen = np.zeros((3, 3))
-    for seed in range(size):
-        report = Device(protocol, random_state=seed).answer(asked, ballot)
-        assert set(report) == {"protocol", "question", "report", "pair", "answer"}
-        i, j = report["pair"]
-        seen[(i, j) if report["answer"] else (j, i)] += 1
-    flip = flip_probability(1.0)
-    said, expected = [], []
-    for i, j in pairs:
-        ahead = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
-        said += [seen[i, j], seen[j, i]]
-        expected += [size / 3 * ahead, size / 3 * (1 - ahead)]
-    assert chisquare(said, expected).pvalue > 1e-3
 
 
 # --- the curator

@@ -3,7 +3,6 @@
 import json
 import math
 from collections import Counter
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -17,11 +16,9 @@ from sklearn_dprank import ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Shuffle, balanced_design
 from sklearn_dprank.collection.client import Device
-from sklearn_dprank.collection.client.answers import is_random_number
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.collection.curator import RandomizedResponse
 from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
-from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.shuffle.amplification import shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
 from sklearn_dprank.queries import AllMargins, Ask, KemenyUtility, PairTallies
@@ -185,98 +182,6 @@ def test_the_design_is_random():
         whole[str(design)] += 1
     assert len(whole) == 6
     assert chisquare(list(first.values())).pvalue > 1e-3 and chisquare(list(whole.values())).pvalue > 1e-3
-
-
-# --- a device
-
-
-@lru_cache
-def published(pairs, m):
-    return json.dumps(plan(m, None, min_reports=50, pairs=pairs, n_queries=2, local_epsilon=2.0).protocol)
-
-
-def device(pairs="hidden", m=4, seed=0):
-    return Device(json.loads(published(pairs, m)), random_state=seed)
-
-
-@pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
-def test_a_device_sends_the_same_bytes_again_and_never_another_ballot(pairs, asked):
-    client = device(pairs)
-    first = json.dumps(client.report([0, 1, 2, 3], asked))
-    assert all(json.dumps(client.report([0, 1, 2, 3], asked)) == first for _ in range(10))
-    given = client.report([0, 1, 2, 3], asked)
-    given["messages"][0]["pair"][0] = given["messages"][1]["answer"] = 9
-    assert json.dumps(client.report([0, 1, 2, 3], asked)) == first
-    with pytest.raises(BudgetExhausted, match="another ballot"):
-        client.report([1, 0, 2, 3], asked)
-    if asked:  # nor does another assignment buy another answer
-        assert json.dumps(client.report([0, 1, 2, 3], [[0, 2], [2, 3]])) == first
-
-
-@pytest.mark.parametrize(("pairs", "asked"), [("hidden", None), ("assigned", [[0, 1], [1, 3]])])
-@pytest.mark.parametrize("ballot", [[0, 1, 2, 3], [3, 0, 0, 0], [NAN, 1, NAN, 0], [NAN] * 4, [0, 0, 0, 0]])
-def test_messages_say_pair_and_answer_and_nothing_else(pairs, asked, ballot):
-    submission = device(pairs).report(ballot, asked)
-    assert set(submission) == {"protocol", "report", "messages"}
-    assert submission["protocol"] == digest(json.loads(published(pairs, 4)))
-    assert is_random_number(submission["report"])
-    messages = submission["messages"]
-    assert len(messages) == 2
-    for k, message in enumerate(messages):
-        assert set(message) == {"shuffle", "pair", "answer"}
-        assert message["shuffle"] == (k if pairs == "hidden" else 0)
-        assert message["answer"] in (0, 1) and len(message["pair"]) == 2
-    # The pairs and the number come from the device's own assignment stream: the same whatever the ballot.
-    same = device(pairs).report([0, 1, 2, 3], asked)
-    assert [message["pair"] for message in messages] == [message["pair"] for message in same["messages"]]
-    assert submission["report"] == same["report"] != device(pairs, seed=1).report([0, 1, 2, 3], asked)["report"]
-    if asked:
-        assert [message["pair"] for message in messages] == asked
-
-
-@pytest.mark.slow
-def test_hidden_pairs_are_uniform_and_drawn_again():
-    drawn = [json.dumps([m["pair"] for m in device(m=3, seed=s).report([0, 1, 2])["messages"]]) for s in range(1800)]
-    counts = list(Counter(drawn).values())
-    assert len(counts) == 9 and chisquare(counts).pvalue > 1e-3  # with replacement: both may be the same
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        [],
-        [[0, 1]],
-        [[0, 1], [0, 1]],  # twice the same pair would put two messages of one voter into one crowd
-        [[0, 1], [0, 2], [0, 3]],
-        [[0, 1], [1, 0]],
-        [[0, 1], [2, 2]],
-        [[0, 1], [0, 4]],
-        [[0, 1], [-1, -1]],
-        [[0, 1], [0.0, 1.5]],
-        [[0, 1], ["0", "2"]],
-        [[0, 1], [0, 1, 2]],
-        [[0, 1], None],
-        "0112",
-        7,
-        {"0": 1},
-    ],
-    ids=str,
-)
-def test_a_malicious_assignment_costs_nothing_and_gets_nothing(asked):
-    client = device("assigned")
-    with pytest.raises(ValueError):
-        client.report([2, 0, 1, 3], asked)
-    assert len(client.report([0, 1, 2, 3], [[0, 1], [1, 3]])["messages"]) == 2
-
-
-def test_pairs_fit_the_protocol_and_ballots_the_items():
-    with pytest.raises(ValueError, match="if and only if the protocol assigns them"):
-        device("hidden").report([0, 1, 2, 3], [[0, 1], [0, 2]])
-    with pytest.raises(ValueError, match="if and only if the protocol assigns them"):
-        device("assigned").report([0, 1, 2, 3])
-    for ballot in ([0, 1, 2], [0, 1, 2, 3, 4], [0, 1, 2, np.inf]):
-        with pytest.raises(ValueError):
-            device().report(ballot)
 
 
 # --- the curator
