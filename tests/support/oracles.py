@@ -23,6 +23,11 @@ def objects(rows):
     return out
 
 
+def seeded(seed=0):
+    """A bit source that gives the same words each time."""
+    return SeededBits(np.random.SeedSequence(seed))
+
+
 def naive_counts(X):
     """C[i, j]: voters who strictly prefer i to j; every comparison with NaN is false."""
     X = np.asarray(X)
