@@ -6,15 +6,12 @@ a voter (by sending twice), or whoever reads the shuffler's file.
 
 import json
 import math
-import os
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing, suppress
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +19,7 @@ from fuzzing import changed
 from hypothesis import given
 from hypothesis import strategies as st
 from local_tools import apart
+from process_tools import python
 from scipy.stats import chisquare
 from state_tools import at_once
 
@@ -33,7 +31,6 @@ from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.server.submissions import longest
 from sklearn_dprank.sampling.streams import Bits
 
-ROOT = Path(__file__).parents[3]
 ITEMS = ["a", "b", "c"]
 LEAST, K = 6, 2
 CURATOR = {
@@ -268,14 +265,14 @@ def test_after_a_restart_nobody_is_forgotten_or_released_again(tmp_path):
 
 
 KILLED = """
-import json, os, sys
+import json, os, signal, sys
 from sklearn_dprank.collection.server import Shuffler
 given = json.loads(sys.stdin.read())
 shuffler = Shuffler(given["protocol"], given["path"])
 shuffler.receive(given["submissions"])
 if given["release"]:
     shuffler.release()
-os.kill(os.getpid(), 9)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -285,11 +282,7 @@ def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
     path = tmp_path / "shuffler.db"
     sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
     given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
-    )
-    assert done.returncode == -9, done.stderr
+    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
     shuffler = Shuffler(PROTOCOL["hidden"], path)
     assert shuffler.receive(sent["submissions"]) == 0 and shuffler.refused == {"received before": 8}
     assert (shuffler.batches, shuffler.waiting) == ((1, 0) if release else (0, 8))
