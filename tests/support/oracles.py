@@ -64,6 +64,18 @@ def naive_disagreements(positions, X):
     )
 
 
+def kendall(a, b):
+    """Pairs of items on whose order two rankings without ties differ."""
+    return sum((a[i] < a[j]) != (b[i] < b[j]) for i, j in combinations(range(len(a)), 2))
+
+
+def assert_same_profile(one, other):
+    """Check that two profiles have the same size, pairwise counts and placements."""
+    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
+
+
 def naive_kemeny(counts):
     """(Fewest disagreements, list of all orders that have them), by trying every order."""
     orders = np.array(list(permutations(range(len(counts)))))
