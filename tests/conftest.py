@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the processors; set before anything imports NumPy
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -47,6 +48,13 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def one_thread():
+    """Let BLAS use one thread: small matrices are slower on several."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture

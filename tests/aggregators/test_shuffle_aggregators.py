@@ -6,18 +6,17 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from accuracy_tools import mallows_profiles, mean_excess
 from local_tools import apart, same_law
 from scipy.stats import norm
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import ShuffleHierarchical, ShufflePairwise
-from sklearn_dprank.ballots.profile import Profile, Shape
+from sklearn_dprank.ballots.profile import Shape
 from sklearn_dprank.channels import balanced_design
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
-from sklearn_dprank.metrics import excess_kendall_tau
 from sklearn_dprank.privacy import UnsoundAmplificationWarning, shuffle_amplification, shuffle_local_epsilon
 from sklearn_dprank.privacy.shuffle.groups import composed_shuffle_epsilon
 from sklearn_dprank.sampling.streams import Bits
@@ -35,10 +34,7 @@ PUBLISHED = ShuffleHierarchical(delta=0.5, n_queries=2, **PRINTED)
 MESSAGE = {"protocol": "", "shuffle": 0, "pair": [0, 1], "answer": 1}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Shuffler:
@@ -253,34 +249,31 @@ def test_published_noise_from_the_field():
 # --- what it is worth
 
 
-def excess(estimator, m, n, runs):
-    total = 0.0
-    for k in range(runs):
-        center = np.random.default_rng([9, k]).permutation(m)
-        profile = Profile.from_rankings(make_mallows(n, m, 0.75, center=center, random_state=k))
-        total += excess_kendall_tau(clone(estimator).set_params(random_state=k).fit(profile).ranks_, profile)
-    return 100 * total / runs
+@pytest.fixture(scope="module")
+def profiles():
+    return mallows_profiles(24, n_voters=1000, n_items=10)
 
 
 @pytest.mark.slow
-def test_a_hidden_pair_is_worth_more_than_an_assigned_one():
+def test_a_hidden_pair_is_worth_more_than_an_assigned_one(profiles):
     """At one local epsilon both are as accurate, a central target gives the hidden pair a larger one."""
     hidden, assigned = (ShufflePairwise(local_epsilon=1.0, pairs=pairs) for pairs in ("hidden", "assigned"))
-    figures = [excess(estimator, 10, 1000, 24) for estimator in (hidden, assigned)]
+    figures = [mean_excess(estimator, profiles) for estimator in (hidden, assigned)]
     assert all(1.0 < figure < 3.2 for figure in figures)  # 2.0, as for one pair in the local model
     target = [
-        excess(estimator.set_params(local_epsilon=None, epsilon=0.15), 10, 1000, 24) for estimator in (hidden, assigned)
+        mean_excess(estimator.set_params(local_epsilon=None, epsilon=0.15), profiles)
+        for estimator in (hidden, assigned)
     ]
     assert target[0] < 3.2 and target[1] > 2 * target[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("local_epsilon", "printed_noise", "exact"), [(1.0, 13.2, 9.0), (2.0, 8.9, 5.0)])
-def test_hierarchical_aggregation_of_the_same_answers(local_epsilon, printed_noise, exact):
+def test_hierarchical_aggregation_of_the_same_answers(profiles, local_epsilon, printed_noise, exact):
     """Published noise gave 13.2 and 8.9 at local epsilon 1 and 2; calibrated exactly it is less."""
     estimator = ShuffleHierarchical(delta=1e-4, local_epsilon=local_epsilon)
-    assert excess(estimator, 10, 1000, 24) < exact
-    published = excess(estimator.set_params(**PRINTED), 10, 1000, 24)
+    assert mean_excess(estimator, profiles) < exact
+    published = mean_excess(estimator.set_params(**PRINTED), profiles)
     assert published == pytest.approx(printed_noise, rel=0.2)
 
 

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings
-from oracles import all_ballots, profiles
+from oracles import all_ballots, profiles, seeded
 from scipy import stats
 
 from sklearn_dprank.ballots.compact import Positions
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import check_ballots, compact_positions, completed
-from sklearn_dprank.sampling.streams import SeededBits
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def positions_of(ballots):

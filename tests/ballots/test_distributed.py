@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import profiles
+from oracles import assert_same_profile, profiles
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -36,9 +36,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def assert_same(one, other):
-    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
-    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
-    np.testing.assert_array_equal(one.placements, other.placements)
+    assert_same_profile(one, other)
     assert (one.item_names is None) == (other.item_names is None)
     assert one.item_names is None or one.item_names.tolist() == other.item_names.tolist()
 

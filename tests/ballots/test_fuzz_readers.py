@@ -11,6 +11,7 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
+from budget_tools import pure
 from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
@@ -23,7 +24,7 @@ from sklearn_dprank.collection.curator.inbox import Inbox
 from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.datasets import read_preflib
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions, unranked_last
-from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
+from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
 
 ITEMS = ["tea", "milk", "rye", "fig"]
 M = len(ITEMS)
@@ -309,10 +310,6 @@ class KeptDevice:
 
 
 # --- accounts
-
-
-def pure(epsilon):
-    return PrivacyGuarantee(epsilon, 0.0, "central", "add_remove", "discrete Laplace noise")
 
 
 class Account:

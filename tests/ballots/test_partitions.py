@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import profiles
+from oracles import assert_same_profile, profiles
 
 from sklearn_dprank.ballots.profile import Profile, is_lazy
 
@@ -55,12 +55,6 @@ print(peak() - before)
 """
 
 
-def assert_same(one, other):
-    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
-    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
-    np.testing.assert_array_equal(one.placements, other.placements)
-
-
 @pytest.mark.slow
 def test_twenty_million_ballots_in_the_memory_of_one_chunk():
     pytest.importorskip("resource", reason="no peak memory on this system")
@@ -73,7 +67,7 @@ def test_twenty_million_ballots_in_the_memory_of_one_chunk():
 def test_a_million_ballots_are_the_whole():
     X = np.random.default_rng(0).permuted(np.tile(np.arange(10), (1_000_000, 1)), axis=1)
     whole = Profile.from_rankings(X)
-    assert_same(Profile.from_chunks(np.array_split(X, 7)), whole)
+    assert_same_profile(Profile.from_chunks(np.array_split(X, 7)), whole)
     together = Profile.from_chunks(np.array_split(X, 7), keep="positions")
     np.testing.assert_array_equal(together.positions.table, X.T)
 
@@ -104,9 +98,9 @@ def test_one_chunk_at_a_time():
 def test_merging_is_associative_and_commutative(X, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), min_size=2, max_size=2)))
     a, b, c = (Profile.from_rankings(part, keep="counts") for part in np.split(X, cuts))
-    assert_same((a + b) + c, a + (b + c))
-    assert_same(a + b + c, c + a + b)
-    assert_same(Profile._sum([a, b, c]), Profile.from_rankings(X))
+    assert_same_profile((a + b) + c, a + (b + c))
+    assert_same_profile(a + b + c, c + a + b)
+    assert_same_profile(Profile._sum([a, b, c]), Profile.from_rankings(X))
 
 
 @pytest.mark.parametrize("keep", ["counts", "positions"])
@@ -115,7 +109,7 @@ def test_chunks_without_rows_count_nobody(keep):
     frame = pd.DataFrame([[0.0, 1.0], [np.nan, 0.0], [1.0, 0.0]], columns=["tea", "milk"])
     empty = frame.iloc[:0]
     total = Profile.from_chunks([empty, frame, empty, frame, empty], keep=keep)
-    assert_same(total, Profile.from_rankings(pd.concat([frame, frame])))
+    assert_same_profile(total, Profile.from_rankings(pd.concat([frame, frame])))
     assert total.item_names.tolist() == ["tea", "milk"]
     nobody = Profile.from_chunks([empty, empty.astype("datetime64[ns]")], keep=keep)  # no cell is a date
     assert nobody.n_voters == 0 and nobody.item_names.tolist() == ["tea", "milk"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import all_ballots, naive_counts, naive_placements, odd_profiles, profiles
+from oracles import all_ballots, assert_same_profile, naive_counts, naive_placements, odd_profiles, profiles
 
 from sklearn_dprank.ballots import counting
 from sklearn_dprank.ballots.compact import Positions
@@ -16,12 +16,6 @@ from sklearn_dprank.datasets import make_mallows
 
 def placements(profile):
     return {(i, a, b): c for i, a, b, c in profile.placements.tolist()}
-
-
-def assert_same(one, other):
-    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
-    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
-    np.testing.assert_array_equal(one.placements, other.placements)
 
 
 @pytest.mark.slow
@@ -102,7 +96,7 @@ def test_chunks_are_the_whole(X, cuts, keep):
     cuts = sorted({cut for cut in cuts if 0 < cut < len(X)})
     profile = Profile.from_chunks(iter(np.split(X, cuts)), keep=keep)
     assert (profile.positions is None) == (keep == "counts")
-    assert_same(profile, Profile.from_rankings(X))
+    assert_same_profile(profile, Profile.from_rankings(X))
 
 
 @pytest.mark.slow
@@ -114,8 +108,8 @@ def test_profiles_add(X, seed, first_counted, second_counted):
     other = Profile.from_rankings(Y, keep="counts" if second_counted else "positions")
     total = one + other
     assert (total.positions is None) == (first_counted or second_counted)
-    assert_same(total, Profile.from_rankings(np.concatenate([X.astype(float), Y])))
-    assert_same(total, other + one)
+    assert_same_profile(total, Profile.from_rankings(np.concatenate([X.astype(float), Y])))
+    assert_same_profile(total, other + one)
 
 
 def test_counts_only_forgets_the_ballots():
@@ -138,7 +132,7 @@ def test_pickle(keep):
     profile = Profile.from_rankings([[0, 1, np.nan], [2, 1, 1]], item_names=["a", "b", "c"], keep=keep)
     profile.net_wins  # noqa: B018
     copy = pickle.loads(pickle.dumps(profile))
-    assert_same(copy, profile)
+    assert_same_profile(copy, profile)
     np.testing.assert_array_equal(copy.net_wins, profile.net_wins)
     assert copy.item_names.tolist() == ["a", "b", "c"]
 
@@ -236,14 +230,14 @@ def test_epsilons_stay_with_what_was_counted(keep):
     given_at_once = Profile.from_rankings(X, keep=keep, voter_epsilon=own)
     own[:] = 7  # the caller's array is the caller's
     for profile in (given_later, given_at_once, given_later.counted(), pickle.loads(pickle.dumps(given_later))):
-        assert_same(profile, plain)
+        assert_same_profile(profile, plain)
         assert profile.voter_epsilon.tolist() == [1, 2]
         with pytest.raises(ValueError, match="read-only"):
             profile.voter_epsilon[0] = 5
     assert plain.voter_epsilon is None
     total = given_later + given_at_once
     assert total.voter_epsilon.tolist() == [1, 2, 1, 2]
-    assert_same(total, plain + plain)
+    assert_same_profile(total, plain + plain)
 
 
 def test_epsilons_are_never_dropped_by_addition():

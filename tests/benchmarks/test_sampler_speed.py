@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from oracles import seeded
 
 from sklearn_dprank import DPBorda, DPPrudentOrder, DPTopK
 from sklearn_dprank.ballots.profile import Profile
@@ -14,11 +15,6 @@ from sklearn_dprank.orders.samplers.insertion import InsertionSampler
 from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from sklearn_dprank.orders.samplers.partition import PartitionTable
 from sklearn_dprank.orders.samplers.top_k import TopFlips
-from sklearn_dprank.sampling.streams import SeededBits
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def mallows(n, m, phi, seed=0):

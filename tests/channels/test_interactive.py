@@ -1,4 +1,7 @@
-"""Devices that answer questions, and the curator that asks: budgets, refusals, and one law with the simulation."""
+"""A curator that asks questions counts each asked voter once, and its simulation has the law of the real thing.
+
+What devices answer is tested in collection/client/test_device_questions.
+"""
 
 import json
 
@@ -6,13 +9,10 @@ import numpy as np
 import pytest
 from local_tools import Field, same_law
 from oracles import flip_probability
-from scipy.stats import chisquare
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
-from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -20,29 +20,13 @@ from sklearn_dprank.queries import AllMargins, Ask, NetWins, PairMargin, PairTal
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, KwikSortRule, SortByScore
 from sklearn_dprank.sampling.streams import Bits
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning"),
+]
 
 NAN = np.nan
 ESTIMATORS = [LDPQuickSort(n_queries=2), LDPGroupKwikSort(), LDPAdaptivePairs(n_rounds=2)]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
-
-
-def stated(answers=2, last=False, m=3):
-    """The protocol of a device that gives so many answers."""
-    protocol = LDPQuickSort(2.0, n_queries=answers).protocol(m)
-    if last:
-        protocol["flips"]["last"], protocol["epsilon"] = FLIP_GRID // 4, "3.1"  # and ln 3 more
-    return protocol
-
-
-def question(number=1, kind="each", pairs=((0, 1),), of=None, **other):
-    name = digest(stated() if of is None else of)
-    return {"protocol": name, "question": number, "kind": kind, "pairs": [list(pair) for pair in pairs], **other}
 
 
 # --- the plan
@@ -58,7 +42,7 @@ def question(number=1, kind="each", pairs=((0, 1),), of=None, **other):
         (Slots(), KwikSortRule(on_exhausted="kemeny"), "cannot answer AllMargins.*Slots keeps no budget back"),
     ],
 )
-def test_a_rule_that_does_not_fit_is_one_error(schedule, rule, message):
+def test_a_rule_that_the_schedule_cannot_serve_is_refused(schedule, rule, message):
     n_items = 12
     with pytest.raises(ValueError, match=message):
         Interactive(1.0, schedule).plan(rule.asks(n_items), n_items, 100)
@@ -72,20 +56,20 @@ def test_epsilon_must_be_positive(epsilon):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_the_protocol_is_public_and_says_all(estimator):
+    """It does not depend on the number of voters, which decides who is asked and not what a device may say."""
     protocol = estimator.protocol(["a", "b", "c"])
     assert protocol == json.loads(json.dumps(protocol))
     assert (protocol["version"], protocol["items"], protocol["epsilon"]) == (3, ["a", "b", "c"], "1.0")
     assert protocol["flips"]["each"] / FLIP_GRID == pytest.approx(
         flip_probability(1.0 / protocol["answers"]), rel=1e-14
     )
-    # The number of voters changes who is asked, not what a device may say.
     _, plan = estimator.plan_for(Shape(3, 77))
     assert {**plan.protocol, "items": ["a", "b", "c"]} == protocol
     assert (plan.guarantee.epsilon, plan.guarantee.delta, plan.guarantee.trust) == (1.0, 0.0, "local")
     assert plan.guarantee.neighboring == "replace"
 
 
-def test_simulation_needs_the_ballots():
+def test_a_simulation_needs_the_ballots():
     with pytest.raises(ValueError, match="needs the ballots"):
         LDPQuickSort().fit(Profile.from_rankings([[0, 1, 2]], keep="counts"))
 
@@ -96,139 +80,21 @@ def test_voters_share_one_epsilon():
             estimator.fit([[0, 1, 2]] * 3, voter_epsilon=[1.0, 1.0, 2.0])
 
 
-# --- a device
-
-
-def device(answers=2, last=False, m=3, seed=0):
-    return Device(json.loads(json.dumps(stated(answers, last, m))), random_state=seed)
-
-
-def test_the_same_question_gets_the_same_bytes():
-    client, ballot = device(), [0, 1, 2]
-    asked = question(pairs=[(0, 1), (0, 2), (1, 2)])
-    first = json.dumps(client.answer(asked, ballot))
-    assert all(json.dumps(client.answer(asked, ballot)) == first for _ in range(20))
-    # Even if the curator puts another pair under the same number.
-    assert json.dumps(client.answer(question(pairs=[(1, 2)]), ballot)) == first
-    given = client.answer(asked, ballot)
-    given["answer"] = given["pair"][0] = 7
-    assert json.dumps(client.answer(asked, ballot)) == first
-
-
-def test_a_device_answers_as_often_as_agreed():
-    client, ballot, of = device(answers=2, last=True), [0, 1, 2], stated(2, last=True)
-    for number in (5, 9):
-        client.answer(question(number, of=of), ballot)
-    with pytest.raises(BudgetExhausted, match="every answer that its budget pays for"):
-        client.answer(question(10, of=of), ballot)
-    client.answer(question(11, kind="last", of=of), ballot)
-    with pytest.raises(BudgetExhausted, match="every answer"):
-        client.answer(question(12, kind="last", of=of), ballot)
-    client.answer(question(9, of=of), ballot)  # sent again
-    with pytest.raises(ValueError, match="does not follow the protocol"):
-        device(last=False).answer(question(kind="last"), ballot)
-
-
-def test_a_device_has_one_ballot():
-    client = device()
-    client.answer(question(1), [0, 1, 2])
-    for number in (1, 2):
-        with pytest.raises(BudgetExhausted, match="another ballot"):
-            client.answer(question(number), [0, 2, 1])
-    client.answer(question(2), [0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        None,
-        "each",
-        [1],
-        {},
-        question(version=2),
-        question(of=stated(3)),
-        question(number=-1),
-        question(number=2**60),
-        question(kind="last"),
-        question(pairs=[(0, 1)] * 4),
-        question(number=True),
-        question(number="1"),
-        question(number=[1]),
-        question(kind="all"),
-        question(kind=["each"]),
-        question(kind=None),
-        question(pairs=[]),
-        question() | {"pairs": None},
-        question() | {"pairs": "01"},
-        question() | {"pairs": {"0": 1}},
-        question() | {"pairs": [0, 1]},
-        question() | {"pairs": [None]},
-        question(pairs=[(0, 3)]),
-        question(pairs=[(1, 0)]),
-        question(pairs=[(0, 0)]),
-        question(pairs=[(-1, 1)]),
-        question(pairs=[(0, 1.5)]),
-        question(pairs=[(False, True)]),
-        question(pairs=[(0, 1), (0, NAN)]),
-        question(pairs=[(0, 10**30)]),
-        question(pairs=[(0, 1, 2)]),
-        question(pairs=[("0", "1")]),
-    ],
-    ids=str,
-)
-def test_a_malicious_question_costs_nothing_and_gets_nothing(asked):
-    client = device(answers=2)
-    with pytest.raises(ValueError, match="question does not follow the protocol") as error:
-        client.answer(asked, [2, 0, 1])
-    assert not isinstance(error.value, BudgetExhausted)
-    client.answer(question(), [2, 0, 1])
-
-
-@pytest.mark.parametrize("ballot", [[0, 1], [0, 1, 2, 3], [0, 1, np.inf]])
-def test_a_wrong_ballot_costs_nothing(ballot):
-    client = device(answers=2)
-    for number in range(1, 6):
-        with pytest.raises(ValueError, match="ballot must have one position"):
-            client.answer(question(number), ballot)
-    for number in (1, 2):
-        client.answer(question(number), [0, 1, 2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ballot", [[0, 1, 2], [2, 1, 0], [0, 0, 1], [NAN, 0, 1]])
-def test_answers_are_flipped_preferences_or_fair_coins(ballot):
-    size, pairs = 1200, [(0, 1), (0, 2), (1, 2)]
-    protocol = LDPQuickSort(1.0).protocol(3)
-    asked = question(pairs=pairs, of=protocol)
-    seen = np.zeros((3, 3))
-    for seed in range(size):
-        report = Device(protocol, random_state=seed).answer(asked, ballot)
-        assert set(report) == {"protocol", "question", "report", "pair", "answer"}
-        i, j = report["pair"]
-        seen[(i, j) if report["answer"] else (j, i)] += 1
-    flip = flip_probability(1.0)
-    said, expected = [], []
-    for i, j in pairs:
-        ahead = 1 - flip if ballot[i] < ballot[j] else flip if ballot[i] > ballot[j] else 0.5
-        said += [seen[i, j], seen[j, i]]
-        expected += [size / 3 * ahead, size / 3 * (1 - ahead)]
-    assert chisquare(said, expected).pvalue > 1e-3
-
-
 # --- the curator
 
 
-def session(ask, n_voters=4, estimator=None, m=3):
-    estimator = LDPQuickSort(4.0, n_queries=8) if estimator is None else estimator
-    return estimator.plan_for(Shape(m, n_voters))[1].open(ask)(Bits.from_random_state(0))
-
-
-NAME = digest(LDPQuickSort(4.0, n_queries=8).protocol(3))
+ASKING = LDPQuickSort(4.0, n_queries=8)
+NAME = digest(ASKING.protocol(3))
 GOOD = {"protocol": NAME, "question": 1, "report": "0" * 32, "pair": [0, 1], "answer": 1}
 
 
+def session(ask, n_voters=4):
+    """A session that asks about three items."""
+    return ASKING.plan_for(Shape(3, n_voters))[1].open(ask)(Bits.from_random_state(0))
+
+
 def good(*numbers, answer=1):
-    """Good reports with these random numbers."""
+    """Honest answers to the first question, with these random numbers."""
     return [{**GOOD, "report": f"{number:032x}", "answer": answer} for number in numbers]
 
 
@@ -266,22 +132,24 @@ BAD = [
 
 
 @pytest.mark.parametrize(("report", "reason"), BAD, ids=[f"{k}: {reason}" for k, (_, reason) in enumerate(BAD)])
-def test_each_bad_report_is_left_out_for_a_reason_that_echoes_nothing(report, reason):
+def test_each_bad_answer_is_refused_for_a_reason(report, reason):
+    """The reason is one of a few words, so it quotes nothing of the answer."""
     opened = session(lambda asked: [GOOD, report, *map(json.dumps, good(1, answer=0)), *good(2)], n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 1
     opened.close()
     assert opened.published == {"reports_accepted": 3, "reports_refused": {reason: 1}}
 
 
-def test_bad_reports_do_not_crowd_out_good_ones_but_too_many_good_ones_are_refused():
-    asked_of = []
+def test_bad_answers_take_no_place_of_good_ones_and_too_many_good_ones_are_refused():
+    """Four voters are asked: of nine good answers the first four count."""
+    n_asked = []
 
     def ask(asked):
-        asked_of.append(len(asked["voters"]))
+        n_asked.append(len(asked["voters"]))
         return [report for report, _ in BAD] + good(*range(9))
 
     opened = session(ask, n_voters=4)
-    assert opened.answer(PairMargin(0, 1)) == asked_of[0] == 4
+    assert opened.answer(PairMargin(0, 1)) == n_asked[0] == 4
     opened.close()
     assert opened.published["reports_refused"]["more reports than voters asked"] == 5
     assert sum(opened.published["reports_refused"].values()) == 5 + len(BAD)
@@ -322,10 +190,10 @@ def test_an_answer_to_an_earlier_question_does_not_count_again():
 
 def test_a_voter_who_writes_many_answers_counts_once():
     """Pairs (voter, answer) count once for each voter who was asked, whatever the numbers of the answers."""
-    heard = []
+    voters = []
 
     def ask(asked):
-        heard.append(asked["voters"])
+        voters.extend(asked["voters"])
         yield 2, good(1)[0]
         yield from ((2, json.dumps(answer)) for answer in good(*range(2, 30), answer=0))
         yield 3, good(1)[0]  # the answer of another voter
@@ -339,7 +207,7 @@ def test_a_voter_who_writes_many_answers_counts_once():
     opened = session(ask, n_voters=4)
     assert opened.answer(PairMargin(0, 1)) == 0
     opened.close()
-    assert sorted(heard[0]) == [0, 1, 2, 3]
+    assert sorted(voters) == [0, 1, 2, 3]
     refused = {"voter answered before": 29, "received before": 1, "voter not asked": 7}
     refused |= {"not JSON": 1, "not a JSON object": 2}
     assert opened.published == {"reports_accepted": 2, "reports_refused": refused}
@@ -362,17 +230,12 @@ def test_answers_with_and_without_their_voters_have_one_meaning():
 
 
 def test_voters_who_do_not_answer():
-    estimator, dropped = LDPQuickSort(n_queries=3, random_state=0), []
+    """One voter of each group answers: the fit goes on with what it has."""
+    estimator = LDPQuickSort(n_queries=3, random_state=0)
     field = Field(estimator.protocol(4), [[0, 1, 2, 3]] * 10, seed=0)
-
-    def ask(asked):
-        answers = list(field(asked))
-        dropped.append(len(answers[1:]))
-        return answers[:1]
-
-    estimator.fit_interactive(ask, items=4, n_voters=10)
+    estimator.fit_interactive(lambda asked: list(field(asked))[:1], items=4, n_voters=10)
     assert sorted(estimator.consensus_.tolist()) == [0, 1, 2, 3]
-    assert estimator.reports_refused_ == {} and estimator.reports_accepted_ == len(dropped)
+    assert estimator.reports_refused_ == {} and estimator.reports_accepted_ == len(field.asked) > 0
 
 
 def test_no_answer_at_all_is_no_consensus():
@@ -408,7 +271,7 @@ def test_n_voters_must_be_a_positive_integer(n_voters):
 
 @pytest.mark.slow
 def test_the_last_resort():
-    """With three questions for six items they run out, and everybody's last report decides."""
+    """Three questions are not enough for six items, and the last reports of all voters decide."""
     order = [4, 0, 5, 1, 3, 2]
     ballots = make_mallows(400, 6, 0.3, center=np.argsort(order), random_state=0)
     channel = Interactive(24.0, Groups())
@@ -430,7 +293,7 @@ def test_the_last_resort():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_fields_find_the_order(estimator):
+def test_remote_devices_find_the_order(estimator):
     names, order = ["pear", "fig", "plum", "kiwi", "lime"], [3, 0, 4, 2, 1]
     ballots = make_mallows(600, 5, 0.4, center=np.argsort(order), random_state=0)
     estimator = type(estimator)(epsilon=20.0, random_state=6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import flip_probability
+from oracles import flip_probability, seeded
 from scipy.stats import chisquare
 
 from sklearn_dprank import LDPQuickSort
@@ -20,10 +20,6 @@ from sklearn_dprank.queries import Ask, PairMargin, PairTallies
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, KwikSortRule
 from sklearn_dprank.sampling.streams import SeededBits
 from sklearn_dprank.theory.alabi import local_budget
-
-
-def bits(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def margins(times):
@@ -48,7 +44,7 @@ def everyone_asked(following):
 )
 def test_slots_are_never_overdrawn_and_never_stranded(n, slots, questions, seed):
     terms = Slots(slots).voter_load(1.0, margins(questions), 9, n)
-    asked = everyone_asked(terms.start(n, bits(seed)))
+    asked = everyone_asked(terms.start(n, seeded(seed)))
     size = min(n, n * slots // questions)
     assert all(len(voters) == size == len(set(voters.tolist())) for voters in asked)
     used = np.bincount(np.concatenate([*asked, []]).astype(int), minlength=n)
@@ -64,7 +60,7 @@ def test_slots_are_never_overdrawn_and_never_stranded(n, slots, questions, seed)
 def test_slots_are_dealt_at_random():
     seen = np.zeros(6)
     for seed in range(600):
-        seen[next(Slots(1).voter_load(1.0, margins(3), 3, 6).start(6, bits(seed)))] += 1
+        seen[next(Slots(1).voter_load(1.0, margins(3), 3, 6).start(6, seeded(seed)))] += 1
     assert chisquare(seen).pvalue > 1e-3
 
 
@@ -103,7 +99,7 @@ def test_groups_share_the_voters_and_each_answers_at_most_its_load(n, m):
     asks = KwikSortRule(on_exhausted="kemeny").asks(m)
     terms = Groups().voter_load(1.0, asks, m, n)
     for seed in range(40):
-        asked = everyone_asked(terms.start(n, bits(seed)))
+        asked = everyone_asked(terms.start(n, seeded(seed)))
         groups = {tuple(voters.tolist()) for voters in asked}
         assert all(n // m <= len(group) <= -(-n // m) for group in groups)
         assert sum(map(len, groups)) == len(set().union(*groups))  # disjoint
@@ -116,7 +112,7 @@ def test_the_group_of_a_question_is_uniform_and_the_counter_rises_before_it():
     """The refused question is the one beyond the load: nobody has answered it."""
     m, first = 5, np.zeros(5)
     for seed in range(500):
-        following = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, bits(seed))
+        following = Groups().voter_load(1.0, KwikSortRule(on_exhausted="kemeny").asks(m), m, m).start(m, seeded(seed))
         first[next(following)[0]] += 1
     assert chisquare(first).pvalue > 1e-3
 
@@ -141,7 +137,7 @@ def test_a_rule_that_can_run_out_early_keeps_half_back():
 @given(n=st.integers(1, 50), rounds=st.integers(1, 8), seed=st.integers(0, 2**32))
 def test_rounds_ask_every_voter_once(n, rounds, seed):
     terms = Rounds().voter_load(0.7, [Ask(PairTallies(), times=rounds)], 5, n)
-    asked = everyone_asked(terms.start(n, bits(seed)))
+    asked = everyone_asked(terms.start(n, seeded(seed)))
     assert len(asked) == rounds and terms.answers == 1 and terms.reserve == 0
     assert sorted(np.concatenate(asked).tolist()) == list(range(n))
     assert max(map(len, asked)) - min(map(len, asked)) <= 1

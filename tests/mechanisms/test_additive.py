@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from audit_tools import noise_pmf
-from oracles import calibrated, distinct_ballots, rankings, released
+from oracles import calibrated, distinct_ballots, rankings, released, seeded
 from scipy import stats
 
 from sklearn_dprank.ballots.profile import Profile
@@ -23,7 +23,6 @@ from sklearn_dprank.queries import (
     PositionalScores,
     Sensitivity,
 )
-from sklearn_dprank.sampling.streams import SeededBits
 
 QUERIES = {
     "net wins": NetWins(),
@@ -35,10 +34,6 @@ QUERIES = {
 }
 RELATIONS = ["add_remove", "replace"]
 EPSILON = Fraction(3, 7)
-
-
-def seeded(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def moves(query, neighboring, m=3):

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 from audit_tools import Biased
-from oracles import released
+from oracles import released, seeded
 from scipy import stats
 
 from sklearn_dprank import DPKemenySampler, DPPrudentOrder
@@ -23,10 +23,6 @@ from sklearn_dprank.queries import Ask, KemenyUtility, MaxViolatedMargin, n_pair
 from sklearn_dprank.sampling.streams import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def margins_of(seed, m, largest=3):

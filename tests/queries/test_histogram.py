@@ -10,7 +10,7 @@ import pytest
 from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import all_ballots, derived, profiles, rankings, released
+from oracles import all_ballots, derived, profiles, rankings, released, seeded
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
@@ -22,13 +22,9 @@ from sklearn_dprank.privacy import gaussian_sigma
 from sklearn_dprank.queries import AllMargins, Histogram, NetWins, PairMargin, PositionalScores, ScoresByHistogram
 from sklearn_dprank.queries.histogram import halves, items_of
 from sklearn_dprank.rules import HierarchicalRule, KemenyRule, KwikSortRule, SortByScore
-from sklearn_dprank.sampling.streams import Bits, SeededBits
+from sklearn_dprank.sampling.streams import Bits
 
 SCORES = {3: (2.0, 1.0, 0.0), 4: (1.0, 0.0, 0.0, 0.0), 5: (0.5, 0.25, 0.2, 0.1, -3.0)}
-
-
-def seeded(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def histogram(X, seed=0):

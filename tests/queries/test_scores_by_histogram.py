@@ -6,14 +6,13 @@ from math import factorial
 import numpy as np
 import pytest
 from audit_tools import sampled_orders
-from oracles import all_ballots, derived, rankings
+from oracles import all_ballots, derived, rankings, seeded
 from scipy import stats
 
 from sklearn_dprank import DPHistogram
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.queries import Histogram, NetWins, PositionalScores, ScoresByHistogram
 from sklearn_dprank.rules import SortByScore
-from sklearn_dprank.sampling.streams import SeededBits
 
 NEIGHBORING = ["add_remove", "replace"]
 RULES = {
@@ -24,10 +23,6 @@ RULES = {
     "squares": lambda m: PositionalScores(tuple(float((m - k) ** 2) for k in range(m))),
     "fractions": lambda m: PositionalScores(tuple(1 / (k + 3) for k in range(m))),
 }
-
-
-def seeded(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def score_of_each_cell(query, m):

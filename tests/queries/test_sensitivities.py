@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_gauge, rankings
+from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_gauge, rankings, seeded
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
-from sklearn_dprank.sampling.streams import SeededBits
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
@@ -72,10 +71,6 @@ def test_a_query_without_examples_is_an_error():
 
 
 # Vectors
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 @lru_cache(maxsize=64)

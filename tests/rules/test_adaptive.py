@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from oracles import derived
-from threadpoolctl import threadpool_limits
 
 from sklearn_dprank import LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
@@ -15,11 +14,7 @@ from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule
 from sklearn_dprank.rules.bradley_terry import _added
 from sklearn_dprank.sampling.streams import SeededBits
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Recording(Session):

@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.privacy.rounding import round_down
 from sklearn_dprank.sampling import discrete_laplace as noise
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
-from sklearn_dprank.sampling.streams import BitSource, SeededBits
+from sklearn_dprank.sampling.streams import BitSource
 
 RATES = [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(7, 3), round_down(math.pi), round_down(0.3) / 4]
 BIG = 2**31 - 1
-
-
-def seeded(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def laplace_pmf(rate, support):

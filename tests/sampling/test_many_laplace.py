@@ -6,18 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from audit_tools import Biased, Dealt
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.sampling import discrete_laplace as module
 from sklearn_dprank.sampling.discrete_laplace import LEAST_RATE, discrete_laplace, many_laplace
-from sklearn_dprank.sampling.streams import SeededBits
 
 RATES = [Fraction(50), Fraction(5), Fraction(1), Fraction(355, 113), Fraction(1, 7), LEAST_RATE]
 each_rate = pytest.mark.parametrize("rate", RATES, ids=str)
-
-
-def bits(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def at_least(rate, k, digits=200):
@@ -77,7 +73,7 @@ def test_words_that_begin_like_a_step_are_settled(rate, further):
 @each_rate
 def test_the_law(rate):
     size = 40_000
-    drawn = many_laplace(rate, size, bits(3))
+    drawn = many_laplace(rate, size, seeded(3))
     r = float(rate)
     reach = np.arange(-60, 61) if r > 0.1 else np.arange(-6000, 6001, 250)
     chance = np.exp(-r * np.where(reach > 0, reach, 1 - reach)) / (1 + np.exp(-r))
@@ -95,7 +91,7 @@ def test_the_law(rate):
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 90)], ids=str)
 def test_it_is_the_other_sampler_s_law(rate):
-    first, second = many_laplace(rate, 30_000, bits(1)), discrete_laplace(rate, 30_000, bits(2))
+    first, second = many_laplace(rate, 30_000, seeded(1)), discrete_laplace(rate, 30_000, seeded(2))
     assert stats.ks_2samp(first, second).pvalue > 1e-3
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4 / np.sqrt(30_000)
 
@@ -108,17 +104,17 @@ def test_rare_words_end():
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5])
 def test_few(size):
-    drawn = many_laplace(Fraction(1), size, bits())
+    drawn = many_laplace(Fraction(1), size, seeded())
     assert drawn.shape == (size,) and drawn.dtype == np.int64
 
 
 def test_a_huge_rate_is_no_noise():
-    assert not many_laplace(Fraction(2**31), 1000, bits()).any()
+    assert not many_laplace(Fraction(2**31), 1000, seeded()).any()
 
 
 def test_a_small_rate_is_refused():
     with pytest.raises(ValueError, match=r"rate must be at least 1/1000, got 0\.0005"):
-        many_laplace(Fraction(1, 2000), 10, bits())
+        many_laplace(Fraction(1, 2000), 10, seeded())
 
 
 def test_steps_too_near_to_tell_are_worked_out_further(monkeypatch):

@@ -5,15 +5,11 @@ from math import factorial, prod
 
 import numpy as np
 import pytest
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.sampling import multinomial as module
 from sklearn_dprank.sampling.multinomial import multinomial
-from sklearn_dprank.sampling.streams import SeededBits
-
-
-def bits(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 @pytest.mark.slow
@@ -22,7 +18,7 @@ def bits(seed=0):
 def test_the_law_of_all_counts_together(monkeypatch, n, cells, throws):
     monkeypatch.setattr(module, "_THROWS", throws)
     monkeypatch.setattr(module, "isqrt", lambda n: n // 6)  # so that few balls leave room for a Poisson number
-    source, size = bits(n), 3000
+    source, size = seeded(n), 3000
     drawn = [tuple(multinomial(n, cells, source).tolist()) for _ in range(size)]
     law = {
         counts: factorial(n) / prod(map(factorial, counts)) / cells**n
@@ -43,7 +39,7 @@ def test_the_law_of_all_counts_together(monkeypatch, n, cells, throws):
 )
 def test_many_balls(n, cells):
     assert n >= module._THROWS * cells
-    source = bits(1)
+    source = seeded(1)
     drawn = np.array([multinomial(n, cells, source) for _ in range(400)])
     assert (drawn.sum(axis=1) == n).all() and drawn.dtype == np.int64
     chance = 1 / cells
@@ -56,5 +52,5 @@ def test_many_balls(n, cells):
 
 
 def test_nothing_to_throw():
-    assert multinomial(0, 4, bits()).tolist() == [0] * 4
-    assert multinomial(7, 1, bits()).tolist() == [7]
+    assert multinomial(0, 4, seeded()).tolist() == [0] * 4
+    assert multinomial(7, 1, seeded()).tolist() == [7]

@@ -10,15 +10,12 @@ import pytest
 from audit_tools import Dealt
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import seeded
 from scipy import stats
 
-from sklearn_dprank.sampling.streams import Bits, BitSource, SecureBits, SeededBits, seed_sequence
+from sklearn_dprank.sampling.streams import Bits, BitSource, SecureBits, seed_sequence
 
 P_VALUE = 1e-3
-
-
-def seeded(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def uniform_p(draws, n_cells):

@@ -42,9 +42,9 @@ VALUES = [
 ]
 
 
-def odd(rng):
+def odd(rng, values=VALUES):
     """A value that no reader expects."""
-    return copy.deepcopy(rng.choice(VALUES))
+    return copy.deepcopy(rng.choice(values))
 
 
 def mangled(content, rng):
@@ -83,23 +83,23 @@ def places(value, path=()):
         yield from places(each, (*path, name))
 
 
-def changed(value, rng):
+def changed(value, rng, values=VALUES):
     """A copy of JSON-able data with something else in one place or two."""
     value = json.loads(json.dumps(value))
     for _ in range(rng.choice([1, 1, 2])):
         *path, last = rng.choice([path for path in places(value) if path] or [(None,)])
         if last is None:
-            return odd(rng)
+            return odd(rng, values)
         holder = value
         for name in path:
             holder = holder[name]
         match rng.randrange(4):
             case 0 | 1:
-                holder[last] = odd(rng)
+                holder[last] = odd(rng, values)
             case 2:
                 del holder[last]
             case 3 if isinstance(holder, dict):
-                holder[rng.choice(["more", "", "protocol", "__class__"])] = odd(rng)
+                holder[rng.choice(["more", "", "protocol", "__class__"])] = odd(rng, values)
             case 3:
                 holder.append(holder[last])
     return value

@@ -118,6 +118,11 @@ def simulated_answer(randomizer, protocol, ballots, bits):
     return randomizer.estimate(counts, sum(n for _, n in blocks), protocol)
 
 
+def parts(drawn):
+    """The arrays of what a device draws."""
+    return drawn if isinstance(drawn, tuple) else (drawn,)
+
+
 def answer_from(randomizer, protocol, reports):
     """The estimate from reports that came one by one."""
     draws = [randomizer.read(report, protocol) for report in reports]

@@ -23,6 +23,11 @@ def objects(rows):
     return out
 
 
+def seeded(seed=0):
+    """A bit source that gives the same words each time."""
+    return SeededBits(np.random.SeedSequence(seed))
+
+
 def naive_counts(X):
     """C[i, j]: voters who strictly prefer i to j; every comparison with NaN is false."""
     X = np.asarray(X)
@@ -57,6 +62,18 @@ def naive_disagreements(positions, X):
         for x in np.asarray(X, dtype=float)
         for i, j in combinations(range(len(positions)), 2)
     )
+
+
+def kendall(a, b):
+    """Pairs of items on whose order two rankings without ties differ."""
+    return sum((a[i] < a[j]) != (b[i] < b[j]) for i, j in combinations(range(len(a)), 2))
+
+
+def assert_same_profile(one, other):
+    """Check that two profiles have the same size, pairwise counts and placements."""
+    assert (one.n_voters, one.n_items) == (other.n_voters, other.n_items)
+    np.testing.assert_array_equal(one.pairwise_counts, other.pairwise_counts)
+    np.testing.assert_array_equal(one.placements, other.placements)
 
 
 def naive_kemeny(counts):

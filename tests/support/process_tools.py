@@ -36,10 +36,11 @@ def in_child(run):
     return json.loads(said)
 
 
-def python(code, text=""):
+def python(code, text="", ends_with=0):
+    """What code prints in a new interpreter that reads this text; it must end with this return code."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], input=text, capture_output=True, text=True, env=env, timeout=600, cwd=ROOT
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == ends_with, done.stderr
     return done.stdout

@@ -5,14 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from oracles import kendall
 
 from sklearn_dprank.orders.quicksort import quicksort_query_bound
 from sklearn_dprank.theory import alabi
 from sklearn_dprank.theory.alabi import marginal_lower_bound, marginal_ranking, marginal_signs, marginal_upper_bound
-
-
-def kendall(a, b):
-    return sum((a[i] < a[j]) != (b[i] < b[j]) for i, j in itertools.combinations(range(len(a)), 2))
 
 
 def test_guarantees_are_the_tables():

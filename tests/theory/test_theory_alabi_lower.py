@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from oracles import kendall
 from scipy.integrate import quad
 from scipy.special import beta
 
@@ -19,11 +20,6 @@ from sklearn_dprank.theory.alabi import (
     packing_floor,
     packing_voters,
 )
-
-
-def kendall(a, b):
-    return sum((a[i] < a[j]) != (b[i] < b[j]) for i, j in itertools.combinations(range(len(a)), 2))
-
 
 # --- Theorem 13
 

@@ -5,13 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from oracles import kendall
 
 from sklearn_dprank.theory import hay
 from sklearn_dprank.theory import hay as hay_sort
-
-
-def kendall(a, b):
-    return sum((a[i] < a[j]) != (b[i] < b[j]) for i, j in itertools.combinations(range(len(a)), 2))
 
 
 def test_lower_bound_known_answers():

@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from device_tools import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from process_tools import forking, in_child, python
@@ -30,12 +31,6 @@ def protocol(name, epsilon=1.0):
 
 def summed(name, delta=1e-6):
     return SecAggBorda(epsilon=1.0, delta=delta, min_reports=400).protocol([name, "none"])
-
-
-def refused(run, match):
-    with pytest.raises(BudgetExhausted, match=match):
-        run()
-    return True
 
 
 def charges(allowance):

@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import distinct_ballots, naive_counts, profiles
+from oracles import distinct_ballots, naive_counts, profiles, seeded
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.collection.client.ballot import net_wins, opinions
-from sklearn_dprank.sampling.streams import SeededBits
 
 
 def read(function, X, *rest):
     positions = Profile.from_rankings(X).positions
     return function(positions.table, positions.sentinel, *rest)
-
-
-def coins(seed=0):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 @pytest.mark.slow
@@ -52,7 +47,7 @@ def test_net_wins_of_few_voters_who_are_not_strict():
 @pytest.mark.slow
 @given(profiles(), st.integers(0, 100))
 def test_opinions_keep_every_preference(X, seed):
-    for x, says in zip(X, read(opinions, X, coins(seed)).T, strict=True):
+    for x, says in zip(X, read(opinions, X, seeded(seed)).T, strict=True):
         for pair, (i, j) in enumerate(combinations(range(len(x)), 2)):
             if x[i] < x[j] or x[j] < x[i]:
                 assert says[pair] == (x[i] < x[j])
@@ -62,7 +57,7 @@ def test_opinions_keep_every_preference(X, seed):
 def test_pairs_without_opinion_are_fair_coins(m):
     ballots, size = distinct_ballots(m), 2000
     X = np.repeat(ballots, size, axis=0)
-    first = read(opinions, X, coins(2)).T.reshape(len(ballots), size, -1)
+    first = read(opinions, X, seeded(2)).T.reshape(len(ballots), size, -1)
     worst = 0.0
     for x, says in zip(ballots, first, strict=True):
         for pair, (i, j) in enumerate(combinations(range(m), 2)):

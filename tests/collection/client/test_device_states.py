@@ -7,7 +7,7 @@ import pickle
 from unittest import mock
 
 import pytest
-import wire_vectors
+from device_tools import ASKED, protocol_of
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from state_tools import Crash, at_once, walk
@@ -18,10 +18,8 @@ from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy import BudgetExhausted
 
 GRID, M = 2**52, 5
-_VECTORS = wire_vectors.load()
-FIRST = {one["protocol"]["randomizer"]: one["protocol"] for one in reversed(_VECTORS["reports"] + _VECTORS["answers"])}
-REPORTING = [{**FIRST[kind], "items": list(range(M))} for kind in ("rr", "rr-shuffled", "hypercube", "skellam-shares")]
-KINDS = {**FIRST["rr-interactive"], "answers": 2, "epsilon": "9", "flips": {"each": GRID // 4, "last": GRID // 8}}
+REPORTING = [protocol_of(kind) for kind in ("rr", "rr-shuffled", "hypercube", "skellam-shares")]
+KINDS = {**ASKED, "answers": 2, "epsilon": "9", "flips": {"each": GRID // 4, "last": GRID // 8}}
 SUMS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(M)
 PROTOCOLS = [SUMS, KINDS, *REPORTING, KINDS, SUMS]
 BALLOTS = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 0, 1, 1, math.nan]]

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-import wire_vectors
+from device_tools import FIRST, every_kind
 
 from sklearn_dprank import (
     LDPBorda,
@@ -15,9 +15,6 @@ from sklearn_dprank import (
 )
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.collection.server import AggregationServer
-
-_VECTORS = wire_vectors.load()
-FIRST = {one["protocol"]["randomizer"]: one for one in reversed(_VECTORS["reports"] + _VECTORS["answers"])}
 
 
 def deep(wrap):
@@ -45,7 +42,6 @@ TEXTS = {
     "minus many digits": "-1" + "0" * 5000,
 }
 every_value = pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-every_kind = pytest.mark.parametrize("kind", sorted(FIRST))
 
 
 def changed(whole, value):

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from local_tools import parts
 
 from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Device
@@ -56,10 +57,6 @@ def wire(kind, n_reports, odd_share, seed):
                 report[name] = rng.choice(ODD)
         out.append(report)
     return protocol, out
-
-
-def parts(drawn):
-    return drawn if isinstance(drawn, tuple) else (drawn,)
 
 
 def two_pairs(kind):

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from local_tools import parts
 
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.ballots.rankings import compact_positions
@@ -23,10 +24,6 @@ EVERY.remove(Randomizer)
 EVERY += [song.PrintedGaussian, yan.PrintedLaplace]
 
 every = pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.__name__)
-
-
-def parts(drawn):
-    return drawn if isinstance(drawn, tuple) else (drawn,)
 
 
 def drawn_by(kind, protocol, rows, seed):

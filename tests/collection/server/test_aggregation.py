@@ -1,25 +1,27 @@
-"""Servers add up shares of the voters on whom all agree, and say one sum, whatever happens to them."""
+"""A server releases one sum, over enough voters on whom all servers agree, whatever happens to it.
+
+Two sums over sets of voters that differ by one voter would give that voter's share away, and the shares of all servers
+give the ballot away. The tests check sums by hand, restarts and kills, and messages that must not be added.
+"""
 
 import json
-import os
+import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 import tracemalloc
-from pathlib import Path
+from collections import Counter
 
 import numpy as np
 import pytest
+from process_tools import python
 from share_tools import message_to
+from state_tools import at_once
 
-from sklearn_dprank import LDPPairwise, SecAggBorda, SecAggSwissBorda
+from sklearn_dprank import LDPPairwise, SecAggBorda
 from sklearn_dprank.collection.client import RefusedProtocol
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.server import AggregationServer, ServerFileError, agreed
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 
-ROOT = Path(__file__).parents[3]
 ITEMS = ["a", "b", "c", "d"]
 CURATOR = SecAggBorda(epsilon=1.0, min_reports=20, max_reports=60)
 PROTOCOL = CURATOR.protocol(ITEMS)
@@ -39,17 +41,19 @@ def server_with(voters, number=0, path=":memory:"):
 
 
 def names(voters):
+    """The numbers of the reports of these voters."""
     return sorted(made(voter, 0)["report"] for voter in voters)
 
 
 def expected(voters, server):
+    """The sum of these voters' shares on one server."""
     return np.sum([made(voter, server)["share"] for voter in voters], axis=0) % MODULUS
 
 
 # --- the sum
 
 
-def test_the_sum_of_those_who_are_agreed_on():
+def test_the_sum_is_over_the_voters_whom_all_servers_have():
     """Some voters reach one server only, before or after the split: they are in nobody's sum."""
     there = [set(range(30)) - {3, 4}, set(range(33)) - {5}]
     servers = [server_with(sorted(voters), k) for k, voters in enumerate(there)]
@@ -83,7 +87,7 @@ def test_devices_dropouts_and_the_curator():
     assert (fitted.reports_accepted_, fitted.reports_refused_) == (36, {})
 
 
-def test_below_min_reports_nothing_is_said():
+def test_below_min_reports_no_sum_is_released():
     server = server_with(range(25))
     with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
         server.release(names(range(19)))
@@ -94,12 +98,12 @@ def test_below_min_reports_nothing_is_said():
     assert server.release(names(range(20)))["n_reports"] == 20  # a refusal costs nothing
 
 
-def test_above_max_reports_nothing_is_said():
+def test_above_max_reports_no_sum_is_released():
     with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 61"):
         server_with(range(61)).release(names(range(61)))
 
 
-def test_voters_whom_a_server_has_not():
+def test_voters_whom_a_server_does_not_have():
     server = server_with(range(25))
     with pytest.raises(ValueError, match="2 of the voters agreed on are not here"):
         server.release(names(range(3, 27)))
@@ -121,28 +125,23 @@ def test_one_sum_and_no_other():
     assert server.reports() == []  # shares are dropped once they are summed
 
 
-def test_only_one_of_many_threads_is_heard():
+def test_many_threads_get_one_sum():
+    """Each of eight threads asks for the sum over other voters."""
     server = server_with(range(40))
-    heard, refused = [], []
 
-    def ask(k):
+    def released(k):
         try:
-            heard.append(json.dumps(server.release(names(range(k, k + 30)))))
+            return json.dumps(server.release(names(range(k, k + 30))))
         except BudgetExhausted:
-            refused.append(k)
+            return None
 
-    threads = [threading.Thread(target=ask, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(set(heard)), len(heard), len(refused)) == (1, 1, 7)
+    assert Counter(sum is None for sum in at_once(released, 8)) == {False: 1, True: 7}
 
 
 # --- restarts
 
 
-def test_after_a_restart(tmp_path):
+def test_after_a_restart_the_same_sum(tmp_path):
     path = tmp_path / "server.db"
     server_with(range(12), path=path).close()
     again = AggregationServer(PROTOCOL, 0, path)
@@ -158,14 +157,14 @@ def test_after_a_restart(tmp_path):
 
 
 KILLED = """
-import json, os, sys
+import json, os, signal, sys
 from sklearn_dprank.collection.server import AggregationServer
 given = json.loads(sys.stdin.read())
 server = AggregationServer(given["protocol"], 0, given["path"])
 server.receive(given["messages"])
 if given["voters"]:
     server.release(given["voters"])
-os.kill(os.getpid(), 9)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -174,11 +173,7 @@ def test_a_killed_server_forgets_nothing(released, tmp_path):
     voters = names(range(25)) if released else []
     messages = [made(voter, 0) for voter in range(26)]
     given = {"protocol": PROTOCOL, "path": str(tmp_path / "s.db"), "messages": messages, "voters": voters}
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
-    )
-    assert done.returncode == -9, done.stderr
+    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
     server = AggregationServer(PROTOCOL, 0, tmp_path / "s.db")
     if released:
         with pytest.raises(BudgetExhausted):
@@ -207,7 +202,7 @@ def test_a_server_that_cannot_write_takes_all_back_and_goes_on(tmp_path, monkeyp
     server.close()
 
 
-def test_files_are_not_mixed_up(tmp_path):
+def test_the_file_of_another_server_or_protocol_is_refused(tmp_path):
     path = tmp_path / "server.db"
     server_with(range(3), path=path).close()
     other = {**PROTOCOL, "min_reports": 21}
@@ -229,7 +224,7 @@ def test_a_server_that_is_dropped_closes_its_file(monkeypatch):
         opened[0].execute("SELECT 1")
 
 
-def test_shares_are_gone_from_the_file(tmp_path):
+def test_a_release_erases_the_shares(tmp_path):
     path = tmp_path / "server.db"
     server = server_with(range(30), path=path)
     secret = np.array(made(29, 0)["share"], dtype="<i8").tobytes()[:24]
@@ -237,147 +232,6 @@ def test_shares_are_gone_from_the_file(tmp_path):
     server.release(names(range(30)))
     server.close()
     assert secret not in path.read_bytes()
-
-
-# --- rounds
-
-ROUNDS = SecAggSwissBorda(epsilon=1.0, min_reports=20, max_reports=60).protocol(20)
-GROUPS = {1: [[*range(20)]], 2: [[*range(8)], [*range(8, 16)], [*range(16, 20)]]}
-GROUPS |= {3: [[*range(4)], [*range(4, 12)], [*range(12, 20)]], 4: GROUPS[2]}
-
-
-def asked(number, backwards=False):
-    groups = [[19 - item for item in group] for group in GROUPS[number]] if backwards else GROUPS[number]
-    return {"protocol": digest(ROUNDS), "question": number, "groups": groups}
-
-
-def answers(voters, question, server=0):
-    shares = {voter: [[voter, k, 7] + [0] * 17 for k in range(2)] for voter in voters}
-    return [message_to(server, ROUNDS, shares[voter], voter, question) for voter in voters]
-
-
-def named(voters, number):
-    return sorted(message["report"] for message in answers(voters, asked(number)))
-
-
-def in_round(number, voters=(), server=0, path=":memory:"):
-    made = AggregationServer(ROUNDS, server, path)
-    made.ask(asked(number))
-    assert made.receive(answers(voters, asked(number), server)) == len(voters)
-    return made
-
-
-def test_one_sum_a_round():
-    server = in_round(1, range(25))
-    first = server.release(named(range(25), 1))
-    assert first["sum"][:3] == [300, 0, 175] and first["question"] == digest(asked(1))
-    server.ask(asked(2))
-    assert server.reports() == []
-    server.receive(answers(range(5, 40), asked(2)))
-    second = server.release(named(range(5, 40), 2))
-    assert second["sum"][0] == sum(range(5, 40)) and second["question"] == digest(asked(2))
-    assert server.release(named(range(5, 40), 2)) == second
-    for voters in (range(6, 40), range(25)):
-        with pytest.raises(BudgetExhausted, match="has released its sum over other voters"):
-            server.release(named(voters, 2))
-
-
-def test_rounds_go_on_and_never_back():
-    server = in_round(2, range(25))
-    server.ask(asked(2))  # nothing new
-    assert len(server.reports()) == 25
-    for question in (asked(1), asked(2, backwards=True)):
-        with pytest.raises(BudgetExhausted, match="has turned to question 2, and to no earlier or second one"):
-            server.ask(question)
-    assert len(server.reports()) == 25  # a refusal changes nothing
-    server.ask(asked(4))
-    for question in (asked(1), asked(2), asked(3), asked(4, backwards=True)):
-        with pytest.raises(BudgetExhausted, match="has turned to question 4"):
-            server.ask(question)
-    with pytest.raises(ValueError, match=r"agreed reports .min_reports, max_reports., got 0"):
-        server.release([])
-
-
-def test_a_round_that_was_left_is_over():
-    """Its shares are gone with it: late reports are refused, and no sum of theirs is ever said."""
-    server = in_round(1, range(25))
-    server.ask(asked(2))
-    assert server.receive(answers(range(25), asked(1))) == 0
-    assert server.refused == {"another question": 25}
-    with pytest.raises(ValueError, match="25 of the voters agreed on are not here"):
-        server.release(named(range(25), 1))
-
-
-def test_answers_to_another_question_are_not_added():
-    """A curator who asks some voters one thing and others another gets a sum of those who were asked what it says."""
-    server = in_round(2, range(25))
-    assert server.receive(answers(range(30, 50), asked(2, backwards=True))) == 0
-    assert server.refused == {"another question": 20}
-    assert server.receive([{**made(3, 0), "protocol": digest(ROUNDS)}]) == 0
-    assert server.refused == {"another question": 20, "wrong keys": 1}
-
-
-def test_too_few_in_a_round():
-    server = in_round(1, range(19))
-    with pytest.raises(ValueError, match=r"voters must be 20 to 60 agreed reports .*, got 19. No sum is released"):
-        server.release(named(range(19), 1))
-    server.receive(answers([30], asked(1)))
-    assert server.release(named([*range(19), 30], 1))["n_reports"] == 20
-
-
-@pytest.mark.parametrize("said", [False, True])
-def test_rounds_outlive_a_restart(said, tmp_path):
-    path = tmp_path / "server.db"
-    server = in_round(2, range(25), path=path)
-    sum_of_all = server.release(named(range(25), 2)) if said else None
-    server.close()
-    again = AggregationServer(ROUNDS, 0, path)
-    with pytest.raises(BudgetExhausted, match="has turned to question 2"):
-        again.ask(asked(1))
-    with pytest.raises(BudgetExhausted, match="has turned to question 2"):
-        again.ask(asked(2, backwards=True))
-    again.ask(asked(2))
-    released = again.release(named(range(25), 2))
-    assert released["sum"][0] == 300 and sum_of_all in (None, released)
-    with pytest.raises(BudgetExhausted):
-        again.release(named(range(24), 2))
-    again.close()
-
-
-@pytest.mark.parametrize("run", ["receive", "release"])
-def test_nothing_is_added_before_a_question(run):
-    server = AggregationServer(ROUNDS, 0)
-    given = answers(range(25), asked(1)) if run == "receive" else names(range(25))
-    with pytest.raises(ValueError, match="has not been asked anything yet"):
-        getattr(server, run)(given)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        None,
-        {},
-        {**asked(1), "protocol": digest(PROTOCOL)},
-        {**asked(1), "question": 5},
-        {**asked(1), "groups": GROUPS[2]},
-        {**asked(2), "groups": GROUPS[3]},
-        {**asked(2), "groups": [[*range(8)], [*range(8)], [*range(16, 20)]]},
-        {**asked(2), "voters": [1, 2]},
-    ],
-)
-def test_servers_check_questions_as_devices_do(question):
-    server = AggregationServer(ROUNDS, 0)
-    with pytest.raises(ValueError, match="question does not follow the protocol"):
-        server.ask(question)
-    with pytest.raises(ValueError, match="has not been asked anything yet"):
-        server.receive(answers(range(25), asked(1)))
-
-
-def test_where_nothing_is_asked():
-    with pytest.raises(ValueError, match="this protocol asks no questions: voters report once"):
-        AggregationServer(PROTOCOL, 0).ask(asked(1))
-    with pytest.raises(RefusedProtocol):
-        AggregationServer({**ROUNDS, "min_reports": 19}, 0)
 
 
 # --- messages
@@ -420,7 +274,7 @@ GOOD = made(1, 0)
         ({**GOOD, "share": [True, 0, 0, 0]}, "number out of range"),
     ],
 )
-def test_what_is_left_out(message, reason):
+def test_each_bad_message_to_a_server_is_refused_for_a_reason(message, reason):
     server = AggregationServer(PROTOCOL, 0)
     assert server.receive([message, made(2, 0), json.dumps(GOOD).encode()]) == 2
     assert server.refused == {reason: 1}
@@ -434,8 +288,8 @@ def test_a_report_counts_once():
     assert server.release(names(range(20)))["sum"] == expected(range(20), 0).tolist()
 
 
-def test_whoever_sees_a_report_cannot_register_it_elsewhere():
-    """Who holds all of one server's message, and comes first, has no other share for its number: it is counted."""
+def test_a_report_that_was_seen_cannot_be_registered_elsewhere():
+    """The number of a report is a hash of its shares: nobody can make another share for a number that was seen."""
     seen = made(3, 0)
     own = made(3, 1, number=9)
     taken = {**own, "report": seen["report"]}
@@ -455,7 +309,7 @@ def test_a_file_of_lines(tmp_path):
         assert AggregationServer(PROTOCOL, 0).receive(lines) == 5
 
 
-def test_who_may_be_a_server():
+def test_wrong_numbers_and_protocols_of_servers():
     for number in (-1, 2, True, 0.0, "0"):
         with pytest.raises(ValueError, match="number must be an integer from 0 to 1"):
             AggregationServer(PROTOCOL, number)
@@ -466,7 +320,7 @@ def test_who_may_be_a_server():
 
 
 @pytest.mark.parametrize("path", ["no/folder/server.db", ".", "junk", 5, None, ["x"]])
-def test_what_is_no_file_of_a_server(path, tmp_path, monkeypatch):
+def test_a_path_that_is_not_a_servers_file(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "junk").write_bytes(b"junk" * 1000)
     with pytest.raises(ServerFileError, match=r"is damaged, or not a server's file|cannot be opened and written"):
@@ -495,12 +349,9 @@ def test_loads_numpy_and_the_standard_library_only():
         "import sys, sklearn_dprank.collection.server\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names))"
     )
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=600, check=True
-    )
-    assert {"numpy", "sklearn_dprank"} <= set(done.stdout.split())
-    assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(done.stdout.split())
+    loaded = set(python(code).split())
+    assert {"numpy", "sklearn_dprank"} <= loaded
+    assert {"scipy", "sklearn", "joblib", "pandas"}.isdisjoint(loaded)
 
 
 @pytest.mark.slow
@@ -508,9 +359,8 @@ def test_memory_is_bounded(tmp_path):
     """3,000 reports of 45 numbers: a megabyte of shares, of which a block at a time is in memory."""
     protocol = SecAggBorda(min_reports=3000).protocol(45)
     server = AggregationServer(protocol, 0, tmp_path / "server.db")
-    # Text, made beforehand: what is measured is the server.
     messages = [json.dumps(message_to(0, protocol, [[5] * 45] * 2, voter)) for voter in range(3000)]
-    tracemalloc.start()
+    tracemalloc.start()  # after the messages were made: the server is measured
     server.receive(messages)
     said = server.release(server.reports())
     peak = tracemalloc.get_traced_memory()[1]

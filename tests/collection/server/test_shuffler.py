@@ -1,24 +1,27 @@
-"""The shuffler: whose messages it takes, when it releases them, what its file tells, and what a restart remembers."""
+"""A shuffler releases the messages of each voter once, among those of enough voters, in random order.
 
-import copy
+A failure lets somebody join a message with its voter: the curator (by a protocol, a pair or an order that few share),
+a voter (by sending twice), or whoever reads the shuffler's file.
+"""
+
 import json
 import math
-import os
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 from collections import Counter
-from contextlib import closing
-from pathlib import Path
+from contextlib import closing, suppress
+from itertools import combinations
 
 import numpy as np
 import pytest
+from fuzzing import changed
 from hypothesis import given
 from hypothesis import strategies as st
 from local_tools import apart
+from process_tools import python
 from scipy.stats import chisquare
+from state_tools import at_once
 
 from sklearn_dprank import LDPPairwise, SecAggBorda, ShufflePairwise
 from sklearn_dprank.channels import balanced_design
@@ -28,7 +31,6 @@ from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.server.submissions import longest
 from sklearn_dprank.sampling.streams import Bits
 
-ROOT = Path(__file__).parents[3]
 ITEMS = ["a", "b", "c"]
 LEAST, K = 6, 2
 CURATOR = {
@@ -42,7 +44,7 @@ DESIGN = balanced_design(12, 3, K, Bits.from_random_state(0).assignment)
 
 
 def submission(voter, pairs="hidden", row=None):
-    """A submission that can be checked by hand: its messages tell whose it is."""
+    """A submission whose messages tell whose it is: its pairs follow from the voter, or from a row of the design."""
     asked = EVERY[voter % 3], EVERY[(voter + 1) % 3]
     if pairs == "assigned":
         asked = DESIGN[voter if row is None else row].tolist()
@@ -93,7 +95,7 @@ def test_a_voter_with_a_protocol_of_its_own_is_refused():
     [LDPPairwise().protocol(3), SecAggBorda(min_reports=9).protocol(3), {**PROTOCOL["hidden"], "epsilon": "0.5"}, None],
     ids=["local", "secure aggregation", "states less than it spends", "none"],
 )
-def test_a_protocol_of_the_shuffle_model(protocol):
+def test_only_protocols_of_the_shuffle_model_are_taken(protocol):
     with pytest.raises(RefusedProtocol):
         Shuffler(protocol)
 
@@ -102,10 +104,12 @@ def test_a_protocol_of_the_shuffle_model(protocol):
 
 
 def spoiled(**changes):
+    """The submission of voter 1 with other fields."""
     return {**submission(1), **changes}
 
 
-def message(**changes):
+def with_message(**changes):
+    """The submission of voter 1 with other fields in its first message."""
     first, second = submission(1)["messages"]
     return spoiled(messages=[{**first, **changes}, second])
 
@@ -124,8 +128,8 @@ BAD = [
     (spoiled(protocol=None), "another protocol"),
     (apart(submission(1))[0], "wrong keys"),
     (spoiled(voter="secret-7"), "wrong keys"),
-    (message(time="secret-7"), "wrong keys"),
-    (message(protocol=NAME["hidden"]), "wrong keys"),
+    (with_message(time="secret-7"), "wrong keys"),
+    (with_message(protocol=NAME["hidden"]), "wrong keys"),
     (spoiled(report=7), "no report number"),
     (spoiled(report="0" * 31), "no report number"),
     (spoiled(report="A" * 32), "no report number"),
@@ -135,16 +139,16 @@ BAD = [
     (spoiled(messages={"0": FIRST, "1": SECOND}), "wrong number of messages"),
     (spoiled(messages=[FIRST, 7]), "not a JSON object"),
     (spoiled(messages=[FIRST, FIRST]), "shuffle out of range"),
-    (message(shuffle=1), "shuffle out of range"),
-    (message(shuffle=2), "shuffle out of range"),
-    (message(shuffle=False), "shuffle out of range"),
-    (message(shuffle=-1), "shuffle out of range"),
-    (message(pair=[1, 0]), "pair out of range"),
-    (message(pair=[0, 3]), "pair out of range"),
-    (message(pair=[0, 10**40]), "pair out of range"),
-    (message(answer=2), "answer out of range"),
-    (message(answer=True), "answer out of range"),
-    (message(answer=None), "answer out of range"),
+    (with_message(shuffle=1), "shuffle out of range"),
+    (with_message(shuffle=2), "shuffle out of range"),
+    (with_message(shuffle=False), "shuffle out of range"),
+    (with_message(shuffle=-1), "shuffle out of range"),
+    (with_message(pair=[1, 0]), "pair out of range"),
+    (with_message(pair=[0, 3]), "pair out of range"),
+    (with_message(pair=[0, 10**40]), "pair out of range"),
+    (with_message(answer=2), "answer out of range"),
+    (with_message(answer=True), "answer out of range"),
+    (with_message(answer=None), "answer out of range"),
 ]
 
 
@@ -155,55 +159,32 @@ def test_each_bad_submission_is_refused_for_a_reason(bad, reason):
     assert shuffler.refused == {reason: 1} and shuffler.waiting == 3
 
 
-def test_one_submission_in_place_of_several():
+def test_a_single_submission_is_an_error():
     for one in (submission(1), json.dumps(submission(1)), b"{}", None, 7):
         with pytest.raises(ValueError, match="submissions must be an iterable of submissions"):
             Shuffler(PROTOCOL["hidden"]).receive(one)
 
 
-NASTY = [None, True, 0, 1, 2, -1, 0.0, "0", "", [], {}, [0, 1], [1, 0], [[0, 1]], 2**70, "0" * 32, "f" * 32]
-
-
-def changed(said, rng):
-    """A submission with something changed somewhere, as an object or text."""
-    said = copy.deepcopy(said)
-    for _ in range(rng.choice([1, 1, 2])):
-        holder = rng.choice([said, *(one for one in said.get("messages") or [] if isinstance(one, dict))])
-        name, how = rng.choice(list(holder) or ["x"]), rng.random()
-        if how < 0.2:
-            holder.pop(name, None)
-        elif how < 0.3 and isinstance(said.get("messages"), list):
-            said["messages"] = rng.choice([said["messages"][::-1], said["messages"] * 2, said["messages"][:1]])
-        else:
-            holder[rng.choice([name, name, name, "voter"])] = copy.deepcopy(rng.choice(NASTY))
-        if not isinstance(said.get("messages"), list):
-            break
-    return said if rng.random() < 0.5 else json.dumps(said)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("pairs", ["hidden", "assigned"])
 def test_shuffler_and_curator_accept_the_same_submissions(pairs):
-    rng = random.Random(pairs)
+    """But for the pairs of the design, which only the shuffler knows."""
+    rng, accepted = random.Random(pairs), Counter()
     honest = [submission(voter, pairs) for voter in range(12)]
-    sent = [changed(rng.choice(honest), rng) for _ in range(400)]
-    sent = [one for one in sent if (json.loads(one) if isinstance(one, str) else one).keys() >= {"messages"}]
-    free = {"design": DESIGN} if pairs == "assigned" else {}
     others = [one | {"report": f"{1000 + voter:032x}"} for voter, one in enumerate(honest)]
-    accepted = Counter()
-    for one in sent:
-        shuffler = Shuffler(PROTOCOL[pairs], **free)
-        row = next((v for v, h in enumerate(honest) if h["report"] == report_of(one)), 0)
-        new = shuffler.receive([(row, one)] if pairs == "assigned" else [one])
+    for _ in range(400):
+        voter = rng.randrange(12)
+        sent = changed(honest[voter], rng) if rng.random() < 0.9 else honest[voter]
+        if "messages" not in sent:
+            continue
+        text = json.dumps(sent)
+        shuffler = Shuffler(PROTOCOL[pairs], design=DESIGN if pairs == "assigned" else None)
+        new = shuffler.receive([(voter, text)] if pairs == "assigned" else [text])
         elsewhere = shuffler.refused.get("not the voter's pairs", 0)
-        fitted = CURATOR[pairs].fit_reports([*others, one], items=ITEMS)
-        assert fitted.reports_accepted_ == K * (12 + new + elsewhere)
+        fitted = CURATOR[pairs].fit_reports([*others, text], items=ITEMS)
+        assert fitted.reports_accepted_ == K * (12 + new + elsewhere), text
         accepted[new] += 1
     assert min(accepted[0], accepted[1]) > 15
-
-
-def report_of(one):
-    return (json.loads(one) if isinstance(one, str) else one).get("report")
 
 
 # --- each voter once
@@ -213,8 +194,8 @@ def test_a_submission_that_comes_again_counts_once():
     shuffler = with_voters(range(4))
     assert shuffler.receive([submission(3), submission(4), submission(4), json.dumps(submission(0))]) == 1
     assert shuffler.refused == {"received before": 3} and shuffler.waiting == 5
-    # What came first stays.
-    assert shuffler.receive([submission(5), {**submission(7), "report": submission(5)["report"]}]) == 1
+    same_number = {**submission(7), "report": submission(5)["report"]}
+    assert shuffler.receive([submission(5), same_number]) == 1, "what came first stays"
     assert as_set(shuffler.release()) == messages_of(range(6))
 
 
@@ -241,7 +222,7 @@ def test_below_min_reports_nothing_is_released():
     shuffler = with_voters(range(LEAST - 1))
     with pytest.raises(ValueError, match="min_reports=6 waiting voters, got 5"):
         shuffler.release()
-    for _ in range(9):  # neither submissions that come again nor others that are refused hide anybody
+    for _ in range(9):  # repeated and refused submissions hide nobody
         shuffler.receive([submission(0), spoiled(messages=[FIRST, SECOND] * LEAST)])
     with pytest.raises(ValueError, match="waiting voters, got 5"):
         shuffler.release()
@@ -252,22 +233,17 @@ def test_below_min_reports_nothing_is_released():
 
 
 def test_many_threads_release_each_voter_once():
-    shuffler, heard = Shuffler(PROTOCOL["hidden"]), []
+    """Eight threads send 40 voters each, who overlap, and try to release them."""
+    shuffler, batches = Shuffler(PROTOCOL["hidden"]), []
 
-    def run(k):
-        shuffler.receive(submission(voter) for voter in range(k, k + 40))
-        try:
-            heard.append(shuffler.release())
-        except ValueError:
-            return
+    def send_and_release(k):
+        shuffler.receive(submission(voter) for voter in range(10 * k, 10 * k + 40))
+        with suppress(ValueError):  # too few voters wait
+            batches.append(shuffler.release())
 
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(0, 80, 10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    released = sum(map(as_set, heard), Counter())
-    assert len(heard) == shuffler.batches
+    at_once(send_and_release, 8)
+    released = sum(map(as_set, batches), Counter())
+    assert len(batches) == shuffler.batches
     assert released.total() + K * shuffler.waiting == 110 * K
     assert released <= messages_of(range(110))
 
@@ -275,7 +251,7 @@ def test_many_threads_release_each_voter_once():
 # --- restarts
 
 
-def test_after_a_restart(tmp_path):
+def test_after_a_restart_nobody_is_forgotten_or_released_again(tmp_path):
     path = tmp_path / "shuffler.db"
     with_voters(range(4), path).close()
     again = Shuffler(PROTOCOL["hidden"], path)
@@ -289,14 +265,14 @@ def test_after_a_restart(tmp_path):
 
 
 KILLED = """
-import json, os, sys
+import json, os, signal, sys
 from sklearn_dprank.collection.server import Shuffler
 given = json.loads(sys.stdin.read())
 shuffler = Shuffler(given["protocol"], given["path"])
 shuffler.receive(given["submissions"])
 if given["release"]:
     shuffler.release()
-os.kill(os.getpid(), 9)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -306,11 +282,7 @@ def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
     path = tmp_path / "shuffler.db"
     sent = {"submissions": [submission(voter) for voter in range(8)], "release": release}
     given = {"protocol": PROTOCOL["hidden"], "path": str(path), **sent}
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=env, timeout=600, capture_output=True
-    )
-    assert done.returncode == -9, done.stderr
+    python(KILLED, json.dumps(given), ends_with=-signal.SIGKILL)
     shuffler = Shuffler(PROTOCOL["hidden"], path)
     assert shuffler.receive(sent["submissions"]) == 0 and shuffler.refused == {"received before": 8}
     assert (shuffler.batches, shuffler.waiting) == ((1, 0) if release else (0, 8))
@@ -318,7 +290,7 @@ def test_a_killed_shuffler_forgets_nothing(release, tmp_path):
     shuffler.close()
 
 
-def test_files_are_not_mixed_up(tmp_path):
+def test_the_file_of_another_protocol_or_design_is_refused(tmp_path):
     with_voters(range(3), tmp_path / "hidden.db").close()
     other = {**PROTOCOL["hidden"], "min_reports": LEAST + 1}
     with_design(range(3), path=tmp_path / "assigned.db").close()
@@ -354,15 +326,15 @@ def test_a_damaged_file_releases_nothing(damage, tmp_path):
 def test_a_batch_tells_nothing_of_voters_and_their_order():
     released = with_voters(range(9)).release()
     assert all(list(one) == ["protocol", "shuffle", "pair", "answer"] for one in released)
-    # Written by hand by some device: with spaces, and in another order. What is released is alike for all.
     shuffler = with_voters(range(8))
-    shuffler.receive([json.dumps(dict(reversed(submission(8).items())), indent=1)])
+    formatted_otherwise = json.dumps(dict(reversed(submission(8).items())), indent=1)
+    shuffler.receive([formatted_otherwise])
     texts = {json.dumps(one) for one in shuffler.release()}
     assert texts == {json.dumps(one) for one in released}
 
 
 def test_the_order_of_a_batch_is_random():
-    """The first voter's message is equally often at each place, and so is the last one's."""
+    """All 24 orders of four messages are equally likely."""
     protocol = ShufflePairwise(local_epsilon=1.0, min_reports=4).protocol(5)
     every = [[i, j] for j in range(5) for i in range(j)]
     sent = [
@@ -382,7 +354,7 @@ def test_the_order_of_a_batch_is_random():
     assert len(orders) == 24 and chisquare(list(orders.values())).pvalue > 1e-4
 
 
-def test_released_messages_are_gone_from_where_they_waited(tmp_path):
+def test_a_release_erases_the_order_of_arrival(tmp_path):
     """The file then holds numbers, and the mixed batch in its own order: nothing in the order of arrival."""
     path = tmp_path / "shuffler.db"
     shuffler = with_voters(range(200), path)
@@ -399,7 +371,7 @@ def rows(shuffler):
         return list(shuffler._file.rows())
 
 
-def test_nothing_that_is_kept_joins_a_number_and_a_message(tmp_path):
+def test_the_file_does_not_join_numbers_and_messages(tmp_path):
     shuffler = with_design(range(12), path=tmp_path / "shuffler.db")
     for _ in range(2):
         kinds = Counter(key[:1] for key, _ in rows(shuffler))
@@ -415,7 +387,7 @@ def test_nothing_that_is_kept_joins_a_number_and_a_message(tmp_path):
 # --- assigned pairs
 
 
-def test_voters_send_about_the_pairs_of_the_published_design():
+def test_a_voter_answers_the_pairs_of_its_row_once():
     shuffler = with_design(range(10))
     other = next(v for v in range(12) if DESIGN[v].tolist() != DESIGN[10].tolist())
     twice = submission(10, "assigned")["messages"][:1] * K
@@ -441,16 +413,17 @@ def test_voters_send_about_the_pairs_of_the_published_design():
     assert as_set(shuffler.release()) == messages_of(range(12), "assigned")
 
 
-def test_one_submission_of_two_voters():
-    """Somebody sends another voter's submission as well: it counts once, and the other voter still counts."""
-    same = next((a, b) for a in range(12) for b in range(a) if set(map(tuple, DESIGN[a])) == set(map(tuple, DESIGN[b])))
-    shuffler = with_design([same[0]])
-    copied = submission(same[0], "assigned")
-    assert shuffler.receive([(same[1], copied)]) == 0 and shuffler.refused == {"received before": 1}
+def test_a_submission_sent_by_two_voters_counts_once():
+    """A copy that comes as another voter's, who is asked about the same pairs, does not count."""
+    asked = [set(map(tuple, row)) for row in DESIGN.tolist()]
+    voter, other = next((a, b) for b, a in combinations(range(12), 2) if asked[a] == asked[b])
+    shuffler = with_design([voter])
+    assert shuffler.receive([(other, submission(voter, "assigned"))]) == 0
+    assert shuffler.refused == {"received before": 1}
 
 
 def test_too_few_messages_about_a_pair():
-    """Six voters, of whom each pair should have four; those who are asked about one of them stay away."""
+    """Enough voters, but only three of the four that the design promises for one pair."""
     about = [v for v in range(12) if (0, 1) in set(map(tuple, DESIGN[v].tolist()))]
     here = [v for v in range(12) if v not in about] + about[:3]
     shuffler = with_design(here)
@@ -462,7 +435,7 @@ def test_too_few_messages_about_a_pair():
     assert CURATOR["assigned"].fit_reports(messages, items=ITEMS).reports_accepted_ == (len(here) + 1) * K
 
 
-def test_nobody_is_asked_about_a_pair():
+def test_no_message_about_a_pair():
     everybody = [v for v in range(12) if (0, 1) not in set(map(tuple, DESIGN[v].tolist()))]
     with pytest.raises(ValueError, match=r"(waiting messages about each pair, got 0|waiting voters, got \d)"):
         with_design(everybody).release()
@@ -484,7 +457,7 @@ def test_nobody_is_asked_about_a_pair():
         ([*[[[0, 1], [0, 2]]] * 11, [[0, 1], [1, 2]]], "balanced"),
     ],
 )
-def test_a_design_that_does_not_follow_the_rule(design, match):
+def test_a_wrong_or_unbalanced_design_is_refused(design, match):
     with pytest.raises(ValueError, match=match):
         Shuffler(PROTOCOL["assigned"], design=design)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.orders.samplers.insertion import (
@@ -15,15 +16,10 @@ from sklearn_dprank.orders.samplers.insertion import (
     insertion_order,
     least_gap_costs,
 )
-from sklearn_dprank.sampling.streams import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 TRANSITIVE = np.array([[0, 2, 5, 3], [-2, 0, 2, 4], [-5, -2, 0, 2], [-3, -4, -2, 0]])
 TIES = np.zeros((4, 4), dtype=int)
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def kendall_law(margins, scale):

@@ -9,6 +9,7 @@ import pytest
 from audit_tools import ScriptedCoins, outcomes
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.orders.samplers.linear_extensions import (
@@ -18,15 +19,10 @@ from sklearn_dprank.orders.samplers.linear_extensions import (
     level_log_weights,
 )
 from sklearn_dprank.orders.samplers.threshold_counts import Counts
-from sklearn_dprank.sampling.streams import SeededBits
 
 CYCLE = np.array([[0, 3, -2, 1], [-3, 0, 4, 0], [2, -4, 0, 2], [-1, 0, -2, 0]])
 TRANSITIVE = np.array([[0, 2, 5, 3], [-2, 0, 2, 4], [-5, -2, 0, 2], [-3, -4, -2, 0]])
 TIES = np.zeros((4, 4), dtype=int)
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def all_orders(n_items):

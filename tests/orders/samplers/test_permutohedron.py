@@ -4,14 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.orders.samplers.permutohedron import _recursive_tree, gauge, knorm_noise, sample_ball
-from sklearn_dprank.sampling.streams import SeededBits
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def partial_ballots(n_items):

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import seeded
 from scipy import stats
 
 from sklearn_dprank.orders.samplers.linear_extensions import MinimaxMarginSampler
 from sklearn_dprank.orders.samplers.windowed import WindowedSampler
-from sklearn_dprank.sampling.streams import SeededBits
-
-
-def seeded(seed):
-    return SeededBits(np.random.SeedSequence(seed))
 
 
 def random_margins(seed, n_items, largest=4):
