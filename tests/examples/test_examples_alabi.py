@@ -80,7 +80,6 @@ def test_errors_on_the_hardest_votes_fall_with_the_number_of_voters(central):
         assert some == pytest.approx(10 * more, rel=0.05), row
 
 
-@pytest.mark.slow
 def test_a_margin_of_many_times_the_noise_is_never_wrong(central):
     """The margin is 400 votes, and the noise is about 30."""
     profile, order = central.two_camps(2000, 6, 0.2)
