@@ -1,4 +1,4 @@
-"""Each check lets good values pass and has one message."""
+"""Each check of a parameter accepts good values and refuses bad ones with one message, which shows no ballots."""
 
 import math
 from decimal import Decimal
@@ -6,79 +6,157 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from every_estimator import refusal
 
 from sklearn_dprank import Borda, DPBorda, LDPBorda, LDPPairwise
-from sklearn_dprank._utils.checks import MOST_MEASURED, check_delta, check_epsilon, check_neighboring, safe_repr
+from sklearn_dprank._utils.checks import (
+    CHANGED_BALLOTS,
+    COUNT_OR_NONE,
+    MOST_MEASURED,
+    as_double,
+    at_least_two,
+    changed_ballots,
+    check_choice,
+    check_delta,
+    check_epsilon,
+    check_flag,
+    check_neighboring,
+    check_number,
+    check_positive,
+    check_probability,
+    check_random_state,
+    check_whole,
+    is_as_printed,
+    one_of,
+    or_none,
+    safe_repr,
+    taken_by,
+)
 from sklearn_dprank.ballots.profile import Shape
-
-
-@pytest.mark.parametrize("epsilon", [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)], ids=repr)
-def test_good_epsilon(epsilon):
-    check_epsilon(epsilon)
+from sklearn_dprank.privacy.guarantee import NEIGHBORING
+from sklearn_dprank.rules import KwikSortRule
 
 
 @pytest.mark.parametrize(
-    "epsilon",
-    [0, -0.0, -1, math.inf, -math.inf, math.nan, "1", None, [1.0], 1j, Decimal(1), np.float64("nan")],
-    ids=repr,
+    ("check", "good", "bad", "wanted"),
+    [
+        (
+            check_epsilon,
+            [1, 1e-9, 700.0, Fraction(1, 3), np.float32(2), np.int64(3)],
+            [0, -0.0, -1, math.inf, -math.inf, math.nan, "1", None, [1.0], 1j, Decimal(1), np.float64("nan"), 10**400],
+            "a positive, finite number (in nats)",
+        ),
+        (
+            check_delta,
+            [0, 0.0, 1e-200, 0.5, Fraction(1, 3), np.float32(0.25)],
+            [-1e-300, 1, 1.0, 2, math.inf, math.nan, "0", None, [0.1]],
+            "a number in [0, 1)",
+        ),
+        (
+            check_neighboring,
+            ["add_remove", "replace"],
+            ["swap", None, "", 1],
+            "one of ['add_remove', 'replace']",
+        ),
+        (check_whole, [1, np.int8(3), 10**40], [0, True, 1.0, None, "1", math.nan], "a positive integer"),
+        (COUNT_OR_NONE, [None, 1], [0, False, 2.5], "None or a positive integer"),
+        (lambda v, n: check_whole(v, n, 0), [0, 7], [-1, None], "an integer of at least 0"),
+        (lambda v, n: check_whole(v, n, 2, 12), [2, 12], [1, 13], "an integer from 2 to 12"),
+        (check_number, [-1, 0.5, Fraction(1, 3)], [math.inf, math.nan, True, 10**400, "1"], "a finite number"),
+        (
+            lambda v, n: check_number(v, n, above=0),
+            [5e-324, Fraction(1, 10**400)],
+            [0, -0.0, None],
+            "a finite number above 0",
+        ),
+        (lambda v, n: check_number(v, n, least=0), [0, -0.0], [-1, -math.inf], "a finite number of at least 0"),
+        (
+            lambda v, n: check_number(v, n, least=0, most=math.inf),
+            [0, math.inf],
+            [-1, math.nan],
+            "a number of at least 0",
+        ),
+        (lambda v, n: check_number(v, n, least=0, most=1), [0, 1], [1.5, -1], "a number of at least 0 and at most 1"),
+        (lambda v, n: check_number(v, n, above=0, optional=True), [None, 1], [0], "None or a finite number above 0"),
+        (lambda v, n: check_probability(**{n: v}), [0.5, 1e-300], [0, 1, math.nan], "a number above 0 and below 1"),
+        (lambda v, n: check_positive(**{n: v}), [1, 0.5], [0, math.inf], "a finite number above 0"),
+        (lambda v, n: at_least_two(**{n: v}), [2, np.int64(9)], [1, 2.0], "an integer of at least 2"),
+        (one_of("a", None), ["a", np.str_("a"), None], ["b", 0, False], "one of ['a', None]"),
+        (check_flag, [True, np.False_], [0, 1, None, "yes"], "True or False"),
+        (or_none(check_flag), [None, False], [0], "True or False"),
+        (
+            check_random_state,
+            [None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)],
+            [-1, 1.0, True, "0"],
+            "None, an int of at least 0, a numpy Generator or a RandomState",
+        ),
+    ],
 )
-def test_bad_epsilon(epsilon):
-    with pytest.raises(ValueError) as error:
-        check_epsilon(epsilon)
-    assert str(error.value) == f"epsilon must be a positive, finite number (in nats), got {safe_repr(epsilon)}."
-    with pytest.raises(ValueError, match=r"^local_epsilon must be a positive"):
-        check_epsilon(epsilon, "local_epsilon")
+def test_good_values_pass_and_bad_ones_are_refused(check, good, bad, wanted):
+    for value in good:
+        assert refusal(check, value, "x") is None
+    for value in bad:
+        assert refusal(check, value, "x") == f"x must be {wanted}, got {safe_repr(value)}."
 
 
-@pytest.mark.parametrize("delta", [0, 0.0, 1e-200, 0.5, Fraction(1, 3), np.float32(0.25)], ids=repr)
-def test_good_delta(delta):
-    check_delta(delta)
+@pytest.mark.parametrize(
+    ("check", "values", "remedy"),
+    [
+        (check_epsilon, [5e-324, 9.99e-10, Fraction(1, 2**31), np.float32(1e-10)], "use at least 1e-09"),
+        (check_delta, [5e-324, 1e-201, Fraction(1, 10**300)], "use at least 1e-200, or 0"),
+    ],
+)
+def test_values_below_the_arithmetic_are_refused(check, values, remedy):
+    for value in values:
+        assert refusal(check, value, "x") == f"x is too small for the arithmetic, got {safe_repr(value)}; {remedy}."
 
 
-@pytest.mark.parametrize("delta", [-1e-300, 1, 1.0, 2, math.inf, math.nan, "0", None, [0.1]], ids=repr)
-def test_bad_delta(delta):
-    with pytest.raises(ValueError) as error:
-        check_delta(delta)
-    assert str(error.value) == f"delta must be a number in [0, 1), got {safe_repr(delta)}."
-    with pytest.raises(ValueError, match=r"^delta0 must be a number"):
-        check_delta(delta, "delta0")
+def test_names_of_parameters_have_defaults():
+    assert refusal(check_epsilon, -1).startswith("epsilon must be")
+    assert refusal(check_delta, -1).startswith("delta must be")
+    assert refusal(check_neighboring, "swap").startswith("neighboring must be")
 
 
-@pytest.mark.parametrize("epsilon", [5e-324, 9.99e-10, Fraction(1, 2**31), np.float32(1e-10)], ids=repr)
-def test_epsilon_too_small(epsilon):
-    with pytest.raises(ValueError) as error:
-        check_epsilon(epsilon, "score_epsilon")
-    assert str(error.value) == f"score_epsilon is too small for the arithmetic, got {epsilon!r}; use at least 1e-09."
+def test_a_choice_in_a_list_is_not_a_choice():
+    assert refusal(check_choice, [1], "x", ("a",)) == "x must be one of ['a'], got a list."
 
 
-def test_epsilon_too_large_for_a_double():
-    with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
-        check_epsilon(10**400)
+def test_neighboring_relations_change_one_or_two_ballots():
+    assert (changed_ballots("add_remove"), changed_ballots("replace")) == (1, 2)
+    assert set(CHANGED_BALLOTS) == set(NEIGHBORING)
+    assert refusal(changed_ballots, "swap") == "neighboring must be one of ['add_remove', 'replace'], got 'swap'."
 
 
-@pytest.mark.parametrize("delta", [5e-324, 1e-201, Fraction(1, 10**300)], ids=repr)
-def test_delta_too_small(delta):
-    with pytest.raises(ValueError) as error:
-        check_delta(delta)
-    assert (
-        str(error.value) == f"delta is too small for the arithmetic, got {safe_repr(delta)}; use at least 1e-200, or 0."
-    )
+def test_variants_of_theory():
+    assert is_as_printed("as_printed") and not is_as_printed("corrected")
+    assert refusal(is_as_printed, "paper") == "variant must be one of ['corrected', 'as_printed'], got 'paper'."
 
 
-def test_neighboring():
-    for relation in ("add_remove", "replace"):
-        check_neighboring(relation)
-    for relation in ("swap", None, "", 1):
-        with pytest.raises(ValueError) as error:
-            check_neighboring(relation)
-        assert str(error.value) == f"neighboring must be one of ['add_remove', 'replace'], got {relation!r}."
+def test_messages_show_short_numbers_and_words_only():
+    assert [safe_repr(x) for x in (1.5, "a", None, 10**20)] == ["1.5", "'a'", "None", "1" + 20 * "0"]
+    assert [safe_repr(x) for x in ([1], np.ones(3), {})] == ["a list", "an ndarray", "a dict"]
+    assert safe_repr(10**5000) == "an int that is too long to print"
+    assert safe_repr("x" * 300) == "a str that is too long to print"
 
 
-def test_more_items_than_were_measured():
+def test_numbers_beyond_doubles_are_infinite_and_other_types_are_not_numbers():
+    assert (as_double(10**400), as_double(-(10**400)), as_double(Fraction(1, 4))) == (math.inf, -math.inf, 0.25)
+    assert math.isnan(as_double("1")) and math.isnan(as_double(True))
+
+
+def test_an_estimator_takes_checks_from_its_part():
+    taken = taken_by(KwikSortRule, "max_queries")
+    assert taken == {"max_queries": KwikSortRule.parameter_checks["max_queries"]}
+
+
+def test_a_plan_warns_of_more_items_than_were_measured():
     DPBorda().plan_for(Shape(MOST_MEASURED, 10))
     for estimator in (Borda(), DPBorda(), LDPPairwise()):
         with pytest.warns(UserWarning, match=r"^1,001 items are more than the 1,000 up to which"):
             estimator.plan_for(Shape(MOST_MEASURED + 1, 10))
-    with pytest.warns(UserWarning) as said:
+
+
+def test_the_warning_names_the_line_of_the_user():
+    with pytest.warns(UserWarning) as caught:
         LDPBorda(random_state=0).fit([range(1001)])
-    assert [each.filename for each in said] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__]

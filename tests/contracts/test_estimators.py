@@ -1,7 +1,8 @@
-"""Every public estimator passes scikit-learn's checks and keeps the contract of `fit` and `score`."""
+"""Every public estimator passes scikit-learn's checks, copies, prints, and keeps the contract of `fit` and `score`."""
 
 import inspect
 import math
+import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -11,6 +12,7 @@ from every_estimator import (
     CLASSES,
     ESTIMATORS,
     N_ITEMS,
+    N_VOTERS,
     NAMES,
     RANDOM,
     VARIANTS,
@@ -25,15 +27,18 @@ from every_estimator import (
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_html_repr
 from sklearn_checks import own_checks
 
 import sklearn_dprank
 from sklearn_dprank import metrics
 from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.channels import Central
 from sklearn_dprank.model_selection.sweep.candidates_on_splits import refits
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee
+from sklearn_dprank.rules import KemenyRule
 
 
 def test_the_walk_finds_estimators():
@@ -77,6 +82,38 @@ def test_contract_of_fit(estimator):
     assert not hasattr(fitted, "feature_names_in_")
     assert isinstance(fitted.privacy_, PrivacyGuarantee)
     assert fitted.privacy_.unit == "one ballot"
+
+
+@every
+def test_clone_and_pickle(estimator):
+    assert repr(clone(estimator)) == repr(estimator)
+    fitted = seeded(estimator).fit(X)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.consensus_, fitted.consensus_)
+    assert again.privacy_ == fitted.privacy_
+    assert again.score(X) == fitted.score(X)
+    assert not hasattr(clone(fitted), "consensus_")
+
+
+def test_parameters_of_channels_and_rules_can_be_set_and_are_cloned():
+    aggregator = sklearn_dprank.Aggregator(Central(), KemenyRule())
+    aggregator.set_params(channel__epsilon=2.5, rule__tolerance=0.25)
+    copy = clone(aggregator)
+    assert copy.channel is not aggregator.channel
+    assert (copy.channel.epsilon, copy.rule.tolerance) == (2.5, 0.25)
+    pairwise = clone(sklearn_dprank.DPPairwise(rule=KemenyRule())).set_params(rule__work_limit=7)
+    assert pairwise.get_params()["rule__work_limit"] == 7
+
+
+@every
+def test_representations_name_the_class_and_hide_the_number_of_voters(estimator):
+    """Under "replace", the number of voters is public."""
+    assert type(estimator).__name__ in repr(estimator)
+    fitted = seeded(estimator).fit(X)
+    for state in (estimator, fitted):
+        html = estimator_html_repr(state)
+        assert type(estimator).__name__ in html
+        assert str(N_VOTERS) not in html or fitted.privacy_.neighboring == "replace"
 
 
 @every

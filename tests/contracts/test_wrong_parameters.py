@@ -1,4 +1,4 @@
-"""Every parameter of every class that a user makes, at every kind of wrong value: it works, or one clear error."""
+"""A wrong value of any public parameter is refused by one clear error, before a budget is charged, or it works."""
 
 import inspect
 import math
@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from every_estimator import CLASSES, every_class, parameters, refusal
 
-import sklearn_dprank
 from sklearn_dprank import Aggregator, LDPPairwise, SecAggBorda, ShufflePairwise, channels, privacy, queries, rules
 from sklearn_dprank._utils.checks import safe_repr
-from sklearn_dprank.aggregators.base import RankAggregator
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.collection import client, server
 from sklearn_dprank.collection import curator as randomizers
 from sklearn_dprank.collection.client import Allowance, Device, RefusedProtocol
 from sklearn_dprank.collection.server import AggregationServer, ServerFileError, Shuffler
@@ -34,55 +34,64 @@ FEW = [10**400, math.nan, np.float32("nan"), "a" * 1000, Decimal("NaN"), ((0, 1,
 BALLOTS = Profile.from_rankings([[0, 1, 2], [1, 0, 2], [2, 1, 0]] * 40)
 
 
-def parameters(cls):
-    return list(inspect.signature(cls).parameters)
-
-
-def clear(error, value, names):
-    """Check that an error is one sentence or a few, and names a parameter, and what is wrong if that is short."""
-    said = str(error)
+def check_clear(error, value, words):
+    """Check that an error is short, contains one of the words, and does not show a long value."""
+    text = str(error)
     assert type(error) is ValueError or isinstance(error, (BudgetExhausted, RefusedProtocol, ServerFileError))
-    assert any(name in said for name in names) and 10 < len(said) < 700, (said, names, safe_repr(value))
-    assert "000000000000" not in said and "aaaaaaaaaaaa" not in said
+    assert any(word in text for word in words) and 10 < len(text) < 700, (text, words, safe_repr(value))
+    assert "000000000000" not in text and "aaaaaaaaaaaa" not in text
 
 
-# --- estimators
+# Estimators
+
+every_class_with_parameters = pytest.mark.parametrize(
+    "cls", [cls for cls in CLASSES if parameters(cls)], ids=lambda cls: cls.__name__
+)
+BALLOT = (0, 2, 1, 3)
+NEVER_RIGHT = ["?", -1, math.nan, math.inf, -(10**5000), Fraction(-1, 3), 1j, object(), BALLOT, np.array([BALLOT])]
 
 
-ESTIMATORS = [
-    cls
-    for cls in (getattr(sklearn_dprank, name) for name in sklearn_dprank.__all__)
-    if isinstance(cls, type) and issubclass(cls, RankAggregator) and parameters(cls)
-]
+@every_class
+def test_fit_names_the_parameter_and_shows_no_ballot_in_its_place(cls):
+    """Scores may be numbers in a list, and choices may be objects, so that not every value is refused by type."""
+    for name in parameters(cls):
+        texts = [refusal(cls().set_params(**{name: value}).fit, BALLOTS) for value in NEVER_RIGHT]
+        texts = [text for text in texts if text is not None and text.startswith(f"{name} must ")]
+        assert len(texts) >= (2 if name == "scores" else 7), name
+        for text in texts:
+            assert "0, 2, 1, 3" not in text and "00000000000000000000" not in text and len(text) < 400
+            assert text.endswith(".")
 
 
-def check_estimator(cls, values):
-    """A value is refused before anything is charged, or the fit is done; with a budget and without."""
-    verdicts = []
+def outcomes(cls, values):
+    """Return whether each fit with one changed parameter succeeded, without a budget and with one."""
+    found = []
     for name in parameters(cls):
         for value in values:
-            verdicts.append(fitted(cls, name, value))
+            found.append(fits(cls().set_params(**{name: value}), name, value))
             if "epsilon" in parameters(cls):
-                verdicts.append(charged(cls, name, value))
-    return verdicts
+                found.append(fits_in_a_budget(cls().set_params(**{name: value}), name, value))
+    return found
 
 
-def fitted(cls, name, value):
+def fits(estimator, name, value):
+    """Return whether a fit succeeds; check the consensus or the error."""
     try:
-        made = cls().set_params(**{name: value}).fit(BALLOTS)
+        estimator.fit(BALLOTS)
     except ValueError as error:
-        clear(error, value, [name, "answer(s)"])
+        check_clear(error, value, [name, "answer(s)"])
         return False
-    assert sorted(made.ranks_.tolist())[0] == 0 and len(made.ranks_) == 3
+    assert min(estimator.ranks_) == 0 and len(estimator.ranks_) == 3
     return True
 
 
-def charged(cls, name, value):
+def fits_in_a_budget(estimator, name, value):
+    """Return whether a budget allows a fit; check that it charges exactly the fits that succeed."""
     budget = PrivacyBudget(1e100, 0.5, neighboring="replace", simulation=True)
     try:
-        budget.fit(cls().set_params(**{name: value}), BALLOTS)
+        budget.fit(estimator, BALLOTS)
     except (ValueError, BudgetExhausted) as error:
-        clear(error, value, [name, "answer(s)", "does not fit"])
+        check_clear(error, value, [name, "answer(s)", "does not fit"])
         assert budget.releases_ == (), str(error)
         return False
     assert len(budget.releases_) == 1
@@ -90,23 +99,23 @@ def charged(cls, name, value):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of small budgets
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+@every_class_with_parameters
 def test_estimators_at_a_few_values(cls):
-    assert not all(check_estimator(cls, FEW))
+    assert not all(outcomes(cls, FEW))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+@every_class_with_parameters
 def test_estimators_at_every_value(cls):
-    assert len(set(check_estimator(cls, VALUES))) == 2
+    assert set(outcomes(cls, VALUES)) == {True, False}
 
 
-# --- the parts that a user makes
+# Channels, queries, rules, randomizers, budgets, clients and servers
 
 
 class Asking(Rule):
-    """Asks one thing, and puts the items in the order of the columns."""
+    """Rule that asks one query and returns the items in the order of the columns."""
 
     def __init__(self, query=None):
         self.query = query
@@ -124,6 +133,7 @@ def fit(channel, rule=None):
 
 
 def asked(query):
+    """Ask a query of the mechanisms that may answer it."""
     for noise in ("laplace", "exponential") if query.answered_with == "vector" else ("exponential",):
         try:
             fit(channels.Central(noise=noise), Asking(query))
@@ -132,14 +142,15 @@ def asked(query):
                 raise
 
 
-def counted(budget):
+def charged(budget):
+    """Charge a small release to a budget."""
     budget.charge(PrivacyGuarantee(1e-9, 0.0, "central", budget._kept.terms.neighboring, "x"), "x")
     return repr(budget), budget.remaining
 
 
 SHARES = SecAggBorda(min_reports=20).protocol(3)
 MESSAGES = ShufflePairwise(min_reports=900).protocol(3)
-#: How each is made, besides the parameter that is tried, and used.
+# Class -> its required parameters, and a call that uses an object of the class.
 PARTS = {
     channels.Central: ({}, lambda part: fit(part, "borda")),
     channels.Local: ({}, fit),
@@ -169,7 +180,7 @@ PARTS = {
     randomizers.HypercubeSampling: ({}, lambda part: fit(channels.Local(randomizer=part))),
     randomizers.RandomizedResponse: ({}, lambda part: fit(channels.Local(randomizer=part))),
     Exponential: ({}, lambda part: fit(channels.Central(noise=part), rules.Choose(queries.KemenyUtility()))),
-    PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, counted),
+    PrivacyBudget: ({"epsilon": 1.0, "delta": 1e-6}, charged),
     PrivacyGuarantee: (
         {"epsilon": 1.0, "delta": 0.0, "trust": "central", "neighboring": "replace", "how": "x"},
         lambda part: (part.statement(), str(part), repr(part), PrivacyGuarantee.compose([part] * 2)),
@@ -180,8 +191,8 @@ PARTS = {
     Shuffler: ({"protocol": MESSAGES}, lambda part: (part.waiting, part.close())),
     RatingsToRankings: ({}, lambda part: part.fit_transform([[1.0, 2.0]])),
 }
-# Made by fits, plans and readers, or with nothing to set; of the plots and sweeps each has its own tests.
-MADE = {
+# Abstract classes, and classes that users do not make or that have no parameters.
+NOT_TRIED = {
     *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Publication", "Randomizer", "Rule", "Sensitivity"),
     *("RefusedReport", "Session", "Tallies", "Query", "Ledger", "BudgetExhausted", "UnsoundAmplificationWarning"),
     *("OrderUtility", "RefusedProtocol", "ReportRandomizer", "ServerFileError"),
@@ -189,34 +200,26 @@ MADE = {
 
 
 def test_no_class_with_parameters_is_forgotten():
-    for module in (
-        channels,
-        queries,
-        rules,
-        randomizers,
-        privacy,
-        sklearn_dprank.collection.client,
-        sklearn_dprank.collection.server,
-    ):
+    for module in (channels, queries, rules, randomizers, privacy, client, server):
         found = [getattr(module, name) for name in module.__all__]
-        found = {cls for cls in found if inspect.isclass(cls) and cls.__name__ not in MADE and parameters(cls)}
+        found = {cls for cls in found if inspect.isclass(cls) and cls.__name__ not in NOT_TRIED and parameters(cls)}
         assert found <= set(PARTS), found - set(PARTS)
 
 
 @pytest.mark.parametrize("cls", PARTS, ids=lambda cls: cls.__name__)
 def test_parts_at_every_value(cls, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stated, use = PARTS[cls]
-    use(cls(**stated))
+    required, use = PARTS[cls]
+    use(cls(**required))
     refused = 0
     for name in parameters(cls):
         for value in VALUES:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of small budgets and no voters
                 try:
-                    use(cls(**{**stated, name: value}))
+                    use(cls(**{**required, name: value}))
                 except (ValueError, BudgetExhausted) as error:
-                    clear(error, value, [name, "answer(s)", "protocol", "does not fit", "anchor"])
+                    check_clear(error, value, [name, "answer(s)", "protocol", "does not fit", "anchor"])
                     refused += 1
     assert refused >= 10
 
@@ -225,6 +228,6 @@ def test_parts_at_every_value(cls, tmp_path, monkeypatch):
     "asked", [((0, 1, 2, 3),), ((0, 1), (2, 2)), ((0, -1),), ((0, 1.0),), ((0, True), (1, "2")), ([0], [1])]
 )
 def test_tallies_are_of_as_many_pairs_as_are_paid_for(asked):
-    """Read four by four, a row would be two pairs at the price of one."""
+    """A row of four items would be two pairs at the price of one."""
     with pytest.raises(ValueError, match="pairs must be None or pairs of different items"):
         queries.PairTallies(asked)

@@ -1,8 +1,9 @@
-"""The map of the five papers has a row for everything they number, and everything that it names exists."""
+"""The page "Map of the papers" is complete, and the functions, tests and examples that it names exist."""
 
 import inspect
 import pkgutil
 import re
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import sklearn_dprank.theory
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "user_guide" / "papers.rst").read_text(encoding="utf-8")
 
-#: What each paper numbers. Of the equations those that a statement, an algorithm or a measure rests on.
+# The numbered items of each paper. Only equations on which a statement, an algorithm or a measure depends are listed.
 NUMBERED = {
     "Shang et al. (2014)": {
         "Definition": "1 2 3",
@@ -61,6 +62,8 @@ NUMBERED = {
 
 
 class Row(NamedTuple):
+    """One row of a table of the page."""
+
     paper: str
     number: str
     here: str
@@ -69,19 +72,23 @@ class Row(NamedTuple):
     verdict: str
 
     @property
+    def title(self):
+        """The paper and the number, for messages of failures."""
+        return f"{self.paper}, {self.number}"
+
+    @property
     def names(self):
-        """Full names, of what stands in angle brackets or else in the backticks."""
+        """Dotted names of the functions and classes: the text in angle brackets, or else in the backticks."""
         quoted = re.findall(r"(?<!`)`([^`]+)`(?!`)", self.here)
         return [re.sub(r".*<(.+)>$", r"\1", text).removeprefix("~") for text in quoted]
 
 
 def rows_of(paper):
-    """Return the rows of the paper's table, without its head."""
+    """Return the rows of the table of one paper, without its header."""
     section = PAGE.split(f"\n{paper}\n{'-' * len(paper)}\n")[1].split("\n---")[0]
     rows = []
     for text in section.split("\n   * - ")[1:]:
-        # What follows the table begins at the margin, as the next section's heading does.
-        cells = re.split(r"\n     - ", text.split("\n\n")[0])
+        cells = re.split(r"\n     - ", text.split("\n\n")[0])  # a blank line ends the table
         rows.append(Row(paper, *(" ".join(cell.split()) for cell in cells)))
     assert rows.pop(0)[1:] == ("In the paper", "Here", "Tests", "Example", "Verdict")
     return rows
@@ -90,69 +97,76 @@ def rows_of(paper):
 ROWS = [row for paper in NUMBERED for row in rows_of(paper)]
 
 
-def named(row):
-    return f"{row.paper}, {row.number}"
-
-
-def found(name):
-    """Return what a full name means."""
+def resolved(name):
+    """Return the module, class, function or attribute with a dotted name."""
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
             thing = import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
-        for part in parts[cut:]:
-            thing = getattr(thing, part)
-        return thing
-    raise AssertionError(name)
+        return reduce(getattr, parts[cut:], thing)
+    raise ModuleNotFoundError(name)
 
 
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_everything_that_a_paper_numbers_has_one_row(paper):
-    numbered = [f"{kind} {number}" for kind, numbers in NUMBERED[paper].items() for number in numbers.split()]
+    numbered = {f"{kind} {number}" for kind, numbers in NUMBERED[paper].items() for number in numbers.split()}
     there = [row.number for row in ROWS if row.paper == paper]
     assert len(set(there)) == len(there)
-    assert {number for number in there if not number.startswith(("Section", "Footnote"))} == set(numbered)
+    assert {number for number in there if not number.startswith(("Section", "Footnote"))} == numbered
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_what_a_row_names_exists(row):
-    assert row.names and all(name.startswith("sklearn_dprank.") for name in row.names)
-    for name in row.names:
-        assert found(name) is not None
+def test_functions_and_classes_exist():
+    for row in ROWS:
+        assert row.names, row.title
+        for name in row.names:
+            assert name.startswith("sklearn_dprank."), f"{row.title}: {name}"
+            try:
+                resolved(name)
+            except (AttributeError, ModuleNotFoundError):
+                pytest.fail(f"{row.title} names {name}, which does not exist.")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_the_tests_of_a_row_exist(row):
-    tests = re.findall(r"``([\w/.]+)::(\w+)``", row.tests)
-    assert tests and re.sub(r"``[\w/.]+::\w+``|, ", "", row.tests) == ""
-    for file, name in tests:
-        assert re.search(rf"^def {name}\(", (ROOT / "tests" / file).read_text(encoding="utf-8"), re.MULTILINE), name
+def test_tests_exist():
+    for row in ROWS:
+        tests = re.findall(r"``([\w/.]+)::(\w+)``", row.tests)
+        assert tests, row.title
+        assert re.sub(r"``[\w/.]+::\w+``|, ", "", row.tests) == "", f"{row.title}: only tests belong in this cell"
+        for file, name in tests:
+            text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+            assert re.search(rf"^def {name}\(", text, re.MULTILINE), f"{row.title}: {file} does not contain {name}"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_the_example_of_a_row_exists(row):
-    measured = row.number.startswith(("Figure", "Table")) and not row.verdict.startswith("Background")
-    if row.example == "–":
-        assert not measured, "a figure or a table that was measured says where"
-        return
-    name, label = re.fullmatch(r":ref:`(plot_\w+\.py) <sphx_glr_auto_examples_(.+)>`", row.example).groups()
-    assert name == label and (ROOT / "examples" / name).is_file()
+def test_examples_exist_and_measured_figures_and_tables_have_one():
+    for row in ROWS:
+        if row.example == "–":
+            measured = row.number.startswith(("Figure", "Table")) and not row.verdict.startswith("Background")
+            assert not measured, f"{row.title}: name the example that measures this"
+            continue
+        link = re.fullmatch(r":ref:`(plot_\w+\.py) <sphx_glr_auto_examples_(.+)>`", row.example)
+        assert link, f"{row.title}: {row.example}"
+        name, label = link.groups()
+        assert name == label, row.title
+        assert (ROOT / "examples" / name).is_file(), f"{row.title}: {name}"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_a_verdict_begins_with_one_of_the_words_that_the_page_explains(row):
+def test_verdicts_begin_with_a_word_that_the_page_explains():
     words = re.findall(r"^- \*\*(.+?)\*\*: ", PAGE, re.MULTILINE)
     assert len(words) == 6
-    assert row.verdict.startswith(tuple(words)) and row.verdict.endswith(".")
+    for row in ROWS:
+        assert row.verdict.startswith(tuple(words)), f"{row.title}: {row.verdict}"
+        assert row.verdict.endswith("."), f"{row.title}: {row.verdict}"
 
 
-def test_every_example_of_a_paper_and_every_theorem_here_is_on_the_map():
+def test_every_example_of_a_paper_is_on_the_page():
     for path in (ROOT / "examples").glob("plot_*_20??*.py"):
-        assert f"`{path.name} <" in PAGE
-    on_the_map = {name for row in ROWS for name in row.names}
-    for room in pkgutil.iter_modules(sklearn_dprank.theory.__path__, "sklearn_dprank.theory."):
-        for name, thing in inspect.getmembers(import_module(room.name), inspect.isfunction):
-            if thing.__module__ == room.name and not name.startswith("_"):
-                assert f"{room.name}.{name}" in on_the_map
+        assert f"`{path.name} <" in PAGE, path.name
+
+
+def test_every_public_function_of_theory_is_on_the_page():
+    on_the_page = {name for row in ROWS for name in row.names}
+    for module in pkgutil.iter_modules(sklearn_dprank.theory.__path__, "sklearn_dprank.theory."):
+        for name, thing in inspect.getmembers(import_module(module.name), inspect.isfunction):
+            if thing.__module__ == module.name and not name.startswith("_"):
+                assert f"{module.name}.{name}" in on_the_page

@@ -1,5 +1,7 @@
 """Every public estimator, with variants that lead to other code, for the tests of their common contract."""
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -72,6 +74,20 @@ NAMES = ["tea", "milk", "water", "wine", "juice"]
 
 every = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
+
+
+def parameters(cls):
+    """Names of the parameters of a class."""
+    return list(inspect.signature(cls).parameters)
+
+
+def refusal(call, *arguments):
+    """The message of the ValueError that a call raises, or None."""
+    try:
+        call(*arguments)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def seeded(estimator, seed=0):

@@ -1,0 +1,241 @@
+"""What the reproductions of papers share: votes, scores, claims, tables and pictures.
+
+A failure means that an example measures something else than it states, or draws it wrongly.
+"""
+
+import gzip
+
+import numpy as np
+import pytest
+from example_tools import DATA
+
+from sklearn_dprank import KwikSort, PositionalRule
+from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.datasets import read_preflib
+
+plt = pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.usefixtures("closed_pictures")
+
+
+@pytest.fixture
+def shared(example):
+    return example("_shared")
+
+
+# Votes
+
+
+def test_options_of_the_command_line(shared, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["plot.py", "--pictures", str(tmp_path)])
+    arguments = shared.begin()
+    assert arguments.pictures == tmp_path and not arguments.full
+
+
+def test_votes_without_a_file_are_replaced_and_the_output_states_it(shared, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["plot.py"])
+    shared.begin()
+    printed = capsys.readouterr().out
+    assert "TurkDots, TurkPuzzle, SUSHI" in printed and "stand in" in printed
+    votes = shared.real("TurkDots")
+    assert votes.title == "Mallows in place of TurkDots" and votes.ballots.shape == (795, 4)
+    (tmp_path / "00024-00000001.soc").write_text("# NUMBER ALTERNATIVES: 4\n3: 2,1,3,4\n1: 4,3,2,1\n")
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(tmp_path))
+    assert shared.real("SUSHI").title == "Mallows in place of SUSHI"
+    shared.begin()
+    printed = capsys.readouterr().out
+    assert "for TurkPuzzle, SUSHI" in printed and "Real rankings: TurkDots." in printed
+    shared.begin(("TurkDots",))
+    assert capsys.readouterr().out == "Real rankings: TurkDots.\n"
+
+
+def test_votes_are_read_from_files(shared, tmp_path, monkeypatch):
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", str(tmp_path))
+    (tmp_path / "00024-00000001.soc").write_text("# NUMBER ALTERNATIVES: 4\n3: 2,1,3,4\n1: 4,3,2,1\n")
+    title, ballots = shared.real("TurkDots")
+    assert title == "TurkDots"
+    assert sorted(ballots.tolist()) == [[1, 0, 2, 3]] * 3 + [[3, 2, 1, 0]]
+    with gzip.open(tmp_path / "jester100.csv.gz", "wt") as table:
+        table.write("joke1,joke2,joke3\n-1.5,9.0,8.25\n7,7,-10\n")
+    assert shared.real("JESTER").ballots.tolist() == [[2, 0, 1], [0, 0, 2]]
+
+
+def test_votes_are_downloaded_only_with_the_option(shared, tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def fetch(name):
+        asked.append(name)
+        return read_preflib(tmp_path / name)
+
+    monkeypatch.setattr(shared, "fetch_preflib", fetch)
+    for name, order in (("00024-00000001.soc", "2,1,3,4"), ("00025-00000001.soc", "4,3,2,1")):
+        (tmp_path / name).write_text(f"# NUMBER ALTERNATIVES: 4\n3: {order}\n")
+    monkeypatch.setattr("sys.argv", ["plot.py", "--download"])
+    shared.begin(("TurkDots", "TurkPuzzle", "SUSHI", "JESTER"))
+    assert asked == ["00024-00000001.soc", "00025-00000001.soc"]
+    assert shared.real("TurkPuzzle").title == "TurkPuzzle"
+    assert shared.real("TurkPuzzle").ballots.tolist() == [[3, 2, 1, 0]] * 3
+    assert shared.real("SUSHI").title == "Mallows in place of SUSHI"
+    printed = capsys.readouterr().out
+    assert "No files for SUSHI, JESTER (" in printed and "Real rankings: TurkDots, TurkPuzzle." in printed
+    asked.clear()
+    monkeypatch.setattr("sys.argv", ["plot.py"])
+    shared.begin()
+    assert asked == [] and shared.real("TurkDots").title == "Mallows in place of TurkDots"
+
+
+@pytest.mark.parametrize(
+    ("name", "distance"), [("TurkDots", 0.4075), ("TurkPuzzle", 0.3892), ("SUSHI", 0.3420), ("JESTER", 0.3806)]
+)
+def test_replacements_are_spread_like_the_real_votes(shared, name, distance):
+    """The distance is that of Borda's order from the real votes."""
+    profile = Profile.from_rankings(shared.real(name).ballots)
+    borda = np.argsort(np.argsort(-profile.net_wins))
+    assert shared.average_kendall_tau(borda, profile) == pytest.approx(distance, abs=0.015)
+
+
+@pytest.mark.skipif(not DATA, reason="SKLEARN_DPRANK_DATA is not set")
+def test_real_votes_have_the_sizes_of_the_papers(shared, monkeypatch, capsys):
+    monkeypatch.setenv("SKLEARN_DPRANK_DATA", DATA)
+    monkeypatch.setattr("sys.argv", ["plot.py", "--full"])
+    assert shared.begin().full
+    assert "Real rankings" in capsys.readouterr().out
+    sizes = {"TurkDots": (795, 4), "TurkPuzzle": (793, 4), "SUSHI": (5000, 10), "JESTER": (2341, 100)}
+    assert {name: shared.real(name).ballots.shape for name in sizes} == sizes
+
+
+def test_theta_of_mallows_votes_is_one_minus_phi(shared):
+    """Two voters of three agree with the centre of two items at theta = phi = 0.5."""
+    share = np.mean(shared.mallows(4000, 2, 0.5).ballots[:, 0] == 0)
+    assert max(share, 1 - share) == pytest.approx(1 / 1.5, abs=0.03)
+
+
+def test_some_voters_are_drawn(shared):
+    assert shared.some(shared.mallows(50, 3, 0.5), 10).ballots.shape == (10, 3)
+
+
+# Scores
+
+
+def test_error_rate_against_pair_by_pair(shared):
+    """Estimated margins decide if an estimator has them, and its order otherwise."""
+    rng = np.random.default_rng(0)
+    profile = Profile.from_rankings(rng.permuted(np.tile(np.arange(5), (7, 1)), axis=1))
+
+    class Fitted:
+        ranks_ = np.array([3, 1, 0, 2, 4])
+        margins_ = np.sign(np.subtract.outer(*[rng.integers(0, 3, 5)] * 2))
+
+    def naive(estimated):
+        return sum(profile.margins[i, j] * estimated(i, j) < 0 for i in range(5) for j in range(i + 1, 5)) / 10
+
+    _, rate = shared.distance_and_error_rate(Fitted, profile)
+    assert rate == naive(lambda i, j: Fitted.margins_[i, j])
+    del Fitted.margins_
+    _, rate = shared.distance_and_error_rate(Fitted, profile)
+    assert rate == naive(lambda i, j: Fitted.ranks_[j] - Fitted.ranks_[i])
+
+
+def test_a_sweep_stacks_the_scores_of_its_settings(shared):
+    swept = shared.sweep(lambda x: {"sum": [x + 1, x + 2], "product": [x, 2 * x]}, (3, 5, 7))
+    assert swept["sum"].tolist() == [[4, 5], [6, 7], [8, 9]]
+    assert swept["product"].tolist() == [[3, 6], [5, 10], [7, 14]]
+
+
+def test_excess_is_the_distance_above_the_optimum(shared):
+    """The reverse order contradicts 11 of 12 pairs, and the optimum contradicts 1."""
+    profile = Profile.from_rankings([[0, 1, 2]] * 3 + [[1, 0, 2]])
+    found = shared.excess(PositionalRule(scores=[0, 1, 2]), profile, [0, 1, 2], 2)
+    assert found == pytest.approx([11 / 12 - 1 / 12] * 2)
+
+
+def test_estimators_are_compared_and_timed(shared):
+    votes = shared.mallows(50, 4, 0.5)
+    veto = PositionalRule(scores=[0, 0, 0, 1])  # reversed: the item that most voters place last is first
+    scores = shared.compared({"veto": veto, "kwiksort": KwikSort()}, votes, 2)
+    profile = Profile.from_rankings(votes.ballots)
+    assert scores["veto"].tolist() == [list(shared.distance_and_error_rate(veto.fit(profile), profile))] * 2
+    assert scores["kwiksort"][0, shared.DISTANCE] < scores["veto"][0, shared.DISTANCE]
+    assert 0 < shared.seconds(veto, votes, 3) < 1
+
+
+def test_the_error_of_an_exponent_is_its_standard_error(shared):
+    x, rng = np.array([2, 4, 8, 16]), np.random.default_rng(0)
+    found = np.array([shared.slope(x, x[:, None] ** 1.5 * rng.gamma(4, size=(4, 9))) for _ in range(400)])
+    assert found[:, 0].mean() == pytest.approx(1.5, abs=0.02)
+    assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.15)
+
+
+# Printed results
+
+
+def test_claims_are_counted_and_summed_up(shared, capsys):
+    shared.claim("one", [True, True], "so")
+    shared.claim("two: a long claim is wrapped", [True, False])
+    shared.claim("three", False)
+    assert capsys.readouterr().out == (
+        "* one\n  held, 2 of 2: so\n* two: a long claim is wrapped\n  held in part, 1 of 2\n* three\n  did not hold\n"
+    )
+    shared.summary(width=16)
+    assert capsys.readouterr().out.splitlines() == [
+        "What is claimed   What was found",
+        "-" * 16 + "  " + "-" * 24,
+        "one               held, 2 of 2",
+        "two: a long       held in part, 1 of 2",
+        "claim is wrapped",
+        "three             did not hold",
+    ]
+    shared.summary()
+    assert len(capsys.readouterr().out.splitlines()) == 2  # the next example starts without claims
+
+
+def test_tables_are_aligned(shared, capsys):
+    shared.table("numbers", ("what", "n"), ("a", 12345.6), ("long one", 0.12345))
+    assert capsys.readouterr().out == "numbers\n      what      n\n         a  12346\n  long one  0.123\n"
+
+
+# Pictures
+
+
+def test_error_bars_of_errors_end_at_0_and_those_of_differences_do_not(shared):
+    errors, differences = [[0.0, 0.0, 0.9], [0.4, 0.5, 0.6]], [[-0.1, 0.0, 0.9], [0.4, 0.5, 0.6]]
+    for scores, first in ((errors, 0.0), (differences, 4 / 15 - 2 * np.std(differences[0], ddof=1) / np.sqrt(3))):
+        figure, ax = plt.subplots()
+        shared.line(ax, [1, 2], scores, 0, "a")
+        lower, upper = np.array(ax.containers[0].lines[2][0].get_segments())[..., 1].T
+        mean, noise = np.mean(scores, axis=1), 2 * np.std(scores, axis=1, ddof=1) / np.sqrt(3)
+        np.testing.assert_allclose(upper, mean + noise)
+        np.testing.assert_allclose(lower, [first, mean[1] - noise[1]], atol=1e-12)
+        plt.close(figure)
+
+
+def test_error_rates_are_drawn_above_distances(shared):
+    scores = np.array([[[0.3, 0.1], [0.5, 0.3]], [[0.2, 0.0], [0.2, 0.0]]])  # (distance, error rate), two trials
+    votes = [shared.mallows(2, 2, 0.5)] * 2
+    _, axes = shared.both_scores([{"a": scores}] * 2, [(1, 2)] * 2, votes, "below")
+    drawn = [[ax.containers[0].lines[0].get_ydata().tolist() for ax in row] for row in axes]
+    assert drawn[0] == [pytest.approx([0.2, 0.0])] * 2 and drawn[1] == [pytest.approx([0.4, 0.2])] * 2
+    assert [ax.get_title() for ax in axes[:, 0]] == [votes[0].title, ""]
+    assert [ax.get_xlabel() for ax in axes[:, 1]] == ["", "below"]
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["error rate", "average Kendall tau"]
+
+
+def test_curves_draw_means_and_label_the_measured_points(shared):
+    _, ((ax,),) = shared.panels(1, 1)
+    shared.curves(ax, (500, 20000), {"a": [[1, 3], [5, 7]], "b": [[0], [1]]}, "title", "x", ticks=True)
+    assert ax.get_legend_handles_labels()[1] == ["a", "b"]
+    assert [bars.lines[0].get_ydata().tolist() for bars in ax.containers] == [[2, 6], [0, 1]]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["500", "20k"]
+    assert (ax.get_title(), ax.get_xlabel()) == ("title", "x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("words", "n_columns"), [("short", 3), ("twice as much noise as the theorem asks for", 1)])
+def test_legends_are_not_wider_than_the_picture(shared, words, n_columns):
+    figure, axes = shared.panels(1, 1)
+    shared.curves(axes[0, 0], [1, 2], {f"{words} {k}": np.ones((2, 3)) for k in range(5)})
+    shared.finish(figure, "title", "name")
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, texts = legend.get_window_extent(), legend.get_texts()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width and len(texts) == 5
+    assert len({round(text.get_window_extent().x0) for text in texts}) == n_columns

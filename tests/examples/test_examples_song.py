@@ -1,0 +1,136 @@
+"""The reproduction of Song et al. (2022) measures what it states: small settings, known answers, pictures."""
+
+import math
+
+import numpy as np
+import pytest
+from example_tools import means, stand_ins_and_real
+
+from sklearn_dprank import LDPQuickSort
+
+pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.usefixtures("closed_pictures")
+few_answers = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+
+
+@pytest.fixture
+def song(example):
+    return example("plot_song_2022")
+
+
+@pytest.fixture
+def shared(example):
+    return example("_shared")
+
+
+# Accounting of Theorems 1 and 2
+
+
+def test_the_theorem_allows_a_local_epsilon_that_is_too_large(song):
+    """With 15 items, a voter of 100 hides among no others, and the two epsilons are equal."""
+    local, message = song.claimed_local_epsilon(1.0, 4)
+    assert local == pytest.approx(1 + math.log(16)) and "false" in message
+    assert song.claimed_local_epsilon(1.0, 15)[0] == 1.0
+
+
+def test_epsilons_of_the_devices_known_answers(song):
+    assert song.stated(1.0, 1, 4)[0] == pytest.approx(0.1838, abs=5e-5)
+    assert song.stated(1.0, 4, 4)[0] == pytest.approx(0.1837, abs=5e-5)
+
+
+@pytest.mark.slow
+def test_the_true_central_epsilon_is_above_small_claims(song, tmp_path, is_picture):
+    """With 4 items. With 15 items, shuffling changes nothing."""
+    claimed, _, spent, true, stated = song.accounting(4).T
+    assert true == pytest.approx([0.414, 0.438, 0.492, 0.633, 0.864], abs=6e-4)
+    assert (true > claimed).tolist() == [True, True, False, False, False]
+    assert (true < spent).all()
+    assert (true <= stated + 1e-9).all() and stated == pytest.approx(true, rel=0.03)
+    many = [0.018, 0.046, 0.092, 0.184, 0.368]
+    assert song.accounting(15)[:, 2:] == pytest.approx(np.outer(many, [1, 1, 1]), abs=6e-4)
+    song.draw_accounting(tmp_path)
+    assert is_picture(tmp_path / "song_accounting.png")
+
+
+@few_answers
+def test_quicksort_flips_as_often_as_the_published_noise(song):
+    spent, _ = song.stated(1.0, 6, 4)
+    fitted = LDPQuickSort(spent, 6, random_state=0).fit([[0, 1, 2, 3]] * 60)
+    assert fitted.privacy_.epsilon == pytest.approx(spent, rel=1e-9)
+
+
+# Scores and their comparison
+
+
+def test_distances_are_measured_for_every_crowd_and_repetition(song, shared):
+    scores = song.measured(song.published(1.0), shared.mallows(300, 4, 0.75), crowds=2, repeats=3)
+    assert scores.shape == (6,) and (scores > 0).all() and (scores < 1).all()
+
+
+def test_differences_count_from_two_standard_errors(song, shared):
+    rows = np.array([[0.4, 0.42], [0.3, 0.31], [0.2, 0.3]])
+    scores = {"DDP-Helnaksort": rows, "LDP-Quicksort": rows + [[0.1], [0.001], [-0.1]], "LDP-Kwiksort": rows}
+    surely, at_all = song.nearer(scores)
+    assert surely.tolist() == [[True, False, False], [False] * 3]
+    assert at_all.tolist() == [[True, True, False], [False] * 3]
+    results = [{"a": np.full((2, 4), 0.5), "b": np.array([[0.3, 0.5, 0.4, 0.2], [0.5, 0.5, 0.4, 0.4]])}] * 2
+    assert song.gain(results, "a", "b") == pytest.approx(np.array([[0.1, np.std([0.1, 0, 0.1, 0.2], ddof=1) / 2]] * 2))
+    holds, words = song.helps(results, [shared.mallows(5, 3, 0.5)] * 2, "a", "b")
+    assert holds.tolist() == [True, True] and words.startswith("gains +0.1000 ± 0.0816 (")
+
+
+def test_one_query_is_best_unless_another_number_is_better(song):
+    assert song.one_is_best(np.array([[0.1, 0.1], [0.5, 0.5]]))
+    assert not song.one_is_best(np.array([[0.5, 0.5], [0.1, 0.1]]))
+
+
+# Figures
+
+
+@pytest.mark.slow
+@few_answers
+def test_figures_2_to_4(song, shared, tmp_path, monkeypatch, is_picture):
+    """At the same claim, the published noise is larger. All errors fall with epsilon."""
+    votes, effort = shared.mallows(500, 4, 0.5), {"crowds": 2, "repeats": 3}
+    monkeypatch.setattr(song, "N_VOTERS", 200)
+    same = song.same_noise(votes, effort)
+    assert {name: rows.shape for name, rows in same["exact"].items()} == dict.fromkeys(same["published"], (3, 6))
+    song.draw_same_noise(same, votes, tmp_path)
+    swept = song.sweep_queries(votes, effort, (1.0,))
+    assert means(swept["true", 1.0]).shape == (5,)
+    song.draw_queries([swept, swept], [votes, votes], tmp_path)
+    mixed = song.with_and_without(votes, {"crowds": 3, "repeats": 8}, (0.1, 4.0))
+    for name, scores in mixed.items():
+        assert means(scores)[1] < means(scores)[0] + 0.01, name
+    assert means(mixed["true, without"])[1] < means(mixed["published, without"])[1] - 0.01
+    song.draw_with_and_without([mixed, mixed], [votes, votes], (0.1, 4.0), tmp_path)
+    assert all(is_picture(tmp_path / f"song_figure_{k}.png") for k in (2, 3, 4))
+
+
+@pytest.mark.slow
+def test_with_true_accounting_shuffling_does_not_help(song, shared):
+    """Four items and real effort. Figure 2 fails, and Figure 4 holds only with the accounting of the paper."""
+    votes, effort = shared.real("TurkDots"), {"crowds": 10, "repeats": 6}
+    surely, _ = song.nearer(song.same_noise(votes, effort)["published"])
+    assert not surely.any()
+    by_epsilon = [song.with_and_without(votes, effort)]
+    assert song.helps(by_epsilon, [votes], "published, without", "published, shuffled")[0].all()
+    assert not song.helps(by_epsilon, [votes], "true, without", "true, shuffled")[0].any()
+
+
+@pytest.mark.slow
+@stand_ins_and_real
+def test_verdicts_of_song(verdicts, folder, monkeypatch):
+    """The settings of the example itself."""
+    if folder:
+        monkeypatch.setenv("SKLEARN_DPRANK_DATA", folder)
+    found = verdicts("plot_song_2022")
+    expected = {
+        "with n = 100, m = 4, K = 1, the claimed central epsilon is kept": "held in part",
+        "DDP-Helnaksort is nearer to the votes than either other at K = 1, m, max (published noise)": "did not hold",
+        "K = 1 is best, up to two standard errors (published noise)": "held",
+        "K = 1 is best, up to two standard errors (true noise)": "held",
+        "shuffling helps at equal epsilon (published accounting)": "held in part",
+        "shuffling helps at equal epsilon (true accounting)": "did not hold",
+    }
+    assert {claim: found[claim] for claim in expected} == expected
