@@ -15,10 +15,10 @@ if TYPE_CHECKING:  # it would load numpy.random, which clients do not need
     from .._utils.types import ItemNames
 
 
-def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
+def checked_names(names: ItemNames, input_name: str) -> list[str] | list[int]:
     """Return item names as plain strings or plain integers; raise ValueError unless they are distinct and of one kind.
 
-    `called` is the name of the argument in error messages.
+    `input_name` is the name of the argument in error messages.
 
     Examples
     --------
@@ -29,25 +29,30 @@ def checked_names(names: ItemNames, called: str) -> list[str] | list[int]:
     """
     if isinstance(names, (str, bytes)):
         raise ValueError(
-            f"{called} must list one name an item, got the one text {safe_repr(names)}; pass a list of names."
+            f"{input_name} must list one name an item, got the one text {safe_repr(names)}; pass a list of names."
         )
     if isinstance(names, (set, frozenset)):
-        raise ValueError(f"{called} must be in the order of the columns, and a set has no order; pass a list of names.")
+        raise ValueError(
+            f"{input_name} must be in the order of the columns, and a set has no order; pass a list of names."
+        )
     try:
         listed: list[Any] = list(names)
     except TypeError:
         raise ValueError(
-            f"{called} must list one name an item, got {safe_repr(names)}; pass a list of names."
+            f"{input_name} must list one name an item, got {safe_repr(names)}; pass a list of names."
         ) from None
     kinds = {_kind(name) for name in listed}
     if len(kinds) > 1 or not kinds <= {"str", "int"}:
         raise ValueError(
-            f"{called} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; rename the items."
+            f"{input_name} must be all strings or all whole numbers, got {' and '.join(sorted(kinds))}; "
+            "rename the items."
         )
     plain: list[Any] = [str(name) if isinstance(name, str) else int(name) for name in listed]
     if len(set(plain)) < len(plain):
         twice = Counter(plain).most_common(1)[0][0]
-        raise ValueError(f"{called} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items.")
+        raise ValueError(
+            f"{input_name} must be distinct, and {safe_repr(twice)} stands twice; rename one of the items."
+        )
     return plain
 
 

@@ -164,7 +164,7 @@ class Profile:
         return self.positions is not None and all_strict(self.positions.table)
 
     @cached_property
-    def silent(self) -> bool:
+    def without_opinions(self) -> bool:
         """Whether all ballots have only ties and missing opinions."""
         if self.positions is None or "pairwise_counts" in self.__dict__:
             return not self.pairwise_counts.any()

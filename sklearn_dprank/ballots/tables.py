@@ -13,35 +13,36 @@ _ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
 _PARTS = "to read ballots in parts, use Profile.from_chunks; to read a file, sklearn_dprank.datasets.read_preflib"
 
 
-def refuse_no_table(X, called="X"):
+def refuse_no_table(X, input_name="X"):
     """Raise ValueError, with a remedy, for objects often passed by mistake: paths, streams, dicts, empty lists.
 
-    `called` is the name of the argument in the message.
+    `input_name` is the name of the argument in the message.
     """
     if hasattr(X, "shape"):  # some sparse arrays are dicts too
         return
     if isinstance(X, (str, bytes, os.PathLike)) or hasattr(X, "read"):
         raise ValueError(
-            f"{called} is a {_kind(X)}, not ballots; read a PrefLib file with sklearn_dprank.datasets.read_preflib, "
-            "and pass on its `profile`. Read a CSV file with pandas.read_csv(path, index_col=False)."
+            f"{input_name} is a {_kind(X)}, not ballots; read a PrefLib file with "
+            "sklearn_dprank.datasets.read_preflib, and pass on its `profile`. Read a CSV file with "
+            "pandas.read_csv(path, index_col=False)."
         )
     if isinstance(X, Iterator):
         raise ValueError(
-            f"{called} is a {_kind(X)}, not ballots; count a stream of tables with Profile.from_chunks, and pass on "
-            "that profile, or make a list of single ballots first."
+            f"{input_name} is a {_kind(X)}, not ballots; count a stream of tables with Profile.from_chunks, "
+            "and pass on that profile, or make a list of single ballots first."
         )
     if isinstance(X, (Mapping, set, frozenset)):
         raise ValueError(
-            f"{called} is a {_kind(X)}, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame(...) if it "
-            "holds a column an item, or the `profile` of what sklearn_dprank.datasets.read_preflib returns."
+            f"{input_name} is a {_kind(X)}, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame(...) "
+            "if it holds a column an item, or the `profile` of what sklearn_dprank.datasets.read_preflib returns."
         )
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise ValueError(
-            f"{called} is a {_kind(X)} of dicts, not a table (n_voters, n_items) of ballots; if each maps "
+            f"{input_name} is a {_kind(X)} of dicts, not a table (n_voters, n_items) of ballots; if each maps "
             "items to positions, pass pandas.DataFrame(...); reports of voters' devices go to fit_reports."
         )
     if isinstance(X, (list, tuple)) and not X:
-        raise ValueError(f"{called} is an empty {_kind(X)} and holds no ballot; {_PARTS}.")
+        raise ValueError(f"{input_name} is an empty {_kind(X)} and holds no ballot; {_PARTS}.")
 
 
 def passes(X, least_voters=1):

@@ -46,7 +46,7 @@ class Exact(BaseEstimator):
 
 class _ExactPoll:
     def __init__(self, profile):
-        if profile.silent:
+        if profile.without_opinions:
             warn(
                 "no ballot of X prefers any item to another: all is tied or without an opinion, and tied items are in "
                 "the order of the columns; check how X was read.",

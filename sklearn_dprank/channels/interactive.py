@@ -91,7 +91,7 @@ class Interactive(BaseEstimator):
         stated = randomizer.stated(self.epsilon, flips_spent(flips, load.answers))
         fields = {"answers": int(load.answers), "flips": flips, "flip_grid": FLIP_GRID}
         protocol = make_protocol("rr-interactive", n_items if items is None else items, stated, fields)
-        how = load.how.format(randomizer.called)
+        how = load.how.format(randomizer.how)
         guarantee = PrivacyGuarantee(stated_epsilon(protocol, InteractiveRandomizer()), 0.0, "local", "replace", how)
         kinds = {schedule.question: "each", **({schedule.last_resort: "last"} if load.reserve else {})}
         opening = partial(_InteractivePoll, load, kinds, protocol, n_voters)
@@ -153,7 +153,7 @@ class _InteractiveSession(Session):
             voters = next(self._following, None) if kind == "each" else np.arange(self._n_voters)
             if voters is None:
                 raise BudgetExhausted(f"no answer is left for {query}.")
-            self._answers[query] = query.counted(self._tallies(kind, query.about(self.n_items), voters))
+            self._answers[query] = query.counted(self._tallies(kind, query.asked_pairs(self.n_items), voters))
         return self._answers[query]
 
     def close(self):

@@ -96,7 +96,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {getattr(randomizer, 'called', name)}",
+            f"reports by {getattr(randomizer, 'how', name)}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )

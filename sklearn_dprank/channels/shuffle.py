@@ -167,7 +167,7 @@ class Shuffle(BaseEstimator):
         }
         alone = cost_as_text(flips_cost(costs.flip, rounds))
         protocol = make_protocol("rr-shuffled", n_items if items is None else items, alone, fields)
-        how = f"{randomizer.called} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
+        how = f"{randomizer.how} on {rounds} {self.pairs} pair(s), each among at least {max(n_messages, 1)} messages"
         caveat = f"without the shuffler, local epsilon = {costs.each * rounds:.6g}"
         whom = tuple(("shuffle", party) for party in (SHUFFLER, f"{n_voters} of the voters"))
         guarantee = PrivacyGuarantee(

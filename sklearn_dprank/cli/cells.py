@@ -143,9 +143,9 @@ def as_numbers(names: list[str], cells: NDArray[Any], unreadable: Unreadable) ->
     """Return cells as floats; empty cells, and all cells of a row that cannot be read, are NaN."""
     numbers = np.empty(cells.shape)
     for column, name in enumerate(names):
-        called = column + 1 if is_no_name(name) else safe_repr(name)
+        shown = column + 1 if is_no_name(name) else safe_repr(name)
         problem = (
-            f"column {called} must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If the "
+            f"column {shown} must hold numbers (up to {_LARGEST:g}) or empty cells, which mean no opinion. If the "
             "column identifies the voter, name it with --person. If each line is one rating (voter, item, rating), "
             "pivot the table first: one line for each voter, one column for each item."
         )

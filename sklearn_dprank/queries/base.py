@@ -162,7 +162,7 @@ class Query:
         """Return this query's answer, derived from the `answer` to `source`, one of its ``derivable_from``."""
         raise NotImplementedError
 
-    def about(self, n_items: int) -> Sequence[tuple[int, int]] | None:
+    def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]] | None:
         """Return the pairs (i, j) that clients are asked about; None if clients cannot answer this query.
 
         Each client is asked about one pair. `counted` computes the query's answer from their answers.
@@ -170,7 +170,7 @@ class Query:
         return None
 
     def counted(self, tallies: Any) -> Any:
-        """Return the answer from a tuple of `Tallies` of clients who were asked about the pairs of `about`."""
+        """Return the answer from a tuple of `Tallies` of clients who were asked about the pairs of `asked_pairs`."""
         raise NotImplementedError
 
     def summed_as(self, n_items: int) -> str | dict[str, Any] | None:

@@ -93,7 +93,7 @@ class PairTallies(Query):
     def derivable_from(self) -> tuple[Query, ...]:
         return () if self == PairTallies() else (PairTallies(),)
 
-    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
+    def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items) if self.pairs is None else self.pairs
 
     def counted(self, tallies: Any) -> Any:
@@ -103,7 +103,7 @@ class PairTallies(Query):
         return "pair_counts"
 
     def summed_about(self, n_items: int) -> list[list[int]]:
-        return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.about(n_items)})]
+        return [list(pair) for pair in sorted({(int(min(pair)), int(max(pair))) for pair in self.asked_pairs(n_items)})]
 
     def vector(self, profile: Any, coins: Any) -> NDArray[Any]:
         return (profile.pairwise_counts if self.pairs is None else self._asked(profile.pairwise_counts)).ravel()
@@ -145,7 +145,7 @@ class AllMargins(Query):
     def derivable_from(self) -> tuple[Query, ...]:
         return PairTallies(), Histogram()
 
-    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
+    def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return every_pair(n_items)
 
     def counted(self, tallies: Any) -> Any:
@@ -206,7 +206,7 @@ class PairMargin(Query):
     def derivable_from(self) -> tuple[Query, ...]:
         return (AllMargins(),)
 
-    def about(self, n_items: int) -> Sequence[tuple[int, int]]:
+    def asked_pairs(self, n_items: int) -> Sequence[tuple[int, int]]:
         return ((self.i, self.j),)
 
     def summed_as(self, n_items: int) -> str:

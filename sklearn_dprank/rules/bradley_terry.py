@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
+from scipy.special import expit
 
 from .._utils.checks import Check, check_number, check_parameters, check_whole, taken_by
 from ..queries import Ask, PairTallies, Tallies, estimated_margins
@@ -19,6 +20,7 @@ _SETTLED, _ROUNDING = 1e-8, 1e-6  # step sizes: below the first, or below the se
 _NOISE = 1e-13  # rounding error of a loss, relative to its value and to the number of answers
 _DECIMALS = 9  # decimals of strengths, so that rounding errors do not order equal items
 _FAR, _LEAST = 700.0, 1e-300  # bounds of differences of strengths and of probabilities, so that all logs are finite
+_FULL = 0.45  # share of ordered pairs with answers from which on matrices are faster than lists of pairs
 _MANY = 64  # items from which a dense solve by BLAS would start threads, which wait for each other on busy cores
 _SOLVED, _SOLVER_STEPS = 1e-12, 1000  # tolerance and step limit of conjugate gradients; about 30 steps are usual
 
@@ -63,7 +65,11 @@ class BradleyTerryRule(Rule):
 
 def bradley_terry_strengths(tallies, ridge):
     """Return the penalised maximum-likelihood strengths, centred and rounded to nine decimals, shape (n_items,)."""
-    return newton(PairLoss(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
+    # Only for a loss with one optimum: of several, rounding errors could decide which one is found.
+    unflipped = all(flip == 0 and wins.min() >= 0 for flip, wins in tallies)
+    answered = np.count_nonzero(sum(wins for _, wins in tallies))
+    loss = AllPairsLoss if unflipped and answered >= _FULL * tallies[0].wins.size else PairLoss
+    return newton(loss(tallies, float(ridge)), estimated_margins(tallies).mean(axis=1) * 2).round(_DECIMALS)
 
 
 def newton(loss, s):
@@ -147,6 +153,28 @@ class PairLoss:
         return table
 
 
+class AllPairsLoss:
+    """`PairLoss` of answers that are not flipped, in matrices; it needs only one exponential for each item."""
+
+    def __init__(self, tallies, ridge):
+        self._wins, self._ridge = sum(wins for _, wins in tallies).astype(float), ridge
+        self._answers, self.n_answers = self._wins + self._wins.T, self._wins.sum()
+
+    def __call__(self, s):
+        if np.ptp(s) < _FAR:
+            odds = np.exp(s - s.max())
+            chance = odds[:, np.newaxis] / (odds[:, np.newaxis] + odds)  # of the row's item before the column's
+        else:
+            chance = np.maximum(expit(s[:, np.newaxis] - s), _LEAST)
+        likelihood = (self._wins * np.log(chance)).sum()
+        return self._ridge / 2 * (s @ s) - likelihood, partial(self._derivatives, s, chance)
+
+    def _derivatives(self, s, chance):
+        pull = self._wins * chance.T
+        slope = self._ridge * s - (pull - pull.T).sum(axis=1)
+        return slope - slope.mean(), _Curvature(np.triu(self._answers * chance * chance.T, 1), self._ridge)
+
+
 class _Curvature:
     """Symmetric matrix with ``-bend`` beside the diagonal and rows that sum to ``ridge``."""
 
@@ -163,8 +191,13 @@ class _Curvature:
         if diagonal.min() <= 0:
             return None
         return conjugate_gradients(
-            lambda x: diagonal * x - upper @ x - lower @ x, diagonal, right, _SOLVED, _SOLVER_STEPS
+            lambda x: diagonal * x - _times(upper, x) - _times(lower, x), diagonal, right, _SOLVED, _SOLVER_STEPS
         )
+
+
+def _times(matrix, x):
+    """Return the product, for a dense matrix without BLAS, whose threads wait for each other on busy cores."""
+    return np.einsum("ij,j->i", matrix, x) if isinstance(matrix, np.ndarray) else matrix @ x
 
 
 _MOST_ROUNDS = 1000  # each round solves for all strengths

@@ -57,9 +57,9 @@ def group_strengths(rounds, n_voters, ridge, start=None):
 
 def _together(one):
     """Return a matrix with 1.0 for two items that are in one group, else 0.0."""
-    label = np.zeros(len(one.wins))
-    for number, group in enumerate(one.groups or ()):
-        label[list(group)] = number
+    label = np.zeros(len(one.wins)) if one.groups is None else np.arange(float(len(one.wins)))
+    for group in one.groups or ():
+        label[list(group)] = group[0]  # an item without a group keeps its own label
     return (label[:, np.newaxis] == label).astype(float)
 
 

@@ -48,7 +48,7 @@ class PrintedGaussian(PairFlips):
 
     parameter_checks: dict[str, Check] = {"delta": check_delta, **PairFlips.parameter_checks}
     name = "gaussian"
-    called = "thresholded Gaussian noise"
+    how = "thresholded Gaussian noise"
     is_tight = False
 
     def __init__(self, delta: Amount = 1e-6, n_queries: int | None = 1) -> None:

@@ -61,7 +61,7 @@ class PrintedLaplace(PairFlips):
     """
 
     name = "laplace"
-    called = "thresholded Laplace noise"
+    how = "thresholded Laplace noise"
     is_tight = False
     _count_for = "laplace"
 

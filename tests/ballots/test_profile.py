@@ -219,7 +219,7 @@ def test_nullable_dataframe():
 @given(profiles())
 def test_silent_profiles(X):
     for keep in ("positions", "counts"):
-        assert Profile.from_rankings(X, keep=keep).silent == (naive_counts(X).sum() == 0)
+        assert Profile.from_rankings(X, keep=keep).without_opinions == (naive_counts(X).sum() == 0)
 
 
 @pytest.mark.parametrize("keep", ["counts", "positions"])

@@ -112,6 +112,19 @@ def test_far_strengths_do_not_overflow(solver):
     assert np.isfinite(curvature.solve(np.array([0.0, 1.0, -1.0]), 1.0)).all()
 
 
+@pytest.mark.parametrize("ridge", [1e-9, 0.01])
+@pytest.mark.parametrize("m", [5, 80])
+def test_matrices_and_lists_of_pairs_find_the_same_minimum(monkeypatch, m, ridge):
+    """Of unflipped answers about all pairs; voters who agree spread the strengths beyond all exponentials."""
+    unanimous = (Tallies(0.0, np.triu(np.full((m, m), 10**6), 1)),)
+    for tallies in (simulated(np.random.default_rng(m), np.linspace(2, -2, m), (0.0, 0.0), 9), unanimous):
+        monkeypatch.setattr(bradley_terry, "_FULL", 0.0)
+        in_matrices = bradley_terry_strengths(tallies, ridge)
+        monkeypatch.setattr(bradley_terry, "_FULL", 2.0)
+        np.testing.assert_allclose(in_matrices, bradley_terry_strengths(tallies, ridge), rtol=1e-7, atol=1e-6)
+    assert m < 80 or ridge > 1e-9 or np.ptp(in_matrices) > 700
+
+
 @pytest.mark.parametrize("flips", [(0.0,), (0.27,), (0.1, 0.3, 0.45)])
 def test_expected_counts_give_the_strengths_back(flips):
     off_diagonal = 1e6 * (1 - np.eye(5))

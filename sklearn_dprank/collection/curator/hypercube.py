@@ -60,7 +60,7 @@ class HypercubeSampling(Randomizer):
 
     parameter_checks: dict[str, Check] = {"variant": one_of(*VARIANTS)}
     name = "hypercube"
-    called = "hypercube sampling"
+    how = "hypercube sampling"
     client = HypercubeRandomizer()
     releases = AllMargins()
 

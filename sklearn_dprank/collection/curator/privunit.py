@@ -57,7 +57,7 @@ class PrivUnitG(Randomizer):
     """
 
     name = "privunit"
-    called = "PrivUnitG"
+    how = "PrivUnitG"
     client = PrivUnitRandomizer()
     releases = NetWins()
     arithmetic = "double precision; reports rounded to a public grid"

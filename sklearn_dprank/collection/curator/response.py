@@ -36,14 +36,14 @@ class PairFlips(Randomizer):
 
     Attributes
     ----------
-    called : str
+    how : str
         Name of the randomizer in a guarantee.
     """
 
     parameter_checks: dict[str, Check] = {"n_queries": COUNT_OR_NONE}
     client = PairsRandomizer()
     releases = PairTallies()
-    called: str
+    how: str
     is_tight = True  # whether the answers spend all of epsilon; otherwise they spend what a printed scale spends
     _count_for: PairNoise = "rr"
 
@@ -216,7 +216,7 @@ class RandomizedResponse(PairFlips):
     """
 
     name = "rr"
-    called = "randomized response"
+    how = "randomized response"
 
 
 def counted_wins(first, second, answers, n_items):
