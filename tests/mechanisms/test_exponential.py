@@ -105,7 +105,7 @@ def test_it_says_what_arithmetic_costs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("margins", [CYCLE, np.zeros((4, 4), dtype=int), margins_of(0, 5)], ids=["cycle", "0", "five"])
-def test_the_table_against_brute_force(margins):
+def test_samplers_against_brute_force(margins):
     mechanism, bits = ExponentialNoise(0.25), seeded(1)
     draws = np.array([released(mechanism, KemenyUtility(), margins.ravel(), bits) for _ in range(1500)])
     weights = np.exp([-0.25 * np.maximum(overruled(margins, order), 0).sum() for order in orders_of(len(margins))])
