@@ -213,9 +213,9 @@ def test_every_charge_that_was_made_is_remembered(path):
             budget.charge(PrivacyGuarantee(1.0, 0.0, "central", "add_remove", "noise"), "one more")
             print("charged", flush=True)
     """
-    started = process(path, endless)
-    seen = [started.stdout.readline() for _ in range(20)]
-    started.kill()
-    seen += finished(started)[0]
+    with process(path, endless) as started:
+        seen = [started.stdout.readline() for _ in range(20)]
+        started.kill()
+        seen += started.stdout.readlines()  # not `communicate`, which would lose lines that `readline` has buffered
     count = len(PrivacyBudget.open(path).releases_)
     assert len(seen) <= count <= len(seen) + 1
