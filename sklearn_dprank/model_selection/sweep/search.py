@@ -43,50 +43,7 @@ def _refitted(search):
     return True
 
 
-class BestEstimator:
-    """Methods and attributes of a search that use its ``best_estimator_``."""
-
-    refit: Any
-    scorer_: dict[str, Metric | None]
-    best_estimator_: Any
-
-    @available_if(_refitted)
-    def score(self, X: Ballots, y: None = None) -> float:
-        """Score the best estimator by the metric that decides; not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Score; larger is better.
-        """
-        check_is_fitted(self, "best_estimator_")
-        name = deciding(self.refit, list(self.scorer_))
-        if name is None:
-            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
-        scorer = self.scorer_[name]
-        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of items."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the items, if the ballots had them."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.feature_names_in_
-
-
-class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
+class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
     It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
@@ -208,7 +165,9 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
     best_index_: int
     best_params_: dict[str, Any]
     best_score_: float
+    best_estimator_: Any
     refit_time_: float
+    scorer_: dict[str, Metric | None]
     n_splits_: int
     multimetric_: bool
     privacy_: PrivacyGuarantee
@@ -283,6 +242,41 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
         if self.refit is not False:
             self._fit_best(X, results, scoring, splits)
         return record_pipeline(self)
+
+    @available_if(_refitted)
+    def score(self, X: Ballots, y: None = None) -> float:
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Score; larger is better.
+        """
+        check_is_fitted(self, "best_estimator_")
+        name = deciding(self.refit, list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        scorer = self.scorer_[name]
+        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the items, if the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
 
     def _keep(self, results, scoring, splits):
         """Set ``cv_results_`` and the privacy attributes."""
