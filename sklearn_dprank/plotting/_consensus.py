@@ -13,12 +13,12 @@ from .._utils.scikit_learn import BaseEstimator
 from ._ranked import NOT_PRIVATE, mark_of, ranked
 from ._style import (
     BLUE,
-    LABEL,
     TITLE,
     VERMILION,
-    axes,
     fitting,
+    item_axes,
     legend_below,
+    name_rows,
     names_of_items,
     read_positions,
     shortened,
@@ -208,7 +208,7 @@ class ConsensusDisplay:
             If matplotlib is not installed.
         """
         n_items = len(self.left)
-        ax = axes(ax, (6.4, min(1.9 + 0.26 * n_items, 11)))
+        ax = item_axes(ax, n_items)
         places = self.places
         kinds = [_kind(*line) for line in zip(*places, _opposite(self.left, self.right).any(axis=1), strict=True)]
         thin = 1.0 if n_items <= 20 else 0.7
@@ -226,18 +226,15 @@ class ConsensusDisplay:
 
     def _label_sides(self, ax, places):
         """Write names and places at both ends, and the names of the two rankings above."""
-        n_items = len(self.left)
-        size = LABEL if n_items <= 30 else 7
         names = fitting(self.item_names, 28)
         right = ax.secondary_yaxis("right")
         for axis, place, positions in ((ax, places[0], self.left), (right, places[1], self.right)):
             items = np.argsort(place)
             labels = [_label(names[item], positions, item, axis is ax) for item in items]
-            axis.set_yticks(range(n_items), labels, fontsize=size)
+            name_rows(axis, labels)
             axis.tick_params(length=0, pad=8)
             axis.spines[:].set_visible(False)
         ax.set_xlim(0, 1)
-        ax.set_ylim(n_items - 0.5, -0.5)
         heads = [shortened(name, 28) for name in self.names]
         if any(self.marks):  # a blank second line keeps both names at the same height
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]

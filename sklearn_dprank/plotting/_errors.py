@@ -18,12 +18,11 @@ from ..orders.kemeny import minimum_order, warn_of_gap
 from ..orders.permutations import order_to_positions
 from ._lines import Drawn, draw_lines, part_markers, quantiles_of, words_of
 from ._search import chosen_metric, find_parameter, is_kendall_tau, lines_of
-from ._style import LABEL, axes, dress, number_ticks, place_legend, scale_errors, shortened
+from ._style import LABEL, WIDTH, axes, dress, number_ticks, place_legend, scale_errors, shortened
 
 _DISTANCE = "average Kendall tau distance"
 _GIVEN = "given floor"
 _ROUNDING = 1e-12  # rounding error of a difference of two errors
-_WIDTH = 6.4  # inches
 _BESIDE = "markers side by side: almost the same point"
 
 
@@ -42,7 +41,7 @@ class ErrorDisplay:
     _xlabel = ""
 
     def __init__(self, values, errors, floor=None, ceiling=0.5, measure=_DISTANCE, *, floor_name=_GIVEN):
-        self._values, self.errors = _checked(values, errors, self._parameter)
+        self._values, self._own, self.errors = _checked(values, errors, self._parameter)
         self.floor = floor
         self.floor_name = floor_name
         self.ceiling = ceiling
@@ -96,19 +95,15 @@ class ErrorDisplay:
         measure = _DISTANCE if known else f"minus {metric}"
         return cls(values, errors, floor, None if profile is None else _ceiling(profile), measure, floor_name=name)
 
-    def _own(self, name):
-        """Return the values of one line; a single NaN if it does not depend on the parameter."""
-        return self._values[name] if isinstance(self._values, dict) else self._values
-
     def _lines(self):
         """Yield (name, values, errors) of every line, by ascending value, without points that have no finished trial.
 
         A mechanism without the parameter has the same errors at both ends.
         """
-        known = np.concatenate([self._own(name) for name in self.errors])
+        known = np.concatenate([self._own[name] for name in self.errors])
         ends = np.array([np.nanmin(known), np.nanmax(known)])
         for name, errors in self.errors.items():
-            values = self._own(name)
+            values = self._own[name]
             if np.isnan(values).any():
                 values, errors = ends, np.repeat(errors, 2, axis=0)
             order = np.argsort(values, kind="stable")
@@ -125,7 +120,7 @@ class ErrorDisplay:
         base = self.floor if excess else 0.0
         found = list(self._lines())
         quantiles = quantiles_of(band, len(found))
-        own, ax = ax is None, axes(ax, (_WIDTH, 4.2))
+        own, ax = ax is None, axes(ax, (WIDTH, 4.2))
         dress(ax)
         lines = {name: _drawn(values, _above(errors, base), quantiles) for name, values, errors in found}
         drawn = draw_lines(ax, lines, self._labels(), quantiles is not None)
@@ -181,7 +176,7 @@ def _explain(ax, handles, notes, own):
     ncols = 2 if own and longest <= 40 else 1
     if not place_legend(ax, handles, "\n".join(notes), ncols=ncols) and own:
         rows = math.ceil(len(handles) / ncols) + len(notes)
-        ax.figure.set_size_inches(_WIDTH, 4.0 + 0.18 * rows)
+        ax.figure.set_size_inches(WIDTH, 4.0 + 0.18 * rows)
 
 
 def _swept(values, argument, whole):
@@ -201,26 +196,30 @@ def _has_a_place(value, whole):
 
 
 def _checked(values, errors, parameter):
-    """Return values and errors as arrays of matching shapes; raise ValueError if they do not match."""
+    """Return the values as arrays, those of each line (a single NaN if it is level) and its errors.
+
+    Raise ValueError if their shapes do not match.
+    """
     own = isinstance(values, dict)
     if own and set(values) != set(errors):
         raise ValueError(f"{parameter}: {sorted(values)} and errors: {sorted(errors)} must have the same names.")
     if not errors:
         raise ValueError("errors is empty; give at least one mechanism.")
     read = {name: _positive(each, parameter) for name, each in values.items()} if own else _positive(values, parameter)
+    lines = read if own else dict.fromkeys(errors, read)
     errors = {name: np.asarray(trials, dtype=float) for name, trials in errors.items()}
     for name, trials in errors.items():
-        expected = len(read[name] if own else read)
+        expected = len(lines[name])
         if trials.ndim != 2 or len(trials) != expected:
             raise ValueError(
                 f"errors[{name!r}] must have shape ({expected}, n_trials), one row a value of {parameter}, "
                 f"got {trials.shape}."
             )
-    if not np.isfinite(np.concatenate([read[name] if own else read for name in errors])).any():
+    if not np.isfinite(np.concatenate(list(lines.values()))).any():
         raise ValueError(f"no mechanism depends on {parameter}, so there is no line to draw.")
     if not any(np.isfinite(trials).any() for trials in errors.values()):
         raise ValueError("errors has no finished trial to draw.")
-    return read, errors
+    return read, lines, errors
 
 
 def _positive(values, parameter):

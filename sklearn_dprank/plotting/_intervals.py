@@ -18,9 +18,10 @@ from ._style import (
     LABEL,
     SKY,
     TITLE,
-    axes,
     dress,
     fitting,
+    item_axes,
+    name_rows,
     names_of_items,
     place_legend,
     read_positions,
@@ -162,7 +163,7 @@ class RankIntervalDisplay:
             If matplotlib is not installed.
         """
         n_items = len(self.ranks)
-        ax = axes(ax, (6.4, min(1.9 + 0.26 * n_items, 11)))
+        ax = item_axes(ax, n_items)
         dress(ax, "x")
         items = np.argsort(self.ranks, kind="stable")
         best, worst = 1 + self.intervals[items].T
@@ -182,8 +183,7 @@ class RankIntervalDisplay:
         """Label the axes, and state that the picture describes these voters only."""
         n_items = len(items)
         names = fitting(self.item_names, 28)
-        ax.set_yticks(range(n_items), [names[item] for item in items], fontsize=LABEL if n_items <= 30 else 7)
-        ax.set_ylim(n_items - 0.5, -0.5)
+        name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(f"{self.says}, 1 is best\nof these voters, not of a population", fontsize=LABEL)

@@ -99,7 +99,7 @@ class QueryCountDisplay(ErrorDisplay):
     def _dependent(self):
         """Yield the lines that have points and depend on K."""
         for name, counts, errors in self._lines():
-            if len(counts) and not np.isnan(self._own(name)).any():
+            if len(counts) and not np.isnan(self._own[name]).any():
                 yield name, counts, errors
 
     @classmethod
@@ -142,8 +142,7 @@ class QueryCountDisplay(ErrorDisplay):
             If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive whole
             number.
         """
-        settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
-        return cls._sweep(estimators, X, n_queries, floor=floor, **settings)
+        return cls._sweep(estimators, X, n_queries, random_state, floor, n_trials=n_trials, n_jobs=n_jobs)
 
     @classmethod
     def from_search(

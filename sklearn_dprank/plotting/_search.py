@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -110,8 +111,8 @@ def lines_of(search, parameter, chosen, metric):
         if finished.size:
             line.points.setdefault(math.nan if name is None else float(value), []).append(finished)
     labels = distinct([line.others for line in lines.values()], [line.whole for line in lines.values()])
-    drawn = {label: sorted(line.points.items()) for label, line in zip(labels, lines.values(), strict=True)}
-    drawn = {label: points for label, points in drawn.items() if points}
+    named = zip(labels, lines.values(), strict=True)
+    drawn = {label: sorted(line.points.items()) for label, line in named if line.points}
     if not drawn:
         raise ValueError("search has no finished trial to draw.")
     values = {label: np.array([value for value, _ in points]) for label, points in drawn.items()}
@@ -143,11 +144,7 @@ def _whole(search, params, name):
 
 def _stacked(rows):
     """Return trials of shape (n_values, n_fits), with shorter rows filled with NaN."""
-    rows = [np.concatenate(row) for row in rows]
-    stacked = np.full((len(rows), max(map(len, rows))), np.nan)
-    for row, trials in zip(stacked, rows, strict=True):
-        row[: len(trials)] = trials
-    return stacked
+    return np.array(list(zip_longest(*map(np.concatenate, rows), fillvalue=np.nan))).T
 
 
 _MISSING = float("nan")

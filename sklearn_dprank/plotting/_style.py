@@ -19,6 +19,7 @@ _DASHES = [
 COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#000000", "#D55E00", "#56B4E9", "#009E73"]
 BLUE, ORANGE, PURPLE, BLACK, VERMILION, SKY, GREEN = COLOURS
 TITLE, LABEL, SMALL = 10, 9, 8  # font sizes of all displays, in points
+WIDTH = 6.4  # of a figure, in inches
 
 
 def look(k):
@@ -40,6 +41,18 @@ def axes(ax, size):
     except ImportError:
         raise ImportError('plotting needs matplotlib: install the extra "plot", or pip install matplotlib') from None
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def item_axes(ax, n_items):
+    """Return axes with one row per item, the first on top; a new figure is higher for more items."""
+    ax = axes(ax, (WIDTH, min(1.9 + 0.26 * n_items, 11)))
+    ax.set_ylim(n_items - 0.5, -0.5)
+    return ax
+
+
+def name_rows(axis, names):
+    """Label the rows, in a smaller font if there are many."""
+    axis.set_yticks(range(len(names)), names, fontsize=LABEL if len(names) <= 30 else 7)
 
 
 def dress(ax, numbers="both"):

@@ -121,8 +121,7 @@ class PrivacyUtilityDisplay(ErrorDisplay):
         ValueError
             If `estimators` is not a dict of aggregators with the parameter, or a value to try is not a positive number.
         """
-        settings = {"n_trials": n_trials, "random_state": random_state, "n_jobs": n_jobs}
-        return cls._sweep(estimators, X, epsilons, floor=floor, **settings)
+        return cls._sweep(estimators, X, epsilons, random_state, floor, n_trials=n_trials, n_jobs=n_jobs)
 
     @classmethod
     def from_search(

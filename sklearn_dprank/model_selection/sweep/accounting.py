@@ -27,11 +27,14 @@ def total_of(guarantees, split_voters):
     """
     if not guarantees:
         return PrivacyGuarantee(0.0, 0.0, "central", "add_remove", "no fit finished")
-    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
-    if split_voters or len(relations) > 1:
-        guarantees = [g.under_replace() for g in guarantees]
-    total = PrivacyGuarantee.compose(guarantees)
+    total = PrivacyGuarantee.compose(_comparable(guarantees, split_voters))
     return _with(total, _SPLITS) if split_voters else total
+
+
+def _comparable(guarantees, split_voters=False):
+    """Return guarantees under one neighbouring relation."""
+    relations = {g.neighboring for g in guarantees if math.isfinite(g.epsilon)}
+    return [g.under_replace() for g in guarantees] if split_voters or len(relations) > 1 else guarantees
 
 
 def costs_of(scored, unscored, scoring, split_voters):
@@ -72,8 +75,7 @@ def _worst_of(guarantees):
     """Return a guarantee that covers each of several guarantees."""
     if len(set(guarantees)) == 1:
         return guarantees[0]
-    if len({g.neighboring for g in guarantees if math.isfinite(g.epsilon)}) > 1:
-        guarantees = [g.under_replace() for g in guarantees]
+    guarantees = _comparable(guarantees)
     epsilon, delta = max(g.epsilon for g in guarantees), max(g.delta for g in guarantees)
     return replace(PrivacyGuarantee.compose(guarantees), epsilon=epsilon, delta=delta, how="any candidate", losses=None)
 

@@ -1,17 +1,16 @@
 """Candidates prepared on splits, so that work that does not depend on the seed is done once.
 
-There are three cases. An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before
-an aggregator run once, too (`AfterPipeline`). Any other estimator is fitted from the start in each trial
-(`FromScratch`).
+An aggregator is planned once, on counted ballots (`Counted`). Transformers without a seed before it run once, too. Any
+other estimator is fitted from the start in each trial (`FromScratch`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from itertools import tee
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -19,7 +18,6 @@ from sklearn.pipeline import Pipeline
 from ...ballots.profile import Profile
 from ...metrics import average_kendall_tau
 from ...privacy.estimator_guarantees import fitted_by, guarantee_after
-from ...privacy.guarantee import PrivacyGuarantee
 from ...sampling.streams import Bits
 from ..parameters import is_aggregator
 from ..seeds import has_seed, with_seed
@@ -44,28 +42,44 @@ def refits(aggregator, profile, rule, plan, seeds):
         yield aggregator
 
 
-class Prepared(Protocol):
-    """Interface of a candidate on one split."""
+@dataclass(frozen=True)
+class FromScratch:
+    """Candidate on one split, cloned and fitted from the start in every trial."""
 
-    def refits(self, seeds) -> Iterator[Any]:
+    estimator: Any
+    train: Any
+    test: Any
+
+    def refits(self, seeds):
         """Yield the candidate fitted with each seed; it may be the same object every time."""
+        for seed in seeds:
+            yield with_seed(clone(self.estimator), seed).fit(self.train)
 
-    def score(self, fitted, scorer) -> float:
+    def score(self, fitted, scorer):
         """Return the score of a fit on the test ballots; if `scorer` is None, the candidate's own score."""
+        return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
 
-    def guarantee(self, fitted) -> PrivacyGuarantee:
+    def guarantee(self, fitted):
         """Return the guarantee of publishing the fit."""
+        return guarantee_after(fitted, declared=False)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Aggregator that is planned once on counted profiles; each trial is one release."""
+    """The same of an aggregator that is planned once on counted profiles, so that each trial is one release.
+
+    If it is the last step of a Pipeline, `name` is its name, and `before` holds the fitted steps before it. A scorer
+    gets `ballots`.
+    """
 
     aggregator: Any
     rule: Any
     plan: Any
     train: Profile
     test: Profile
+    ballots: Any
+    before: list
+    name: str | None
 
     def refits(self, seeds):
         # Threads may work on the same candidate, so each refits its own copy. Parameters do not change.
@@ -74,52 +88,15 @@ class Counted:
     def score(self, fitted, scorer):
         if scorer is None:  # the aggregator's own score, without checking the ballots again
             return -average_kendall_tau(fitted.ranks_, self.test)
-        # A scorer may keep a reference, and the next trial fits the same object again.
-        return self.scored(copy(fitted), scorer)
-
-    def scored(self, fitted, scorer):
-        """Return the score that a scorer gives to a fit."""
-        return scorer(fitted, self.test)
-
-    def guarantee(self, fitted):
-        return fitted.privacy_
-
-
-@dataclass(frozen=True)
-class AfterPipeline(Counted):
-    """Last step of a pipeline whose transformers, if any, have no random_state and ran once."""
-
-    before: list
-    name: str
-    ballots: Any
-
-    def scored(self, fitted, scorer):
         return scorer(self._whole(fitted), self.ballots)
 
     def guarantee(self, fitted):
         return guarantee_after(self._whole(fitted), declared=False) if self.before else fitted.privacy_
 
     def _whole(self, fitted):
-        return fitted_by(Pipeline([*self.before, (self.name, fitted)]))
-
-
-@dataclass(frozen=True)
-class FromScratch:
-    """Any other estimator, cloned and fitted from the start in every trial."""
-
-    estimator: Any
-    train: Any
-    test: Any
-
-    def refits(self, seeds):
-        for seed in seeds:
-            yield with_seed(clone(self.estimator), seed).fit(self.train)
-
-    def score(self, fitted, scorer):
-        return fitted.score(self.test) if scorer is None else scorer(fitted, self.test)
-
-    def guarantee(self, fitted):
-        return guarantee_after(fitted, declared=False)
+        """Return a copy, as a scorer may keep it and the next trial fits the same object, in its Pipeline if any."""
+        fitted = copy(fitted)
+        return fitted if self.name is None else fitted_by(Pipeline([*self.before, (self.name, fitted)]))
 
 
 def check_one_estimator(estimator):
@@ -131,45 +108,36 @@ def check_one_estimator(estimator):
         )
 
 
-class CandidatesOnSplits:
-    """Candidates on splits, prepared when first needed; on the first split immediately, to raise errors early."""
+def prepare(estimators, splits):
+    """Return a function of (candidate, split) that prepares an estimator on a split, once.
 
-    def __init__(self, estimators, splits):
-        self._estimators = estimators
-        self._splits = splits
-        self._prepared: dict[tuple[int, int], Prepared] = {}
-        for candidate in range(len(estimators)):
-            self.prepared(candidate, 0)
+    On the first split, all are prepared immediately, to raise errors early.
+    """
 
-    def prepared(self, candidate, split) -> Prepared:
-        """Return one candidate on one split."""
-        key = candidate, split
-        if key not in self._prepared:
-            self._prepared[key] = _prepared(self._estimators[candidate], self._splits, split)
-        return self._prepared[key]
+    @cache
+    def prepared(candidate, split):
+        return _prepared(estimators[candidate], splits, split)
+
+    for candidate in range(len(estimators)):
+        prepared(candidate, 0)
+    return prepared
 
 
 def _prepared(estimator, splits, split):
-    """Return a candidate on a split, in the case that shares the most work between trials."""
-    train, test = splits[split]
-    if _follows_its_plan(estimator):
-        return _counted(estimator, *splits.counted(split)[1:])
+    """Return a candidate on a split, planned from public inputs if possible; raise the errors of its parameters."""
+    ballots, name, before = splits[split][1], None, None
     if _ends_in_a_plan(estimator):
         before = clone(estimator[:-1]) if len(estimator) > 1 else None
-        steps, *profiles = splits.counted(split, before)
-        counted = _counted(estimator[-1], *profiles)
-        return AfterPipeline(**vars(counted), before=steps, name=estimator.steps[-1][0], ballots=test)
-    return FromScratch(estimator, train, test)
-
-
-def _counted(aggregator, train, test):
-    """Return an aggregator planned from public inputs; raise the errors of its parameters."""
-    rule, plan = aggregator.plan_for(train)
+        name, estimator = estimator.steps[-1]
+    elif not _follows_its_plan(estimator):
+        return FromScratch(estimator, *splits[split])
+    steps, train, test = splits.counted(split, before)
+    rule, plan = estimator.plan_for(train)
     if "positions" in plan.needs and train.positions is None:
-        raise ValueError(f"{aggregator} needs the ballots; build the Profile with keep='positions'.")
+        raise ValueError(f"{estimator} needs the ballots; build the Profile with keep='positions'.")
     if "placements" in plan.needs:
         train.placements  # noqa: B018
-    return Counted(aggregator, rule, plan, train, test)
+    return Counted(estimator, rule, plan, train, test, test if name is None else ballots, steps, name)
 
 
 def _follows_its_plan(estimator):

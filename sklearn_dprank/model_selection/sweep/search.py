@@ -21,7 +21,7 @@ from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import GuaranteedEstimator, guarantee_after, record_pipeline
 from ..parameters import Grid, Metric, Metrics, configured, grid_of
-from ..seeds import MOST_TRIALS, child_seeds
+from ..seeds import MOST_TRIALS, child_seeds, is_seed
 from .accounting import (
     costs_of,
     declared_public,
@@ -31,10 +31,10 @@ from .accounting import (
     scoring_of,
     warn_reader,
 )
-from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .candidates_on_splits import check_one_estimator, prepare
 from .refit import best_row, check_refit, deciding
 from .splits import Splits
-from .trials import jobs_of, refuse_seeds, run
+from .trials import run
 
 
 def _refitted(search):
@@ -43,50 +43,7 @@ def _refitted(search):
     return True
 
 
-class BestEstimator:
-    """Methods and attributes of a search that use its ``best_estimator_``."""
-
-    refit: Any
-    scorer_: dict[str, Metric | None]
-    best_estimator_: Any
-
-    @available_if(_refitted)
-    def score(self, X: Ballots, y: None = None) -> float:
-        """Score the best estimator by the metric that decides; not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_voters, n_items) or Profile
-            Ballots.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Score; larger is better.
-        """
-        check_is_fitted(self, "best_estimator_")
-        name = deciding(self.refit, list(self.scorer_))
-        if name is None:
-            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
-        scorer = self.scorer_[name]
-        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of items."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the items, if the ballots had them."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.feature_names_in_
-
-
-class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
+class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     """Compare parameters and mechanisms by repeated fits with fresh noise, on public or simulated ballots.
 
     It works like scikit-learn's class of the same name, with `n_trials` fits of each candidate on each split. Ballots
@@ -208,7 +165,9 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
     best_index_: int
     best_params_: dict[str, Any]
     best_score_: float
+    best_estimator_: Any
     refit_time_: float
+    scorer_: dict[str, Metric | None]
     n_splits_: int
     multimetric_: bool
     privacy_: PrivacyGuarantee
@@ -263,18 +222,18 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
         check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
         check_one_estimator(self.estimator)
         rows = grid_of(self.param_grid)
-        refuse_seeds(rows)
+        _refuse_seeds(rows)
         estimators = [configured(self.estimator, row) for row in rows]
         refuse_mixed(metrics, estimators)
         splits = Splits(X, self.cv)
-        candidates = CandidatesOnSplits(estimators, splits)
+        prepared = prepare(estimators, splits)
         clear_fitted(self)
         self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
         seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
         results = Results(rows, seeds, list(metrics))
         try:
-            for trial, row in run(jobs_of(seeds), candidates.prepared, metrics, self.n_jobs, self.progress):
-                results.add(trial, row)
+            for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):
+                results.add(place, row)
         except KeyboardInterrupt:
             self._keep(results, scoring, splits)  # finished trials, and their cost
             raise
@@ -283,6 +242,41 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
         if self.refit is not False:
             self._fit_best(X, results, scoring, splits)
         return record_pipeline(self)
+
+    @available_if(_refitted)
+    def score(self, X: Ballots, y: None = None) -> float:
+        """Score the best estimator by the metric that decides; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Score; larger is better.
+        """
+        check_is_fitted(self, "best_estimator_")
+        name = deciding(self.refit, list(self.scorer_))
+        if name is None:
+            raise ValueError(f"several metrics {list(self.scorer_)}, and refit does not say which decides.")
+        scorer = self.scorer_[name]
+        return self.best_estimator_.score(X) if scorer is None else scorer(self.best_estimator_, X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of items."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the items, if the ballots had them."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.feature_names_in_
 
     def _keep(self, results, scoring, splits):
         """Set ``cv_results_`` and the privacy attributes."""
@@ -327,48 +321,44 @@ class GridSearchCV(BestEstimator, GuaranteedEstimator, MetaEstimatorMixin, BaseE
         return tags
 
 
+def _refuse_seeds(rows):
+    """Raise ValueError if the grid ranges over seeds."""
+    for name in {name for row in rows for name in row if is_seed(name)}:
+        raise ValueError(
+            f"param_grid must not range over {name!r}: every trial has a seed of its own; set n_trials, and the "
+            "search's random_state."
+        )
+
+
 class Results:
     """Collector of finished trials, in any order; unfinished trials are NaN and are left out of means.
 
-    `candidates` are dicts of parameters, and `seeds` has shape (n_candidates, n_splits, n_trials).
+    `candidates` are dicts of parameters, and `seeds` has shape (n_candidates, n_splits, n_trials). `guarantees` holds
+    that of each finished fit.
     """
 
     def __init__(self, candidates, seeds, names):
-        self._candidates = candidates
-        self._seeds = seeds
-        self._names = names
-        self._trials = []
-        self._rows = []
+        self._candidates, self._seeds, self._names = candidates, seeds, names
+        self._scores = np.full((len(names), *seeds.shape), np.nan)
+        self._times = np.full((2, *seeds.shape), np.nan)
+        self.guarantees: list[PrivacyGuarantee] = []
 
-    def add(self, trial, row):
-        """Record one fit."""
-        self._trials.append(trial)
-        self._rows.append(row)
-
-    @property
-    def guarantees(self):
-        """Guarantee of each finished fit."""
-        return [row.guarantee for row in self._rows]
+    def add(self, place, row):
+        """Record the fit at (candidate, split, trial)."""
+        self._scores[:, *place] = row.scores
+        self._times[:, *place] = row.fit_time, row.score_time
+        self.guarantees.append(row.guarantee)
 
     def as_dict(self):
         """Return ``cv_results_``."""
-        scores = np.full((len(self._names), *self._seeds.shape), np.nan)
-        every_time = np.full((2, *self._seeds.shape), np.nan)
-        finished = np.zeros(self._seeds.shape, dtype=bool)
-        if self._rows:
-            where = tuple(np.array(self._trials).T)
-            finished[where] = True
-            for place, values in enumerate(zip(*(row.scores for row in self._rows), strict=True)):
-                scores[(place, *where)] = values
-            every_time[(0, *where)] = [row.fit_time for row in self._rows]
-            every_time[(1, *where)] = [row.score_time for row in self._rows]
+        finished = np.isfinite(self._times[0])
         found = {"params": self._candidates, **_parameter_columns(self._candidates), "seed": _cells(self._seeds)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a candidate without a finished trial has mean NaN
-            for name, times in zip(("fit_time", "score_time"), every_time, strict=True):
+            for name, times in zip(("fit_time", "score_time"), self._times, strict=True):
                 found[f"mean_{name}"] = np.nanmean(times, axis=(1, 2))
                 found[f"std_{name}"] = np.nanstd(times, axis=(1, 2))
-            for name, own in zip(self._names, scores, strict=True):
+            for name, own in zip(self._names, self._scores, strict=True):
                 found.update(_score_columns(name, own, finished))
         return found
 

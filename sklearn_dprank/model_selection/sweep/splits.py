@@ -20,10 +20,10 @@ class Splits:
     """
 
     def __init__(self, X, cv):
-        self._parts = _split(X, cv)
-        self._counted: dict[Any, Any] = {}
         #: Whether voters were split; False for cv="all".
-        self.split_voters = not _is_all(cv)
+        self.split_voters = not (isinstance(cv, str) and cv == "all")
+        self._parts = _split(X, cv) if self.split_voters else [(X, X)]
+        self._counted: dict[Any, Any] = {}
 
     def __len__(self):
         return len(self._parts)
@@ -50,9 +50,7 @@ class Splits:
 
 
 def _split(X, cv):
-    """Return (train, test) for every split; the same object twice for cv="all"."""
-    if _is_all(cv):
-        return [(X, X)]
+    """Return (train, test) for every split."""
     persons = None
     if isinstance(X, Profile):
         if X.weights is None:
@@ -87,10 +85,6 @@ def _refuse_repeats(parts, n_voters):
                     "stated epsilon; use splits without repetition (not a bootstrap), or resample public "
                     "ballots beforehand."
                 )
-
-
-def _is_all(cv):
-    return isinstance(cv, str) and cv == "all"
 
 
 def _fingerprint(transformers):

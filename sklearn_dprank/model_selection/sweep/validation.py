@@ -14,9 +14,9 @@ from ...ballots.profile import Ballots
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import metrics_of
-from .candidates_on_splits import CandidatesOnSplits, check_one_estimator
+from .candidates_on_splits import check_one_estimator, prepare
 from .splits import Splits
-from .trials import jobs_of, run
+from .trials import run
 
 
 def cross_validate(
@@ -87,15 +87,16 @@ def cross_validate(
     metrics = metrics_of(scoring)
     splits = Splits(X, cv)
     seeds = child_seeds(random_state, (1, len(splits), n_trials))
-    candidates = CandidatesOnSplits([estimator], splits)
-    rows = dict(run(jobs_of(seeds), candidates.prepared, metrics, n_jobs, progress))
-    ordered = [rows[trial] for trial in sorted(rows)]
+    prepared = prepare([estimator], splits)
+    rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
+    ordered = [rows[place] for place in np.ndindex(seeds.shape)]
     scores = np.array([row.scores for row in ordered])
+    _, split, trial = np.indices(seeds.shape)
     return {
         **{f"test_{name}": scores[:, k] for k, name in enumerate(metrics)},
         "fit_time": np.array([row.fit_time for row in ordered]),
         "score_time": np.array([row.score_time for row in ordered]),
-        "split": np.array([trial.split for trial in sorted(rows)]),
-        "trial": np.array([trial.trial for trial in sorted(rows)]),
+        "split": split.ravel(),
+        "trial": trial.ravel(),
         "seed": seeds.ravel(),
     }

@@ -1,4 +1,7 @@
-"""`GridSearchCV` equals a plain loop of clone and fit, and states the total privacy cost of its trials and scores."""
+"""`GridSearchCV`: what its trials are, what it reports and chooses, what that costs the voters, and what it refuses.
+
+Each test states the promise that it protects.
+"""
 
 import inspect
 import math
@@ -6,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import KFold, ParameterGrid
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -44,13 +48,17 @@ from sklearn_dprank.model_selection import (
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyGuarantee, gaussian_sigma
 from sklearn_dprank.privacy.composition import Losses
+from sklearn_dprank.queries import histogram
 from sklearn_dprank.rules import KemenyRule
 
 X = make_mallows(80, 5, 0.7, random_state=0)
+RATINGS = X.astype(float)
 EPSILONS = {"epsilon": [0.02, 0.1, 5.0]}
+ONE_FIT_OF_EACH = sum(EPSILONS["epsilon"])
 
 
 def search(estimator=None, grid=None, **settings):
+    """Return a search with four trials of each candidate."""
     settings = {"n_trials": 4, "random_state": 0, **settings}
     return GridSearchCV(DPBorda() if estimator is None else estimator, EPSILONS if grid is None else grid, **settings)
 
@@ -64,17 +72,14 @@ def without_times(results):
 
 
 def error_rate(fitted, ballots):
-    return -pairwise_error_rate((fitted[-1] if isinstance(fitted, Pipeline) else fitted).ranks_, ballots)
-
-
-def errors_or_rank(fitted, ballots):
-    """A metric of the order alone, for pipelines too, whose transformers may turn the ballots round."""
+    """Score an aggregator by another metric; of a pipeline, whose transformers may reverse ballots, the order alone."""
     if isinstance(fitted, Pipeline):
         return float(fitted[-1].ranks_[0])
-    return error_rate(fitted, ballots)
+    return -pairwise_error_rate(fitted.ranks_, ballots)
 
 
 def is_mapped(fitted, profile):
+    """Score 1 if the ballots are a memory map."""
     table = profile.positions.table
     while table is not None and not isinstance(table, np.memmap):
         table = table.base
@@ -82,7 +87,7 @@ def is_mapped(fitted, profile):
 
 
 class Shuffled(TransformerMixin, BaseEstimator):
-    """A transformer that draws at random: reverses each ballot by a coin."""
+    """Transformer that draws at random: a coin decides whether it reverses the ballots."""
 
     def __init__(self, random_state=None):
         self.random_state = random_state
@@ -95,6 +100,8 @@ class Shuffled(TransformerMixin, BaseEstimator):
         return -np.asarray(X) if self.coin_ else np.asarray(X)
 
 
+ROWWISE = make_pipeline(RatingsToRankings(), DPBorda())
+ONE_STEP = Pipeline([("aggregator", DPBorda())])
 CASES = {
     "laplace": (DPBorda(), EPSILONS),
     "gaussian": (DPBorda(noise="gaussian", delta=1e-6), EPSILONS),
@@ -112,45 +119,240 @@ CASES = {
     "histogram": (DPHistogram(), EPSILONS),
     "nested": (Aggregator(Central(), KemenyRule()), {"channel__epsilon": [0.1, 1.0], "rule__tolerance": [0.0, 0.5]}),
     "classic": (PositionalRule(), {"scores": ["plurality", "veto"]}),
-    "pipeline": (make_pipeline(RatingsToRankings(), DPBorda()), {"dpborda__epsilon": [0.1, 1.0]}),
+    "pipeline": (ROWWISE, {"dpborda__epsilon": [0.1, 1.0]}),
     "transformer": (
-        make_pipeline(RatingsToRankings(), DPBorda()),
+        ROWWISE,
         {"ratingstorankings": [RatingsToRankings(), "passthrough"], "dpborda__epsilon": [0.1, 1.0]},
     ),
     "random transformer": (make_pipeline(Shuffled(), DPBorda()), {"dpborda__epsilon": [0.1, 1.0]}),
     "mechanisms": (
-        Pipeline([("aggregator", DPBorda())]),
+        ONE_STEP,
         [
             {"aggregator": [DPBorda(), DPKwikSort(), DPPairwise()], "aggregator__epsilon": [0.1, 1.0]},
             {"aggregator": [Kemeny()]},
         ],
     ),
 }
+coin_flips = pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
 
 
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
+# --- Trials: each is a plain fit with its own seed, although shared work is done once.
+
+
+@coin_flips
 @pytest.mark.parametrize("cv", ["all", pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_a_plain_loop_of_clone_and_fit(case, cv):
-    """What is done once for all trials changes nothing: every fit can be replayed from its seed."""
+    """Every score is that of ``clone(candidate).fit`` with the recorded seed."""
     estimator, grid = CASES[case]
-    ballots = X.astype(float)
-    scoring = {"distance": kendall_tau_scorer, "errors": errors_or_rank} if cv == 2 else None
-    found = search(estimator, grid, cv=cv, n_trials=12, scoring=scoring, refit=False).fit(ballots).cv_results_
-    parts = [(slice(None),) * 2] if cv == "all" else list(KFold(2).split(ballots))
+    scoring = {"distance": kendall_tau_scorer, "errors": error_rate} if cv == 2 else None
+    found = search(estimator, grid, cv=cv, n_trials=12, scoring=scoring, refit=False).fit(RATINGS).cv_results_
+    parts = [(slice(None),) * 2] if cv == "all" else list(KFold(2).split(X))
     assert found["params"] == list(ParameterGrid(grid))
     for row, parameters in enumerate(ParameterGrid(grid)):
-        for split, (train, test) in enumerate(parts):
-            for trial in range(12):
-                candidate = clone(estimator).set_params(**clone(parameters, safe=False))
-                fitted = with_seed(candidate, int(found["seed"][row][split, trial])).fit(ballots[train])
-                name = "score" if scoring is None else "distance"
-                assert found[f"trial_test_{name}"][row][split, trial] == fitted.score(ballots[test])
-                if scoring:
-                    assert found["trial_test_errors"][row][split, trial] == errors_or_rank(fitted, ballots[test])
+        for (split, trial), seed in np.ndenumerate(found["seed"][row]):
+            train, test = parts[split]
+            candidate = clone(estimator).set_params(**clone(parameters, safe=False))
+            fitted = with_seed(candidate, int(seed)).fit(RATINGS[train])
+            own = found[f"trial_test_{'distance' if scoring else 'score'}"]
+            assert own[row][split, trial] == fitted.score(RATINGS[test])
+            if scoring:
+                assert found["trial_test_errors"][row][split, trial] == error_rate(fitted, RATINGS[test])
+
+
+@pytest.mark.slow
+def test_seeds_are_distinct_integers():
+    """No two trials share a seed, and searches with other seeds or none have other trials."""
+    seeds = np.concatenate([cell.ravel() for cell in search(n_trials=500).fit(X).cv_results_["seed"]])
+    assert seeds.dtype.kind == "i"
+    assert len(set(seeds.tolist())) == 3 * 500
+    assert (seeds.min() >= 0) & (seeds.max() < 2**32)
+    assert not np.isin(search(n_trials=500, random_state=1).fit(X).cv_results_["seed"][0], seeds).any()
+    fresh = [search(random_state=None).fit(X).cv_results_["seed"][0].tolist() for _ in range(2)]
+    assert fresh[0] != fresh[1]
+
+
+@pytest.mark.parametrize(("n_trials", "n_jobs"), [(1, 2), (31, 1), (31, 2), (200, 2)])
+def test_every_trial_runs_once(n_trials, n_jobs):
+    """No trial is left out or repeated, for any number of trials and workers."""
+    seen = []
+    with parallel_config(backend="threading"):
+        found = search(
+            scoring=lambda fitted, _: seen.append(fitted.random_state) or 0.0, n_trials=n_trials, n_jobs=n_jobs
+        )
+        seeds = found.set_params(refit=False).fit(X).cv_results_["seed"]
+    assert sorted(seen) == sorted(np.concatenate(seeds, axis=None).tolist())
+
+
+@coin_flips
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
+@pytest.mark.parametrize("case", ["laplace", "local", "interactive", "shuffle", "mechanisms", "pipeline"])
+def test_results_depend_on_neither_workers_nor_backend(case):
+    estimator, grid = CASES[case]
+    one = without_times(search(estimator, grid, n_trials=12).fit(X).cv_results_)
+    for backend in ("loky", "threading", "multiprocessing"):
+        with parallel_config(backend=backend):
+            assert without_times(search(estimator, grid, n_trials=12, n_jobs=2).fit(X).cv_results_) == one
+
+
+def test_one_candidate_is_cross_validate():
+    """Both draw the same seeds."""
+    found = search(grid={"epsilon": [1.0]}).fit(X).cv_results_
+    trials = cross_validate(DPBorda(epsilon=1.0), X, n_trials=4, random_state=0)
+    assert found["seed"][0].ravel().tolist() == trials["seed"].tolist()
+    assert found["trial_test_score"][0].ravel().tolist() == trials["test_score"].tolist()
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Return a function that wraps an attribute of an object, and returns the list of its calls."""
+
+    def wrap(owner, name):
+        calls = []
+        function = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args: calls.append(1) or function(*args))
+        return calls
+
+    return wrap
+
+
+def test_ballots_are_counted_once(counted):
+    """All candidates share the pair counts, which suffice: a Profile without ballots gives the same results."""
+    calls = counted(inspect.getattr_static(Profile, "pairwise_counts"), "func")
+    mechanisms = search(*CASES["mechanisms"], refit=False, n_trials=20)
+    from_ballots = without_times(mechanisms.fit(X).cv_results_)
+    assert len(calls) == 1
+    from_counts = without_times(mechanisms.fit(Profile.from_rankings(X, keep="counts")).cv_results_)
+    assert from_counts["mean_test_score"] == from_ballots["mean_test_score"]
+
+
+def test_histograms_are_read_once(counted):
+    """All trials share the histogram of strict ballots. Others are completed by coins, in each trial."""
+    calls = counted(histogram, "completed_ballots")
+    cross_validate(DPHistogram(), X, n_trials=20, random_state=0)
+    assert len(calls) == 1
+    cross_validate(DPHistogram(), [*X, [0, 0, 1, 2, 3]], n_trials=20, random_state=0)
+    assert len(calls) == 1 + 20
+
+
+def test_transformers_run_once(counted):
+    """Equal transformers without a seed run once for all candidates."""
+    calls = counted(RatingsToRankings, "transform")
+    search(*CASES["pipeline"], refit=False, n_trials=20).fit(RATINGS)
+    assert len(calls) == 1
+
+
+def test_transformers_that_cannot_be_pickled():
+    """They cannot be compared, so they run once per candidate."""
+    reverse = Pipeline([("turn", FunctionTransformer(lambda X: -X)), ("aggregator", Borda())])
+    assert cross_validate(reverse, -X, n_trials=2)["test_score"].tolist() == [Borda().fit(X).score(X)] * 2
+
+
+@pytest.mark.slow
+def test_workers_share_large_ballots():
+    """Positions of more than a megabyte reach loky's processes as a memory map, not as copies."""
+    ballots = make_mallows(150_000, 8, 0.8, random_state=0)
+    found = search(LDPPairwise(), {"epsilon": [1.0]}, n_trials=2, n_jobs=2, scoring=is_mapped, refit=False).fit(ballots)
+    assert found.cv_results_["mean_test_score"].tolist() == [1.0]
+
+
+def test_subclasses_keep_their_own_score_and_fit():
+    """An estimator that overrides `score` or `fit` is not planned once; its methods are called, in a pipeline too."""
+
+    class OwnScore(DPBorda):
+        def score(self, X, y=None):
+            return 42.0
+
+    class OwnFit(DPBorda):
+        def fit(self, X, y=None):
+            super().fit(X)
+            self.marked_ = 42.0
+            return self
+
+    piped = make_pipeline(RatingsToRankings(), OwnFit())
+    assert search(OwnScore()).fit(X).best_score_ == 42.0
+    assert search(OwnFit(), scoring=lambda fitted, X: fitted.marked_).fit(X).best_score_ == 42.0
+    assert search(piped, {}, scoring=lambda fitted, X: fitted[-1].marked_).fit(X).best_score_ == 42.0
+
+
+class Doubled(Pipeline):
+    """Pipeline that gives every ballot twice to its last step."""
+
+    def fit(self, X, y=None):
+        return super().fit(np.repeat(X, 2, axis=0))
+
+
+def test_subclasses_of_pipeline_keep_their_own_fit():
+    """They may do anything between their steps, so they have no guarantee."""
+    seen = []
+    doubled = Doubled(ROWWISE.steps)
+    found = search(doubled, {}, scoring=lambda fitted, X: seen.append(fitted) or 0.0).fit(X)
+    assert {type(fitted) for fitted in seen} == {Doubled}
+    assert found.fits_cost_.epsilon == math.inf
+
+
+@pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
+def test_names_are_those_of_fit(columns):
+    """Fits have the item names of the frame, and the search has ``feature_names_in_`` if they are strings."""
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=columns)
+    seen = []
+    found = search(scoring=lambda fitted, profile: seen.append(fitted) or fitted.score(profile), n_trials=2).fit(frame)
+    for fitted in seen:
+        again = clone(fitted).fit(frame)
+        assert again.consensus_.tolist() == fitted.consensus_.tolist()
+        assert hasattr(again, "feature_names_in_") == hasattr(fitted, "feature_names_in_")
+    assert hasattr(found, "feature_names_in_") == (columns[0] == "a")
+    in_pipeline = search(*CASES["mechanisms"], n_trials=2).fit(frame)
+    assert set(in_pipeline.best_estimator_[-1].consensus_) == set(columns)
+
+
+def test_scorers_may_keep_what_they_score():
+    """Each trial is another object, and a NaN from the scorer is neither averaged away nor chosen."""
+    kept = []
+
+    def sometimes(fitted, profile):
+        kept.append(fitted)
+        return math.nan if fitted.epsilon == 0.1 and len(kept) % 2 else fitted.epsilon
+
+    found = search(scoring=sometimes).fit(X)
+    assert np.isnan(found.cv_results_["mean_test_score"]).tolist() == [False, True, False]
+    assert found.cv_results_["rank_test_score"].tolist() == [2, 3, 1]
+    assert len({id(fitted) for fitted in kept}) == len({fitted.random_state for fitted in kept}) == len(kept) == 12
+    with pytest.raises(ValueError, match="no candidate has a finite mean score"):
+        search(scoring=lambda fitted, profile: math.nan).fit(X)
+
+
+def test_a_failing_scorer_leaves_nothing():
+    def fails(fitted, profile):
+        raise RuntimeError("no score")
+
+    found = search(scoring=fails)
+    with pytest.raises(RuntimeError, match="no score"):
+        found.fit(X)
+    assert not hasattr(found, "cv_results_")
+
+
+def test_scorers_get_noise_of_their_own():
+    """The ``random_state`` of a scorer follows from the trial's seed: results repeat, and no two trials share noise."""
+
+    class Seeded(BaseEstimator):
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def __call__(self, fitted, X):
+            return np.random.default_rng(self.random_state).random()
+
+    one, two = (search(scoring=Seeded()).fit(X).cv_results_ for _ in range(2))
+    assert without_times(one)["mean_test_score"] == without_times(two)["mean_test_score"]
+    assert len({score for cell in one["trial_test_score"] for score in cell.ravel()}) == 12
+
+
+# --- Results and choice: those of scikit-learn, with all trials.
 
 
 def test_keys_and_statistics():
+    """``cv_results_`` has the documented keys, each statistic is that of the trials, and a DataFrame can hold it."""
     grid = [EPSILONS, {"epsilon": [1.0], "noise": ["knorm"]}]
     found = search(grid=grid, cv=3, n_trials=5).fit(X).cv_results_
     assert set(found) == {
@@ -168,50 +370,18 @@ def test_keys_and_statistics():
     assert found["param_epsilon"].tolist() == [0.02, 0.1, 5.0, 1.0]
     assert found["param_noise"].tolist() == [None, None, None, "knorm"]
     assert found["param_noise"].mask.tolist() == [True, True, True, False]
-    assert found["rank_test_score"].tolist() == [
-        1 + int((found["mean_test_score"] > mean).sum()) for mean in found["mean_test_score"]
-    ]
+    means = found["mean_test_score"]
+    assert found["rank_test_score"].tolist() == [1 + int((means > mean).sum()) for mean in means]
     assert (found["mean_fit_time"] > 0).all()
-
-
-@pytest.mark.slow
-def test_seeds_are_distinct_integers():
-    seeds = np.concatenate([cell.ravel() for cell in search(n_trials=500).fit(X).cv_results_["seed"]])
-    assert seeds.dtype.kind == "i"
-    assert len(set(seeds.tolist())) == 3 * 500
-    assert seeds.min() >= 0
-    assert seeds.max() < 2**32
-    other = search(n_trials=500, random_state=1).fit(X).cv_results_["seed"][0]
-    assert not np.isin(other, seeds).any()
-    fresh = [search(random_state=None).fit(X).cv_results_["seed"][0].tolist() for _ in range(2)]
-    assert fresh[0] != fresh[1]
-
-
-def test_results_make_a_data_frame():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(search().fit(X).cv_results_)
-    assert len(frame) == 3
-    assert frame["param_epsilon"].tolist() == [0.02, 0.1, 5.0]
-    assert frame["seed"][0].shape == (1, 4)
-
-
-@pytest.mark.filterwarnings("ignore:.*little better than coin flips:UserWarning")
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # by multiprocessing, from Python 3.12 on
-@pytest.mark.parametrize("case", ["laplace", "local", "interactive", "shuffle", "mechanisms", "pipeline"])
-def test_results_depend_on_neither_workers_nor_backend(case):
-    from joblib import parallel_config
-
-    estimator, grid = CASES[case]
-    one = without_times(search(estimator, grid, n_trials=12).fit(X).cv_results_)
-    for backend in ("loky", "threading", "multiprocessing"):
-        with parallel_config(backend=backend):
-            assert without_times(search(estimator, grid, n_trials=12, n_jobs=2).fit(X).cv_results_) == one
+    frame = pytest.importorskip("pandas").DataFrame(found)
+    assert frame["param_epsilon"].tolist() == [0.02, 0.1, 5.0, 1.0]
+    assert frame["seed"][0].shape == (3, 5)
 
 
 def test_best_candidate():
+    """The best mean wins, is fitted once more on all voters, and answers for the search."""
     found = search(n_trials=20).fit(X)
-    assert found.best_index_ == int(np.argmax(found.cv_results_["mean_test_score"]))
+    assert found.best_index_ == int(np.argmax(found.cv_results_["mean_test_score"])) == 2
     assert found.best_params_ == {"epsilon": 5.0}  # more epsilon is less noise
     assert found.best_score_ == found.cv_results_["mean_test_score"][2]
     assert found.best_estimator_.epsilon == 5.0
@@ -222,6 +392,7 @@ def test_best_candidate():
 
 
 def test_without_refit():
+    """The best parameters are known, but there is no estimator to use."""
     found = search(refit=False).fit(X)
     assert found.best_params_ == {"epsilon": 5.0}
     assert not hasattr(found, "best_estimator_")
@@ -229,14 +400,17 @@ def test_without_refit():
 
 
 def test_the_refit_is_a_release():
-    """A seed of the search seeds its trials, not what is shipped."""
+    """The seed of a search is for its trials; the refit has that of the estimator."""
     assert search().fit(X).best_estimator_.privacy_.certified
     assert search(DPBorda(random_state=3)).fit(X).best_estimator_.random_state == 3
 
 
+METRICS = {"distance": kendall_tau_scorer, "errors": error_rate}
+
+
 def test_several_metrics():
-    scoring = {"distance": kendall_tau_scorer, "errors": error_rate}
-    found = search(scoring=scoring, refit="errors", n_trials=6).fit(X)
+    """Each has its own columns, equal to those of a plain fit, and the named one decides."""
+    found = search(scoring=METRICS, refit="errors", n_trials=6).fit(X)
     assert found.multimetric_
     for row, parameters in enumerate(found.cv_results_["params"]):
         for trial, seed in enumerate(found.cv_results_["seed"][row][0].tolist()):
@@ -245,109 +419,74 @@ def test_several_metrics():
             assert found.cv_results_["trial_test_errors"][row][0, trial] == error_rate(fitted, X)
     assert found.best_score_ == found.cv_results_["mean_test_errors"].max()
     assert found.score(X) == error_rate(found.best_estimator_, X)
-    by_rule = search(scoring=scoring, refit=smallest_within(0.5, metric="distance")).fit(X)
+
+
+def test_callables_decide_among_several_metrics():
+    """The best score is that of the metric the callable names; without one, the search has neither score."""
+    by_rule = search(scoring=METRICS, refit=smallest_within(0.5, metric="distance")).fit(X)
     assert by_rule.best_params_ == {"epsilon": 0.02}
     assert by_rule.best_score_ == by_rule.cv_results_["mean_test_distance"][0]
     assert by_rule.score(X) == by_rule.best_estimator_.score(X)
-    any_row = search(scoring=scoring, refit=lambda results: 1).fit(X)
+    any_row = search(scoring=METRICS, refit=lambda results: 1).fit(X)
     assert not hasattr(any_row, "best_score_")
     with pytest.raises(ValueError, match="refit does not say which decides"):
         any_row.score(X)
-    unranked = search(scoring=scoring, refit=False).fit(X)
-    assert not hasattr(unranked, "best_index_")
-    with pytest.raises(ValueError, match=r"name of a metric \(\['distance', 'errors'\]\), got True"):
-        search(scoring=scoring).fit(X)
+    assert not hasattr(search(scoring=METRICS, refit=False).fit(X), "best_index_")
+    with pytest.raises(ValueError, match="refit must return a row of cv_results_, got 7"):
+        search(refit=lambda results: 7).fit(X)
 
 
-def test_comparing_mechanisms_with_names():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    estimator, grid = CASES["mechanisms"]
-    found = search(estimator, grid).fit(frame)
-    assert (
-        without_times(found.cv_results_)["mean_test_score"]
-        == (without_times(search(estimator, grid).fit(X).cv_results_)["mean_test_score"])
-    )
-    assert set(found.best_estimator_[-1].consensus_) == set("abcde")
-    assert [type(p["aggregator"]).__name__ for p in found.cv_results_["params"][::2]] == (
-        ["DPBorda", "DPKwikSort", "DPPairwise", "Kemeny"]
-    )
+def test_parameters_and_clone():
+    """A search is an estimator: it clones, reaches into its parts, changes none of them, and can be fitted again."""
+    found = search(refit=smallest_within(0.1))
+    again = clone(found)
+    assert again.get_params()["refit"].tolerance == 0.1
+    assert again.set_params(estimator__noise="knorm").estimator.noise == "knorm"
+    assert found.estimator.get_params()["noise"] == "laplace"
+    found.fit(X)
+    assert not hasattr(found.estimator, "ranks_")
+    assert found.fit(X[:, :4]).n_features_in_ == 4
 
 
-def test_one_candidate_is_cross_validate():
-    found = search(grid={"epsilon": [1.0]}).fit(X).cv_results_
-    trials = cross_validate(DPBorda(epsilon=1.0), X, n_trials=4, random_state=0)
-    assert found["seed"][0].ravel().tolist() == trials["seed"].tolist()
-    assert found["trial_test_score"][0].ravel().tolist() == trials["test_score"].tolist()
+# --- Cost: exact scores have no guarantee, and everything else adds up.
 
 
-def test_profiles_and_ballots_counted_once(monkeypatch):
-    calls = []
-    pairs = inspect.getattr_static(Profile, "pairwise_counts")
-    counted = pairs.func
-    monkeypatch.setattr(pairs, "func", lambda profile: calls.append(1) or counted(profile))
-    from_ballots = search(Pipeline([("aggregator", DPBorda())]), CASES["mechanisms"][1], refit=False, n_trials=20)
-    expected = without_times(from_ballots.fit(X).cv_results_)
-    assert len(calls) == 1
-    profile = Profile.from_rankings(X, keep="counts")
-    again = without_times(from_ballots.fit(profile).cv_results_)
-    assert again["mean_test_score"] == expected["mean_test_score"]
+def caveat_of(estimator):
+    return estimator.privacy_.caveats[0]
 
 
-def test_histograms_are_read_once(monkeypatch):
-    """Strict ballots need no coins, so that all trials share their histogram; others are completed in each."""
-    from sklearn_dprank.queries import histogram
-
-    calls = []
-    completed = histogram.completed_ballots
-    monkeypatch.setattr(histogram, "completed_ballots", lambda *args: calls.append(1) or completed(*args))
-    cross_validate(DPHistogram(), X, n_trials=20, random_state=0)
-    assert len(calls) == 1
-    cross_validate(DPHistogram(), [*X, [0, 0, 1, 2, 3]], n_trials=20, random_state=0)
-    assert len(calls) == 1 + 20
-
-
-def test_transformers_run_once(monkeypatch):
-    calls = []
-    transform = RatingsToRankings.transform
-    monkeypatch.setattr(RatingsToRankings, "transform", lambda *args: calls.append(1) or transform(*args))
-    search(*CASES["pipeline"], refit=False, n_trials=20).fit(X.astype(float))
-    assert len(calls) == 1
-
-
-# --- what it costs
-
-
-def test_exact_scores_of_private_ballots_promise_nothing():
+def test_exact_scores_have_no_guarantee():
+    """The best estimator keeps that of its own fit, with a caveat."""
     found = search().fit(X)
     assert found.privacy_.epsilon == math.inf
     assert found.privacy_.trust == "none"
-    kept = found.best_estimator_.privacy_
-    assert kept.epsilon == 5.0
-    assert "selected on exact scores" in kept.caveats[0]
-    assert "read its caveats" in str(kept)
+    assert found.best_estimator_.privacy_.epsilon == 5.0
+    assert "selected on exact scores" in caveat_of(found.best_estimator_)
+    assert "read its caveats" in str(found.best_estimator_.privacy_)
 
 
 def test_public_ballots():
+    """A declaration costs the voters nothing, and the guarantee says that it was only declared."""
     found = search(public_ballots=True).fit(X)
     assert (found.privacy_.epsilon, found.privacy_.delta) == (0.0, 0.0)
-    assert "declared public" in found.privacy_.caveats[0]
+    assert "declared public" in caveat_of(found)
     assert "read its caveats" in str(found.privacy_)
     assert found.best_estimator_.privacy_.caveats == ()
 
 
 def test_cost_of_the_fits():
+    """All fits add up, the refit too; they are simulations, because their seeds are recorded."""
     found = search(refit=False).fit(X)
-    assert found.fits_cost_.epsilon == pytest.approx(4 * (0.02 + 0.1 + 5.0))
-    assert not found.fits_cost_.certified  # the seeds are recorded
-    assert search().fit(X).fits_cost_.epsilon == pytest.approx(4 * (0.02 + 0.1 + 5.0) + 5.0)
+    assert found.fits_cost_.epsilon == pytest.approx(4 * ONE_FIT_OF_EACH)
+    assert not found.fits_cost_.certified
+    assert search().fit(X).fits_cost_.epsilon == pytest.approx(4 * ONE_FIT_OF_EACH + 5.0)
     gaussian = search(DPBorda(noise="gaussian", delta=1e-6), refit=False).fit(X)
     assert gaussian.fits_cost_.delta == pytest.approx(4 * 3 * 1e-6)
     assert search(Borda(), {}, refit=False).fit(X).fits_cost_.epsilon == math.inf
 
 
 def test_cost_where_voters_are_split():
-    """One voter more moves others from fold to fold, so that only "replace" has a bound: two steps of add_remove."""
+    """A new voter moves others between folds, so only "replace" has a bound: two steps of add_remove."""
     found = search(DPBorda(noise="gaussian", delta=1e-6), cv=2, scoring=PrivateKendallTau(0.1)).fit(X)
     cost = found.fits_cost_
     epsilons = [0.02, 0.1, 5.0] * 8 + [found.best_params_["epsilon"]]
@@ -359,62 +498,72 @@ def test_cost_where_voters_are_split():
     assert "splits must not depend" in cost.caveats[0]
     with_scores = gaussian._replace(pure=(0.2,) * 24)
     assert found.privacy_.epsilon == pytest.approx(with_scores.epsilon(cost.delta))
-    everyone = [(np.arange(80), np.arange(80))]  # a split, for all that is known of it
+    everyone = [(np.arange(80), np.arange(80))]  # a split like any other
     assert search(cv=everyone).fit(X).fits_cost_.neighboring == "replace"
 
 
+def test_cost_under_two_neighbouring_relations():
+    """Both are stated under "replace": replacing a ballot is removing one and adding another."""
+    grid = {"aggregator": [DPBorda(), LDPPairwise()], "aggregator__epsilon": [0.5]}
+    cost = search(ONE_STEP, grid, refit=False).fit(X).fits_cost_
+    assert cost.neighboring == "replace"
+    assert cost.epsilon == pytest.approx(4 * (2 * 0.5 + 0.5))
+    assert cost.trust == "central"
+
+
 def test_cost_of_transformers():
-    """A transformer may mix ballots with each other: then the aggregator's guarantee says nothing of the voters'."""
-    mixing = Pipeline([("scale", StandardScaler()), ("aggregator", DPBorda())])
-    found = search(mixing, {"aggregator__epsilon": [1.0]}).fit(X.astype(float))
+    """One that may mix ballots voids the guarantee of the aggregator after it. One that reads rows does not."""
+    mixing = make_pipeline(StandardScaler(), DPBorda())
+    found = search(mixing, {"dpborda__epsilon": [1.0]}).fit(RATINGS)
     assert found.fits_cost_.epsilon == found.privacy_.epsilon == math.inf
     assert any("may mix ballots" in caveat for caveat in found.best_estimator_[-1].privacy_.caveats)
-    rowwise = Pipeline([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
-    found = search(rowwise, {"aggregator__epsilon": [1.0]}, scoring=PrivateKendallTau()).fit(X.astype(float))
+    found = search(ROWWISE, {"dpborda__epsilon": [1.0]}, scoring=PrivateKendallTau()).fit(RATINGS)
     assert found.fits_cost_.epsilon == 4 + 1
     assert found.privacy_.epsilon == 4 + 1 + 4
 
 
-class Doubled(Pipeline):
-    """Gives every ballot twice to its last step."""
-
-    def fit(self, X, y=None):
-        return super().fit(np.repeat(X, 2, axis=0))
-
-
-def test_a_pipeline_of_somebody_else_is_fitted_as_it_is():
-    """It may do anything between its steps: nothing is taken from it, and nothing is promised for it."""
-    doubled = Doubled([("ballots", RatingsToRankings()), ("aggregator", DPBorda())])
-    seen = []
-    found = search(doubled, {"aggregator__epsilon": [1.0]}, scoring=lambda fitted, X: seen.append(fitted) or 0.0).fit(X)
-    assert {type(fitted) for fitted in seen} == {Doubled}
-    assert found.fits_cost_.epsilon == math.inf
+def test_private_scoring():
+    """Fits and scores add up. A score is that of the scorer alone, and two scorers have independent noise."""
+    found = search(scoring=PrivateKendallTau(epsilon=0.1)).fit(X)
+    assert found.privacy_.epsilon == pytest.approx(4 * ONE_FIT_OF_EACH + 12 * 0.1 + found.best_params_["epsilon"])
+    assert not found.privacy_.certified
+    assert "times are outside" in caveat_of(found)
+    assert "privacy_ is the cost of all" in caveat_of(found.best_estimator_)
+    seed = int(found.cv_results_["seed"][1][0, 2])
+    stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, 0)))
+    fitted = DPBorda(epsilon=0.1, random_state=seed).fit(X)
+    assert found.cv_results_["trial_test_score"][1][0, 2] == PrivateKendallTau(0.1, random_state=stream)(fitted, X)
+    two = search(scoring={"a": PrivateKendallTau(), "b": PrivateKendallTau()}, refit="a").fit(X).cv_results_
+    assert two["trial_test_a"][0].tolist() != two["trial_test_b"][0].tolist()
+    mixed = search(scoring={"private": PrivateKendallTau(), "exact": kendall_tau_scorer}, refit="private").fit(X)
+    assert mixed.privacy_.epsilon == math.inf
 
 
 def test_caveats_reach_what_is_inside():
+    """A selection inside the best estimator, and what it selected, carry the caveat too."""
     nested = PrivateSelection([DPBorda(epsilon=0.5)], mean_draws=2)
     found = search(nested, {"score_epsilon": [0.5, 1.0]}, n_trials=1).fit(X)
     for inner in (found.best_estimator_, found.best_estimator_.best_estimator_):
-        assert any("selected on exact scores" in caveat for caveat in inner.privacy_.caveats)
+        assert "selected on exact scores" in " ".join(inner.privacy_.caveats)
 
 
 def test_a_search_inside_binds_nobody_by_what_it_declares():
-    grid = {"epsilon": [0.5]}
-    inside = GridSearchCV(DPBorda(), grid, n_trials=2, public_ballots=True)
-    for estimator in (inside, Pipeline([("ballots", RatingsToRankings()), ("search", inside)])):
+    """``public_ballots`` of an inner search has no effect on the cost of the outer one."""
+    inside = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, n_trials=2, public_ballots=True)
+    for estimator in (inside, make_pipeline(RatingsToRankings(), inside)):
         around = search(estimator, {}, n_trials=3).fit(X)
         assert around.fits_cost_.epsilon == around.privacy_.epsilon == math.inf  # exact scores, inside
     inside.set_params(scoring=PrivateKendallTau(0.1))
     around = search(inside, {}, n_trials=3).fit(X)
     assert around.fits_cost_.epsilon == pytest.approx(4 * (2 * (0.5 + 0.1) + 0.5))  # three trials and the refit
-    assert around.best_estimator_.privacy_.epsilon == 0  # which says itself that it was declared
+    assert around.best_estimator_.privacy_.epsilon == 0  # it states that this was declared
     declared = search(inside, {}, n_trials=3, public_ballots=True).fit(X)
     assert declared.privacy_.epsilon == 0
     assert declared.results_cost_.epsilon == math.inf
 
 
 class Claiming(BaseEstimator):
-    """A scorer that says it is private, and is not."""
+    """Scorer that claims to be private, and is not."""
 
     guarantee = PrivacyGuarantee(0.1, 0.0, "central", "add_remove", "believe me")
 
@@ -423,7 +572,7 @@ class Claiming(BaseEstimator):
 
 
 class Quiet(PrivateKendallTau):
-    """A scorer that has unlearnt its noise, but not what it promises."""
+    """Subclass without the noise, but with the guarantee of its parent."""
 
     def __call__(self, estimator, X, y=None):
         return estimator.score(X)
@@ -431,87 +580,45 @@ class Quiet(PrivateKendallTau):
 
 @pytest.mark.parametrize("scorer", [Claiming(), Quiet(0.1)], ids=lambda scorer: type(scorer).__name__)
 def test_a_claim_is_no_guarantee(scorer):
-    name = type(scorer).__name__
+    """Only `PrivateKendallTau` itself counts as private; a claim of another scorer becomes a caveat."""
     found = search(scoring=scorer).fit(X)
     assert found.privacy_.epsilon == math.inf
     assert found.privacy_.caveats == (
-        f"the scorer 'score' ({name}) claims a guarantee, which nothing checks: it counts as exact",
+        f"the scorer 'score' ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact",
     )
-    assert "selected on exact scores" in found.best_estimator_.privacy_.caveats[0]
+    assert "selected on exact scores" in caveat_of(found.best_estimator_)
     both = search(scoring={"private": PrivateKendallTau(), "claimed": scorer}, refit="private").fit(X)
     assert both.privacy_.epsilon == math.inf
-    assert "the scorer 'claimed'" in both.privacy_.caveats[0]
+    assert "the scorer 'claimed'" in caveat_of(both)
     assert search(scoring=scorer, public_ballots=True).fit(X).privacy_.epsilon == 0
 
 
-class Owning(BaseEstimator):
-    """An estimator of somebody else that says it is private."""
+def test_estimators_of_other_packages_have_no_guarantee():
+    """Their ``privacy_`` is not believed, and is left as it is."""
 
-    def fit(self, X, y=None):
-        self.privacy_ = "trust me"
-        return self
+    class Owning(BaseEstimator):
+        def fit(self, X, y=None):
+            self.privacy_ = "trust me"
+            return self
 
-    def score(self, X, y=None):
-        return 0.0
+        def score(self, X, y=None):
+            return 0.0
 
-
-def test_estimators_of_others_cost_everything():
     found = search(Owning(), {}).fit(X)
     assert found.fits_cost_.epsilon == math.inf
-    assert found.best_estimator_.privacy_ == "trust me"  # left as it is
+    assert found.best_estimator_.privacy_ == "trust me"
 
 
-def test_cost_under_two_neighbouring_relations():
-    """Replacing a ballot is removing one and adding another."""
-    pipeline = Pipeline([("aggregator", DPBorda())])
-    grid = {"aggregator": [DPBorda(), LDPPairwise()], "aggregator__epsilon": [0.5]}
-    cost = search(pipeline, grid, refit=False).fit(X).fits_cost_
-    assert cost.neighboring == "replace"
-    assert cost.epsilon == pytest.approx(4 * (2 * 0.5 + 0.5))
-    assert cost.trust == "central"
+# --- Refusals: before any fit, with the value and the remedy.
 
 
-def test_private_scoring():
-    """Fits and scores add up; the seeds are recorded, so that it holds for a simulation only."""
-    found = search(scoring=PrivateKendallTau(epsilon=0.1)).fit(X)
-    assert found.privacy_.epsilon == pytest.approx(4 * (0.02 + 0.1 + 5.0) + 12 * 0.1 + found.best_params_["epsilon"])
-    assert not found.privacy_.certified
-    assert "privacy_ is the cost of all" in found.best_estimator_.privacy_.caveats[0]
-    seed = int(found.cv_results_["seed"][1][0, 2])
-    stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, 0)))
-    fitted = DPBorda(epsilon=0.1, random_state=seed).fit(X)
-    assert found.cv_results_["trial_test_score"][1][0, 2] == PrivateKendallTau(0.1, random_state=stream)(fitted, X)
-    assert "times are outside" in found.privacy_.caveats[0]
-    two = search(scoring={"a": PrivateKendallTau(), "b": PrivateKendallTau()}, refit="a").fit(X).cv_results_
-    assert two["trial_test_a"][0].tolist() != two["trial_test_b"][0].tolist()  # noise of its own for each
-    mixed = search(scoring={"private": PrivateKendallTau(), "exact": kendall_tau_scorer}, refit="private").fit(X)
-    assert mixed.privacy_.epsilon == math.inf
+@pytest.fixture
+def no_release(monkeypatch):
+    """Fail the test if an aggregator publishes."""
+    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
 
 
-@pytest.mark.slow
-def test_workers_share_large_ballots():
-    """Positions of more than a megabyte reach loky's processes as a memory map, not as copies."""
-    ballots = make_mallows(150_000, 8, 0.8, random_state=0)
-    found = search(LDPPairwise(), {"epsilon": [1.0]}, n_trials=2, n_jobs=2, scoring=is_mapped, refit=False).fit(ballots)
-    assert found.cv_results_["mean_test_score"].tolist() == [1.0]
-
-
-def test_scorers_get_noise_of_their_own():
-    class Seeded(BaseEstimator):
-        def __init__(self, random_state=None):
-            self.random_state = random_state
-
-        def __call__(self, fitted, X):
-            return np.random.default_rng(self.random_state).random()
-
-    one, two = (search(scoring=Seeded()).fit(X).cv_results_ for _ in range(2))
-    assert without_times(one)["mean_test_score"] == without_times(two)["mean_test_score"]
-    assert len({score for cell in one["trial_test_score"] for score in cell.ravel()}) == 12
-
-
-# --- what is refused, before any fit
-
-
+@pytest.mark.usefixtures("no_release")
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -535,13 +642,26 @@ def test_scorers_get_noise_of_their_own():
         ({"refit": smallest_within(0.1, metric="x")}, "metric must be one of ['score']"),
         ({"scoring": PrivateKendallTau(epsilon=-1.0)}, "epsilon must be"),
         ({"refit": "distance"}, "refit must be a bool or a callable, got 'distance'"),
+        ({"scoring": METRICS}, "refit must be False, a callable or the name of a metric (['distance', 'errors']), got"),
         ({"estimator": DPPairwise(rule="histogram")}, "rule must be"),
+        ({"public_ballots": "no"}, "public_ballots must be"),
+        ({"public_ballots": 0}, "public_ballots must be"),
+        ({"public_ballots": None}, "public_ballots must be"),
     ],
 )
-def test_refusals(settings, message, monkeypatch):
-    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
+def test_refusals(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         search(**settings).fit(X)
+
+
+class Resampling:
+    """Splitter that draws with replacement."""
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 1
+
+    def split(self, X, y=None, groups=None):
+        yield np.random.default_rng(0).integers(len(X), size=len(X)), np.arange(len(X))
 
 
 EVERYONE = np.arange(80)
@@ -551,134 +671,33 @@ REPEATS = {
     "from both ends": [([0, 1, 79, -1], EVERYONE)],
     "in the second split": [(EVERYONE, EVERYONE), ([0, 0], EVERYONE)],
     "scored twice": [(EVERYONE, np.append(EVERYONE, 7))],
+    "splitter": Resampling(),
 }
 
 
-class Resampling:
-    """A splitter that draws with replacement."""
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        yield np.random.default_rng(0).integers(len(X), size=len(X)), np.arange(len(X))
-
-
+@pytest.mark.usefixtures("no_release")
 @pytest.mark.parametrize("frame", [False, True])
-@pytest.mark.parametrize("cv", [*REPEATS.values(), Resampling()], ids=[*REPEATS, "splitter"])
-def test_a_voter_counts_once_in_a_part(cv, frame, monkeypatch):
-    """A guarantee is about one ballot, one row: repeated rows are refused before any fit."""
-    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
+@pytest.mark.parametrize("cv", REPEATS.values(), ids=REPEATS)
+def test_a_voter_counts_once_in_a_part(cv, frame):
+    """A guarantee covers one row per voter, so repeated rows are refused."""
     ballots = pytest.importorskip("pandas").DataFrame(X) if frame else X
     with pytest.raises(ValueError, match=r"cv repeats rows in the (training|test) part of split \d: a voter in k rows"):
         search(cv=cv, scoring=PrivateKendallTau()).fit(ballots)
     with pytest.raises(ValueError, match="cv repeats rows"):
-        cross_validate(make_pipeline(RatingsToRankings(), DPBorda()), ballots, cv=cv)
+        cross_validate(ROWWISE, ballots, cv=cv)
 
 
 def test_masks_and_slices_are_splits():
+    """Rows may be given as masks, slices or negative indices."""
     half = np.arange(80) < 40
     rows = [(half, ~half), (slice(0, 40), slice(40, 80)), (np.arange(40), np.arange(-40, 0))]
     scores = cross_validate(Borda(), X, cv=rows, n_trials=1)["test_score"]
     assert scores.tolist() == [Borda().fit(X[:40]).score(X[40:])] * 3
 
 
-def test_a_profile_cannot_be_split():
-    with pytest.raises(ValueError, match="a Profile cannot be split by cv=3"):
-        search(cv=3).fit(Profile.from_rankings(X))
-
-
+@pytest.mark.usefixtures("no_release")
 @pytest.mark.parametrize("estimator", [LDPPairwise(), LDPQuickSort(), ShufflePairwise(delta=1e-4), DPHistogram()])
-def test_counts_alone_are_refused_before_any_fit(estimator, monkeypatch):
-    monkeypatch.setattr(RankAggregator, "publish", lambda *args: pytest.fail("something was released"))
-    grid = {"aggregator": [DPBorda(), estimator]}
+def test_counts_alone_are_refused_before_any_fit(estimator):
+    """A Profile without ballots is refused if any candidate needs them."""
     with pytest.raises(ValueError, match="needs the ballots; build the Profile with keep='positions'"):
-        search(Pipeline([("aggregator", DPBorda())]), grid).fit(Profile.from_rankings(X, keep="counts"))
-
-
-def test_scores_that_are_no_numbers():
-    """They are not averaged away, nor chosen."""
-    calls = []
-
-    def sometimes(fitted, profile):
-        calls.append(fitted)
-        return math.nan if fitted.epsilon == 0.1 and len(calls) % 2 else fitted.epsilon
-
-    found = search(scoring=sometimes).fit(X)
-    assert np.isnan(found.cv_results_["mean_test_score"]).tolist() == [False, True, False]
-    assert found.cv_results_["rank_test_score"].tolist() == [2, 3, 1]
-    assert len({id(fitted) for fitted in calls}) == len(calls) == 12  # a scorer may keep what it scores
-    assert len({fitted.random_state for fitted in calls}) == 12
-    with pytest.raises(ValueError, match="no candidate has a finite mean score"):
-        search(scoring=lambda fitted, profile: math.nan).fit(X)
-
-
-def test_a_failing_scorer_leaves_nothing():
-    def fails(fitted, profile):
-        raise RuntimeError("no score")
-
-    found = search(scoring=fails)
-    with pytest.raises(RuntimeError, match="no score"):
-        found.fit(X)
-    assert not hasattr(found, "cv_results_")
-
-
-def test_transformers_that_cannot_be_pickled():
-    turned = Pipeline([("turn", FunctionTransformer(lambda X: -X)), ("aggregator", Borda())])
-    assert cross_validate(turned, -X, n_trials=2)["test_score"].tolist() == [Borda().fit(X).score(X)] * 2
-
-
-def test_estimators_with_a_score_of_their_own():
-    class Own(DPBorda):
-        def score(self, X, y=None):
-            return 42.0
-
-    assert search(Own()).fit(X).best_score_ == 42.0
-
-
-def test_estimators_with_a_fit_of_their_own():
-    class Own(DPBorda):
-        def fit(self, X, y=None):
-            super().fit(X)
-            self.marked_ = 42.0
-            return self
-
-    assert search(Own(), scoring=lambda fitted, X: fitted.marked_).fit(X).best_score_ == 42.0
-    in_pipeline = make_pipeline(RatingsToRankings(), Own())
-    grid = {"own__epsilon": [1.0]}
-    assert search(in_pipeline, grid, scoring=lambda fitted, X: fitted[-1].marked_).fit(X).best_score_ == 42.0
-
-
-@pytest.mark.parametrize("columns", [list("abcde"), [10, 20, 30, 40, 50]])
-def test_names_are_those_of_fit(columns):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X, columns=columns)
-    seen = []
-    found = search(scoring=lambda fitted, profile: seen.append(fitted) or fitted.score(profile), n_trials=2).fit(frame)
-    for fitted in seen:
-        again = clone(fitted).fit(frame)
-        assert again.consensus_.tolist() == fitted.consensus_.tolist()
-        assert hasattr(again, "feature_names_in_") == hasattr(fitted, "feature_names_in_")
-    assert hasattr(found, "feature_names_in_") == (columns[0] == "a")
-
-
-def test_a_callable_refit_must_name_a_row():
-    with pytest.raises(ValueError, match="refit must return a row of cv_results_, got 7"):
-        search(refit=lambda results: 7).fit(X)
-
-
-def test_parameters_and_clone():
-    found = search(refit=smallest_within(0.1))
-    again = clone(found)
-    assert again.get_params()["refit"].tolerance == 0.1
-    assert again.set_params(estimator__noise="knorm").estimator.noise == "knorm"
-    assert found.estimator.get_params()["noise"] == "laplace"
-    found.fit(X)
-    assert not hasattr(found.estimator, "ranks_")
-    assert found.fit(X[:, :4]).n_features_in_ == 4  # a second search forgets the first
-
-
-@pytest.mark.parametrize("said", ["no", 0, None])
-def test_only_a_flag_declares_the_ballots_public(said):
-    with pytest.raises(ValueError, match="public_ballots must be"):
-        GridSearchCV(DPBorda(), {"epsilon": [1.0]}, public_ballots=said).fit([[0, 1, 2]] * 4)
+        search(ONE_STEP, {"aggregator": [DPBorda(), estimator]}).fit(Profile.from_rankings(X, keep="counts"))
