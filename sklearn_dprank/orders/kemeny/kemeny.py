@@ -128,8 +128,8 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
         inside = _within(beyond, part)
         if len(part) <= max_dp:
             work.spend(_SET * len(part) << len(part) - 1)
-            dynamic, total = best_order(inside)
-            found = MinimumOrder(dynamic, total, total)
+            first, total = best_order(inside)
+            found: MinimumOrder | LinearOrdering = MinimumOrder(first, total, total)
         else:
             elsewhere = outside // len(large) + _over_pairs(_within(least, part))
             found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting))
