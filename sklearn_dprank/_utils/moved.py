@@ -20,6 +20,7 @@ MOVED = {
     "orders.choice": "orders.samplers.choice",
     "orders.circles": "orders.kemeny.relaxation",
     "orders.components": "orders.kemeny.components",
+    "orders.few_items": "orders.subset_dp",
     "orders.flips": "orders.samplers.permute_and_flip",
     "orders.insertion": "orders.samplers.insertion",
     "orders.inversions": "orders.permutations",

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._utils.checks import Check, check_number, check_parameters, check_whole
-from ..orders.few_items import FEW, best_of_few_many
 from ..orders.kemeny import majority_order, minimum_order, warn_of_gap
 from ..orders.kemeny.work import WORK_LIMIT
+from ..orders.subset_dp import FEW, best_of_few_many
 from ..queries import AllMargins, Ask
 from .base import Consensus, Rule
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dprank.orders.few_items import FEW, _walk, best_of_few, best_of_few_many
+from sklearn_dprank.orders.subset_dp import FEW, _walk, best_of_few, best_of_few_many
 
 
 def gain_matrices(entries):

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._utils.checks import check_number, check_square
-from ..few_items import FEW, best_of_few
 from ..subset_dp import best_order
 from .components import majority_components
 from .linear_ordering import LinearOrdering
@@ -48,7 +47,7 @@ class MinimumOrder:
         return self.value == self.bound
 
 
-def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18, bits=None):
+def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18):
     """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
     The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
@@ -72,8 +71,6 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
         machine.
     max_dp : int, default=18
         Size of the largest component solved by dynamic programming, which takes 8 * 2**max_dp bytes.
-    bits : BitSource or None, default=None
-        Source of random words for the memetic search. None uses a fixed sequence.
 
     Returns
     -------
@@ -130,10 +127,12 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
             continue
         inside = _within(beyond, part)
         if len(part) <= max_dp:
-            found = _first_optimum(inside, work)
+            work.spend(_SET * len(part) << len(part) - 1)
+            first, total = best_order(inside)
+            found: MinimumOrder | LinearOrdering = MinimumOrder(first, total, total)
         else:
             elsewhere = outside // len(large) + _over_pairs(_within(least, part))
-            found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), bits)
+            found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting))
             waiting -= 1
         parts[index] = part[found.order]
         value, bound = value + found.value, bound + found.bound
@@ -193,17 +192,6 @@ def _within(matrix, part):
 def _over_pairs(matrix):
     """Return the sum over pairs of a symmetric matrix."""
     return int(matrix.sum()) // 2
-
-
-def _first_optimum(cost, work):
-    """Return the first optimum by dynamic programming, without input checks for few items."""
-    work.spend(_SET * len(cost) << len(cost) - 1)
-    if len(cost) > FEW:
-        order, total = best_order(cost)
-    else:
-        order, gain = best_of_few(-cost)
-        total = -gain
-    return MinimumOrder(order, total, total)
 
 
 def _integers(cost):

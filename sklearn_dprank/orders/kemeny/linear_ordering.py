@@ -13,8 +13,8 @@ whose other order cannot lead to a better total. A node of the search tree is a 
 extension. No linear program is therefore infeasible, and infeasibility needs no certificate.
 
 `LinearOrdering` is the search. Several orders may have the least cost, and which of them it meets depends on the
-solver. `met_optimum` runs a deterministic local search, which stops at an optimum. If it finds none, `first_optimum`
-returns the first optimum in lexicographic order.
+solver. The search therefore ends with a deterministic memetic search from the order of net wins, which stops at an
+optimum. If it finds none, `first_optimum` returns the first optimum in lexicographic order.
 
 References
 ----------
@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 
-from .local_search import insertion_search, memetic_search, perturbed_search, total_cost
+from .local_search import insertion_search, memetic_search, total_cost
 from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
@@ -91,8 +91,6 @@ class LinearOrdering:
         Cost outside this problem that counts when the tolerance is applied.
     work : Work or None, default=None
         Limit on the work, checked inside every loop and by the solver; None means no limit.
-    bits : BitSource or None
-        Source of random words for the memetic search.
 
     Attributes
     ----------
@@ -102,10 +100,10 @@ class LinearOrdering:
         Its total cost, and a proved lower bound on the cost of every order.
     """
 
-    def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, bits=None):
+    def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None):
         m, work = len(cost), work or Work()
         self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
-        self._cost, self._bits = cost, bits
+        self._cost = cost
         self._i, self._j = np.triu_indices(m, 1)
         self._pair = np.zeros((m, m), dtype=np.int64)
         self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
@@ -120,7 +118,7 @@ class LinearOrdering:
         self._offer(insertion_search(cost, start, self._work))
         self._settled, first = False, self.order
         if m >= _LARGE:
-            self._offer(memetic_search(cost, first, bits, self._work.part(_FIRST)))
+            self._offer(memetic_search(cost, first, self._work.part(_FIRST)))
         bound = self._search()
         if bound >= self._best:
             self._settle(first)
@@ -159,10 +157,10 @@ class LinearOrdering:
         heap, count = [], 0
         if root is not None:
             root_bound = root[0]
-            self._offer(memetic_search(self._cost, self.order, self._bits, self._work, root_bound + self._constant))
-            heap = [(root[0], 0, root[1], root[2], self._program.basis())]
+            self._offer(memetic_search(self._cost, self.order, self._work, root_bound + self._constant))
+            heap = [(root[0], 0, root[1], root[2])]
         while heap and not self._stopped:
-            bound, _, order, x, basis = heapq.heappop(heap)
+            bound, _, order, x = heapq.heappop(heap)
             free = ~(order | order.T)[self._i, self._j]
             if bound > self._goal:
                 continue
@@ -173,11 +171,10 @@ class LinearOrdering:
             for first, then in [(self._i[pick], self._j[pick]), (self._j[pick], self._i[pick])]:
                 child = order.copy()
                 child[first, then] = True
-                self._program.start(basis)
                 node = self._solve(bound, _closure(child, self._work), _NODE_PATIENCE, self._work)
                 if node is not None:
                     count += 1
-                    heapq.heappush(heap, (node[0], count, node[1], node[2], self._program.basis()))
+                    heapq.heappush(heap, (node[0], count, node[1], node[2]))
         # every order outside the open nodes was offered, or costs more than the goal
         return max(root_bound, min([self._round_up(self._goal + 1)] + [node[0] for node in heap]))
 
@@ -192,7 +189,7 @@ class LinearOrdering:
             return root
         self._failed = False
         if len(self._cost) < _LARGE:
-            self._offer(memetic_search(self._cost, self.order, self._bits, work))
+            self._offer(memetic_search(self._cost, self.order, work))
         bound, order = self._approach(root[0], root[1], work)
         return self._solve(bound, order, _ROOT_PATIENCE, work, root=True)
 
@@ -210,8 +207,8 @@ class LinearOrdering:
         return max(bound, self._round_up(proved, shift)), order
 
     def _settle(self, order):
-        """Choose among tied optima, independently of the solver: the one that `met_optimum` finds, else the first."""
-        met = met_optimum(self._cost, order, self._best + self._constant, self._work)
+        """Choose among tied optima, independently of the solver: the one that local search finds, else the first."""
+        met = memetic_search(self._cost, order, self._work, self._best + self._constant)
         if total_cost(self._cost, met) - self._constant == self._best:
             self.order = met
             return
@@ -299,41 +296,6 @@ def _closure(order, work):
     for item in between:  # on busy cores, a BLAS product of matrices takes hundreds of times as long
         order[order[:, item]] |= order[item]
     return order
-
-
-_KICKS = 4  # perturbations before the memetic search, which takes longer and finds more optima
-
-
-def met_optimum(cost, order, least, work):
-    """Return the order that local searches reach from another one; they stop at an optimum.
-
-    Parameters
-    ----------
-    cost : array of int, shape (m, m)
-        Cost of placing i before j.
-    order : array of int, shape (m,)
-        Starting order, best first.
-    least : int
-        Total cost of an optimum.
-    work : Work
-        Limit on the work.
-
-    Returns
-    -------
-    array of int, shape (m,)
-        Order that depends on `cost`, `order`, `least` and the remaining work only, not on how an optimum was found
-        before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.orders.kemeny.linear_ordering import met_optimum
-    >>> from sklearn_dprank.orders.kemeny.work import Work
-    >>> met_optimum(np.triu(np.ones((4, 4), dtype=int)), np.arange(4), 0, Work())
-    array([3, 2, 1, 0])
-    """
-    met = perturbed_search(cost, order, kicks=_KICKS, work=work, enough=least)
-    return met if total_cost(cost, met) <= least else memetic_search(cost, met, work=work, enough=least)
 
 
 def first_optimum(cost, order, cut):

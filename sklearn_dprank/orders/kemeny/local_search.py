@@ -1,15 +1,10 @@
 """Local and memetic search for good orders."""
 
-import math
-from copy import copy
-
 import numpy as np
 
 from .work import Work
 
 _ITEM, _ENTRY = 6000, 4  # steps per item, and per entry of its row
-_KICK = 8  # random insertions per perturbation: enough to leave a local optimum, few enough to stay near it
-_PLASTIC = 1.3247179572447460  # R2 sequence: multiples of (1/g, 1/g**2) mod 1 fill the unit square evenly
 
 
 def total_cost(cost, order):
@@ -42,7 +37,7 @@ def insertion_search(cost, order, work=None):
 
     Parameters
     ----------
-    cost : array of int or float, shape (m, m)
+    cost : array of int, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
         Starting order, best first.
@@ -52,7 +47,7 @@ def insertion_search(cost, order, work=None):
     Returns
     -------
     array of int, shape (m,)
-        Order that no move of one item improves (for floats: by more than rounding), or the order reached at the limit.
+        Order that no move of one item improves, or the order reached at the limit.
 
     Examples
     --------
@@ -62,149 +57,23 @@ def insertion_search(cost, order, work=None):
     >>> insertion_search(cost, [0, 1, 2, 3])
     array([3, 2, 1, 0])
     """
-    cost = np.asarray(cost)
-    found = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
-    found.run(work or Work())
-    return found.order
-
-
-def rounding(excess):
-    """Return the possible rounding error of a sum of entries, which a move must exceed; 0 for integers."""
-    return 1e-12 * np.abs(excess).sum() if excess.dtype.kind == "f" else 0
-
-
-class _Descent:
-    """Insertion search on one order.
-
-    Parameters
-    ----------
-    excess : array, shape (m, m)
-        ``excess[i, j]`` is the cost of i before j minus that of j before i.
-    order : array of int64, shape (m,)
-        Items, best first; changed in place.
-
-    Attributes
-    ----------
-    order : array of int64, shape (m,)
-        Current order.
-    saved : int or float
-        Cost of the first order minus that of the current one.
-    """
-
-    def __init__(self, excess, order):
-        self.order, self.saved = order, 0
-        self._excess = excess
-        self._place = np.argsort(order)
-        # before[g]: extra cost of the item in first place, compared with gap g (0: first; m: last)
-        self._before = np.zeros(len(order) + 1, dtype=excess.dtype)
-        self._noise = rounding(excess)
-
-    def copy(self):
-        other = copy(self)
-        other.order, other._place = self.order.copy(), self._place.copy()
-        return other
-
-    def run(self, work):
-        """Move each item in turn to its best gap, until no item moves or the work is used up."""
-        m = len(self.order)
-        item = settled = 0
-        while settled < m and not work.over:
-            work.spend(_ITEM + _ENTRY * m)
-            before, place = self._costs(item), self._place[item]
-            gap = before.argmax()
-            if before[gap] - before[place] > self._noise:
-                self._move(item, place, gap)
-                settled = 0
-            settled += 1
-            item = (item + 1) % m
-
-    def move(self, place, gap):
-        """Move the item at `place` to `gap` (0: first; m: last), even if this costs more."""
-        item = self.order[place]
-        self._costs(item)
-        self._move(item, place, gap)
-
-    def _costs(self, item):
-        np.cumsum(self._excess[item].take(self.order), out=self._before[1:])
-        return self._before
-
-    def _move(self, item, place, gap):
-        self.saved += (self._before[gap] - self._before[place]).item()
-        order = self.order
-        if gap > place:
-            gap -= 1
-            order[place:gap] = order[place + 1 : gap + 1].copy()
-        else:
-            order[gap + 1 : place + 1] = order[gap:place].copy()
-        order[gap] = item
-        low, high = min(place, gap), max(place, gap) + 1
-        self._place[order[low:high]] = np.arange(low, high)
-
-
-def perturbed_search(cost, order, kicks=30, bits=None, work=None, enough=None):
-    """Improve an order by iterated local search.
-
-    Each iteration perturbs the best order, runs `insertion_search`, and keeps the result unless it is worse.
-
-    Parameters
-    ----------
-    cost : array of int or float, shape (m, m)
-        Cost of placing i before j.
-    order : array of int, shape (m,)
-        Starting order, best first.
-    kicks : int, default=30
-        Number of perturbations.
-    bits : BitSource or None, default=None
-        Supplies ``integers(bound, size)`` for the perturbations. None uses a fixed, evenly spread sequence, so that the
-        search is deterministic.
-    work : Work or None, default=None
-        Limit on the work; None means no limit.
-    enough : int or float or None, default=None
-        Total cost at which the search stops.
-
-    Returns
-    -------
-    array of int, shape (m,)
-        Order that no move of one item improves, or the best order found at the limit.
-
-    References
-    ----------
-    Schiavinotto, T., & Stützle, T. (2004). The linear ordering problem: instances, search space analysis and
-    algorithms. Journal of Mathematical Modelling and Algorithms 3 (iterated local search).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_dprank.orders.kemeny.local_search import perturbed_search
-    >>> perturbed_search(np.triu(np.ones((4, 4), dtype=int)), [0, 1, 2, 3], kicks=2)
-    array([3, 2, 1, 0])
-    """
-    cost = np.asarray(cost)
-    m, work = len(cost), work or Work()
-    best = _Descent(cost - cost.T, np.array(order, dtype=np.int64))
-    best.run(work)
-    saved_enough = math.inf if enough is None else total_cost(cost, order) - enough
-    for kick in range(kicks if m >= 3 else 0):
-        if work.over or best.saved >= saved_enough:
-            break
-        trial = best.copy()
-        for place, gap in _moves(m, kick, bits):
-            trial.move(place, gap)
-        work.spend(_KICK * (_ITEM + _ENTRY * m))
-        trial.run(work)
-        if trial.saved >= best.saved:
-            best = trial
-    return best.order
-
-
-def _moves(m, kick, bits):
-    """Return the (place, gap) pairs of one kick."""
-    if bits is not None:
-        return np.stack([bits.integers(m, _KICK), bits.integers(m + 1, _KICK)], axis=1).tolist()
-    step = np.arange(1, _KICK + 1) + kick * _KICK
-    places = (m * (step / _PLASTIC % 1)).astype(int)
-    gaps = ((m + 1) * (step / _PLASTIC**2 % 1)).astype(int)
-    return np.stack([places, gaps], axis=1).tolist()
+    excess, order, work = cost - cost.T, np.array(order, dtype=np.int64), work or Work()
+    m, places = len(order), np.argsort(order)
+    before = np.zeros(m + 1, dtype=excess.dtype)  # extra cost of the item in first place, compared with each gap
+    item = settled = 0
+    while settled < m and not work.over:
+        work.spend(_ITEM + _ENTRY * m)
+        np.cumsum(excess[item].take(order), out=before[1:])
+        place, gap = places[item], before.argmax()
+        if before[gap] > before[place]:
+            gap -= gap > place
+            low, high = min(place, gap), max(place, gap) + 1
+            order[low:high] = np.roll(order[low:high], 1 if gap < place else -1)
+            places[order[low:high]] = np.arange(low, high)
+            settled = 0
+        settled += 1
+        item = (item + 1) % m
+    return order
 
 
 _MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # limits on the population size, see `_count`
@@ -212,7 +81,7 @@ _PATIENCE = 5  # generations without a better member before the search ends
 _STEP, _STEP_ENTRY = 16_000, 2  # steps per item for all orders together, and per entry of the orders
 
 
-def memetic_search(cost, order, bits=None, work=None, enough=None):
+def memetic_search(cost, order, work=None, enough=None):
     """Improve a population of orders by crossover and insertion search, and return the best one.
 
     A child is a copy of its first parent. The items at a random half of its places are put into the sequence that they
@@ -221,16 +90,13 @@ def memetic_search(cost, order, bits=None, work=None, enough=None):
 
     Parameters
     ----------
-    cost : array of int or float, shape (m, m)
+    cost : array of int, shape (m, m)
         Cost of placing i before j.
     order : array of int, shape (m,)
-        One of the starting orders, best first. The others are random.
-    bits : BitSource or None, default=None
-        Supplies ``words(size)`` for the random choices. None uses a fixed sequence, so that the search is
-        deterministic.
+        One of the starting orders, best first. The others are random, from a fixed seed.
     work : Work or None, default=None
         Limit on the work; None means no limit. The search also ends after several generations without an improvement.
-    enough : int or float or None, default=None
+    enough : int or None, default=None
         Total cost at which the search stops.
 
     Returns
@@ -250,20 +116,18 @@ def memetic_search(cost, order, bits=None, work=None, enough=None):
     >>> memetic_search(np.triu(np.ones((4, 4), dtype=int)), [0, 1, 2, 3])
     array([3, 2, 1, 0])
     """
-    cost = np.asarray(cost)
-    m, work = len(cost), work or Work()
+    excess, m, work = cost - cost.T, len(cost), work or Work()
     order = insertion_search(cost, order, work)
-    excess = cost - cost.T
-    words = np.random.PCG64(0).random_raw if bits is None else bits.words
+    words = np.random.PCG64(0).random_raw
     members, totals = order[None], np.array([total_cost(excess, order)], dtype=excess.dtype)
     count, patience = _count(m), _PATIENCE
     children = np.concatenate([members, _shuffled(words, count - 1, m)])
-    while patience and not work.over:
+    while patience and not work.over and (enough is None or total_cost(cost, members[0]) > enough):
         children, new = descended(excess, children, work)
         before = totals
         members, totals = _best(np.concatenate([members, children]), np.concatenate([totals, new]), count)
         patience = patience - 1 if np.array_equal(totals, before) else _PATIENCE
-        if len(members) == 1 or (enough is not None and total_cost(cost, members[0]) <= enough):
+        if len(members) == 1:
             break
         first, second = _couples(words, members, count)
         children = _crossed(first, second, _shuffled(words, count, m))
@@ -277,7 +141,7 @@ def descended(excess, orders, work):
 
     Parameters
     ----------
-    excess : array, shape (m, m)
+    excess : array of int, shape (m, m)
         ``excess[i, j]`` is the cost of i before j minus that of j before i.
     orders : array of int, shape (k, m)
         Items, best first, one order per row.
@@ -288,7 +152,7 @@ def descended(excess, orders, work):
     -------
     orders : array of int, shape (count, m)
         Orders that settled before the limit, the first to settle first.
-    totals : array, shape (count,)
+    totals : array of int, shape (count,)
         Sum of `excess` over the pairs of each order.
 
     Examples
@@ -301,7 +165,6 @@ def descended(excess, orders, work):
     (array([[2, 1, 0],
            [2, 1, 0]]), array([-3, -3]))
     """
-    noise = rounding(excess)
     orders, places = orders.copy(), np.argsort(orders, axis=1)
     settled, totals = [orders[:0]], [np.empty(0, dtype=excess.dtype)]
     while len(orders):
@@ -313,7 +176,7 @@ def descended(excess, orders, work):
             work.spend(_STEP + _STEP_ENTRY * orders.size)
             np.cumsum(row.take(orders), axis=1, out=before[:, 1:])  # as in `insertion_search`
             gap, here = before.argmax(axis=1), before[every, places[:, item]]
-            better = np.flatnonzero(before[every, gap] - here > noise)
+            better = np.flatnonzero(before[every, gap] > here)
             ahead += here
             if len(better):
                 moved[better] = True

@@ -142,13 +142,6 @@ class Relaxation:
         prices = self._prices(result.ineqlin.marginals)
         return Solved(x, prices, float(self.weights @ x) / self.scale, (result.slack < _SLACK) | (prices > 0))
 
-    def basis(self):
-        """Return a basis from which a later program may `start`; None for SciPy."""
-        return None
-
-    def start(self, basis):
-        """Start the next program from a `basis`; has no effect for SciPy."""
-
     def _prices(self, marginals):
         return np.maximum(-marginals, 0) * self.scale
 
@@ -208,16 +201,6 @@ class WarmRelaxation(Relaxation):
         prices = self._prices(np.array(found.row_dual))
         tight = np.array([status != self._basic for status in model.getBasis().row_status], dtype=bool) | (prices > 0)
         return Solved(np.clip(np.array(found.col_value), 0, 1), prices, info.objective_function_value, tight)
-
-    def basis(self):
-        """Return the basis from which a later program may `start`."""
-        return self._model.getBasis()
-
-    def start(self, basis):
-        """Start the next program from a `basis`, unless rows were dropped since it was returned."""
-        status = basis.row_status
-        basis.row_status = status + [self._basic] * (len(self.right) - len(status))
-        self._model.setBasis(basis)
 
 
 def relaxation(weights):

@@ -19,7 +19,6 @@ from sklearn_dprank.orders.kemeny.local_search import insertion_search, memetic_
 from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation
 from sklearn_dprank.orders.kemeny.work import COLD, WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
-from sklearn_dprank.sampling.streams import SeededBits
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
@@ -172,12 +171,11 @@ def test_search_branches_to_the_optimum(solver):
         assert found.value == found.bound == best_order(cost)[1]
 
 
-def test_repeats_and_random_kicks(solver):
+def test_repeats(solver):
     cost = uniform_counts(30, 200, 0).T
     first, second = minimum_order(cost), minimum_order(cost)
     np.testing.assert_array_equal(first.order, second.order)
-    kicked = minimum_order(cost, bits=SeededBits(np.random.SeedSequence(0)))
-    assert first.optimal and kicked.optimal and first.value == kicked.value
+    assert first.optimal
 
 
 @pytest.mark.slow
@@ -226,8 +224,7 @@ def test_a_proved_order_is_the_same_with_and_without_highspy(monkeypatch):
 
 def test_where_the_search_misses_the_optimum_the_first_one_is_taken(solver, monkeypatch):
     """Many optima: those that a solver happens to find would differ."""
-    for search in ("memetic_search", "met_optimum"):
-        monkeypatch.setattr(linear_ordering, search, lambda cost, order, *args, **rest: order)
+    monkeypatch.setattr(linear_ordering, "memetic_search", lambda cost, order, *args: order)
     monkeypatch.setattr(linear_ordering, "insertion_search", lambda cost, order, work: order)
     rng = np.random.default_rng(15)
     first = 0
@@ -309,9 +306,9 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
     kept = []
 
     class Seen(LinearOrdering):
-        def __init__(self, cost, tolerance, elsewhere, work, bits):
+        def __init__(self, cost, tolerance, elsewhere, work):
             kept.append(work)
-            super().__init__(cost, tolerance, elsewhere, work, bits)
+            super().__init__(cost, tolerance, elsewhere, work)
 
     monkeypatch.setattr(kemeny, "LinearOrdering", Seen)
     for m in (40, 90):

@@ -22,19 +22,17 @@ from sklearn_dprank.sampling.streams import SeededBits
 DATA = os.environ.get("SKLEARN_DPRANK_DATA")
 
 
-@pytest.mark.parametrize("dtype", [int, float])
-def test_orders_go_down_side_by_side_as_they_do_alone(dtype):
+def test_orders_go_down_side_by_side_as_they_do_alone():
     rng = np.random.default_rng(0)
     for m in (0, 1, 2, 3, 9, 40):
-        cost = rng.integers(0, 20, (m, m)).astype(dtype) / (1 if dtype is int else 7)
+        cost = rng.integers(0, 20, (m, m))
         starts = np.array([rng.permutation(m) for _ in range(12)])
         kept = starts.copy()
         orders, totals = descended(cost - cost.T, starts, Work())
         np.testing.assert_array_equal(starts, kept)
         alone = [insertion_search(cost, start) for start in starts]
         assert sorted(orders.tolist()) == sorted(order.tolist() for order in alone)
-        assert totals.dtype == cost.dtype
-        np.testing.assert_allclose(totals, [total_cost(cost - cost.T, order) for order in orders], atol=1e-9)
+        assert totals.tolist() == [total_cost(cost - cost.T, order) for order in orders]
 
 
 def test_a_child_has_the_places_of_one_parent_and_the_sequence_of_the_other():
@@ -55,14 +53,13 @@ def test_children_agree_where_their_parents_do():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bits", [None, SeededBits(0)])
-def test_finds_the_optimum_where_a_descent_does_not(bits):
+def test_finds_the_optimum_where_a_descent_does_not():
     rng = np.random.default_rng(3)
     found = alone = 0
     for _ in range(8):
         cost, start = rng.integers(0, 1000, (15, 15)), rng.permutation(15)
         optimum = best_order(cost)[1]
-        found += total_cost(cost, memetic_search(cost, start, bits)) == optimum
+        found += total_cost(cost, memetic_search(cost, start)) == optimum
         alone += total_cost(cost, insertion_search(cost, start)) == optimum
     assert found == 8
     assert alone < 6
@@ -74,8 +71,7 @@ def test_crossing_finds_what_no_three_hundred_descents_do():
     cost = rng.integers(0, 1000, (70, 70))
     starts = np.array([rng.permutation(70) for _ in range(300)])
     _, totals = descended(cost - cost.T, starts, Work())
-    for bits in (None, SeededBits(1)):
-        assert total_cost(cost - cost.T, memetic_search(cost, starts[0], bits)) < totals.min()
+    assert total_cost(cost - cost.T, memetic_search(cost, starts[0])) < totals.min()
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 3])
@@ -85,8 +81,8 @@ def test_few_items(m):
 
 
 @pytest.mark.slow
-def test_without_bits_the_result_is_a_function_of_its_arguments():
-    cost = np.random.default_rng(4).normal(size=(30, 30))
+def test_the_result_is_a_function_of_the_arguments():
+    cost = np.random.default_rng(4).integers(0, 1000, (30, 30))
     start, kept = np.arange(30), cost.copy()
     first, second = memetic_search(cost, start), memetic_search(cost, start)
     np.testing.assert_array_equal(first, second)
@@ -167,4 +163,4 @@ def test_a_total_that_is_enough_ends_the_search():
         met = memetic_search(cost, start, work=Counted(), enough=enough)
         spent.append(len(generations))
         assert total_cost(cost, met) <= max(enough, best)
-    assert spent[0] <= spent[1] < spent[2]
+    assert spent[0] < spent[1] < spent[2]
