@@ -109,13 +109,12 @@ EPSILONS = (0.01, 0.1, 1.0)
 class ByRejection(KemenyUtility):
     """P-SAMPLE for any number of items, for simulations only, because its running time depends on the votes."""
 
-    def sampler(self, margins, rate, choice):
+    def sampler(self, margins, rate):
         """Return a sampler that inserts one item after another, in Borda's order."""
         return InsertionSampler(margins, rate)
 
-    def sampler_refusal(self, choice, n_items):
+    def check(self, n_items):
         """Accept any number of items."""
-        return ""
 
 
 def private(epsilon, n_items):

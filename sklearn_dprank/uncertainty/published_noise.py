@@ -32,7 +32,7 @@ class PublishedNoise:
     >>> from sklearn_dprank import DPBorda
     >>> borda = DPBorda(epsilon=0.5, random_state=0).fit([[0, 1, 2]] * 100)
     >>> borda.noise_
-    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)))
+    PublishedNoise(on='scores', law=LaplaceLaw(rate=Fraction(1, 8)), grid=1)
     >>> round(borda.noise_.law.std, 1)
     11.3
     """
