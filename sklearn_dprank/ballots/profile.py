@@ -401,7 +401,7 @@ class Profile:
         Parameters
         ----------
         rows : ndarray of int or bool
-            Ballots, as an index of an array of shape (n_voters,).
+            Ballots, as an index of an array of shape (n_voters,), none of them twice.
 
         Returns
         -------
@@ -411,10 +411,13 @@ class Profile:
         Raises
         ------
         ValueError
-            If this profile keeps only counts.
+            If this profile keeps only counts, or a ballot is taken twice.
         """
         if self.positions is None:
             raise ValueError("this Profile keeps only counts; build it with keep='positions'.")
+        rows = np.arange(self.n_voters)[rows]
+        if np.unique(rows).size < rows.size:  # a person would exceed the bound
+            raise ValueError("rows holds a ballot twice; take each ballot at most once.")
         own = None if self.voter_epsilon is None else self.voter_epsilon[rows]
         weights = None
         if self.weights is not None:
@@ -455,6 +458,8 @@ class Profile:
         for name in state.keys() & set(_READ_ONLY):  # an unpickled array is writeable again
             if state[name] is not None:
                 _read_only(state[name])
+        if self.weights is not None:
+            _read_only(self.weights.each)
 
     def __sizeof__(self):
         # Includes arrays: by this size, joblib's dask backend decides to send large objects to a worker only once.

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._utils.checks import check_number
+from .names import is_frame
 from .rankings import as_array
 
 #: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
 WEIGHT_GRID = 720720
 BALLOT = "one ballot"
 PERSON = "all ballots of one person"
-_LARGEST = 2**62  # bound on every count of weighted ballots, which are 64-bit integers
+_LARGEST = 2**61  # bound on sums of all counts of pairs, which are 64-bit integers
 
 
 class WeightBound(NamedTuple):
@@ -54,15 +55,15 @@ class Weights(NamedTuple):
 def weight_bound(groups: Any, max_weight: float) -> WeightBound:
     """Return the bound of a profile with this `max_weight`; raise ValueError if it is out of range."""
     check_number(max_weight, "max_weight", above=0)
-    most = math.floor(Fraction(max_weight) * WEIGHT_GRID)
+    most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
     if not 1 <= most < 2**53:
-        raise ValueError(f"max_weight must be from 1/{WEIGHT_GRID} to 1e10, got {max_weight!r}.")
+        raise ValueError(f"max_weight must be above 1/{WEIGHT_GRID} and at most 1e10, got {max_weight!r}.")
     return WeightBound(BALLOT if groups is None else PERSON, most)
 
 
 def refuse_large(n_voters: int, n_items: int, most: int) -> None:
     """Raise ValueError if counts of so many weighted ballots may exceed 64-bit integers."""
-    if n_voters * most * n_items >= _LARGEST:
+    if n_voters * most * n_items**2 >= _LARGEST:
         raise ValueError("max_weight is too large for so many ballots and items: counts would exceed 64-bit integers.")
 
 
@@ -118,7 +119,7 @@ def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:
 
     Raise ValueError unless `groups` has one id for each ballot, all text or all whole numbers.
     """
-    if isinstance(groups, (str, bytes, Mapping, set, frozenset)):
+    if isinstance(groups, (str, bytes, Mapping, set, frozenset)) or is_frame(groups):
         raise ValueError(f"groups must list one person id for each ballot, got a {type(groups).__name__}.")
     to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(groups, name)), None)
     ids = list(groups) if to_list is None else getattr(groups, to_list)()
@@ -138,7 +139,7 @@ def _checked_weights(sample_weight, n_voters):
     """Return survey weights as doubles; raise ValueError unless they are one finite number >= 0 for each ballot."""
     try:
         weight = np.asarray(as_array(sample_weight), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("sample_weight must hold numbers.") from None
     if weight.shape != (n_voters,):
         raise ValueError("sample_weight must hold one number for each ballot, and has another shape.")

@@ -152,6 +152,9 @@ class Central(BaseEstimator):
             release.check(n_items)
             asks = [Ask(release)]
         check_asks(self, asks)
+        for ask in asks:
+            if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
+                refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
         epsilon = round_down(self.epsilon)
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)

@@ -136,8 +136,8 @@ def _check_header(path, names, others):
 def _persons_and_weights(names, cells, options, unreadable):
     """Return the person and the weight of each row, and the names and the cells of the other columns.
 
-    Persons are None without ``--person``, weights without ``--weight``. A row without a person counts as a person of
-    its own, and a row without a weight does not count.
+    Persons are None without ``--person``, weights without both options. A row without a person or a weight does not
+    count.
     """
     if options.weight is not None and options.max_weight is None:
         raise ValueError(
@@ -147,8 +147,12 @@ def _persons_and_weights(names, cells, options, unreadable):
     persons = weights = None
     if options.person is not None:
         column = cells[:, _column(names, "--person", options.person)]
-        named = ["" if gap else str(cell).strip() for gap, cell in zip(missing(column), column, strict=True)]
-        for row in [row for row, who in enumerate(named) if not who]:
+        cells_there = [None if gap else cell for gap, cell in zip(missing(column), column, strict=True)]
+        if any(isinstance(cell, (float, np.floating)) for cell in cells_there):  # two large ids may be one float
+            raise ValueError(f"column {options.person!r} must hold text or whole numbers, and holds floats.")
+        named = ["" if cell is None else str(cell).strip() for cell in cells_there]
+        unnamed = [row for row, who in enumerate(named) if not who]
+        for row in unnamed:
             problem = "has empty cells, so whose rows these are is not known; fill or drop them."
             unreadable.add(row, f"column {options.person!r} {problem}")
         numbers: dict[str | int, int] = {}
@@ -159,6 +163,9 @@ def _persons_and_weights(names, cells, options, unreadable):
         for row in np.flatnonzero(~(weights >= 0)).tolist():
             weights[row] = 0.0
             unreadable.add(row, f"column {options.weight!r} must hold weights of at least 0, without empty cells.")
+    if persons is not None:
+        weights = np.ones(len(persons)) if weights is None else weights
+        weights[unnamed] = 0.0  # many such rows may be of one person
     kept = [column for column, name in enumerate(names) if name not in (options.person, options.weight)]
     return persons, weights, [names[column] for column in kept], cells[:, kept]
 
@@ -169,6 +176,8 @@ def _column(names, option, name):
         header = not any(map(is_no_name, names))  # otherwise it may be a ballot, which must not be quoted
         these = f"; these are {', '.join(names)[:200]}" if header else ""
         raise ValueError(f"{option} {name!r} is none of the columns{these}.")
+    if names.count(name) > 1:
+        raise ValueError(f"{option} {name!r} names two columns; rename one of them.")
     return names.index(name)
 
 

@@ -75,6 +75,8 @@ class Query:
         Whether items without an opinion count as tied behind all others.
     needs_noise_scale : bool
         Whether rules weight the answer by its noise. The mechanism must then have a `deviation`.
+    takes_weights : bool
+        Whether an answer that needs "positions" counts each ballot with its weight.
     published_as : str or None
         Name under which a noisy answer is published in addition to the consensus. None does not publish it.
     """
@@ -84,6 +86,7 @@ class Query:
     decides: ClassVar[bool] = False
     unseen_last: ClassVar[bool] = False
     needs_noise_scale: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
 
     @property

@@ -35,6 +35,7 @@ class Histogram(Query):
     unseen_last: bool = False  # type: ignore[misc]  # a class constant of other queries
     largest: ClassVar[int] = 10
     needs = "positions"
+    takes_weights = True
     published_as = "histogram"
 
     @classmethod

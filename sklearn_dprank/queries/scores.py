@@ -182,6 +182,7 @@ class ScoresByHistogram(Query):
     largest: ClassVar[int] = 150  # items; the noise is still a double
     hopeless: ClassVar[int] = 12
     needs = "positions"
+    takes_weights = True
 
     def __post_init__(self):
         if not isinstance(self.scores, NetWins | PositionalScores):

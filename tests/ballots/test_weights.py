@@ -125,7 +125,8 @@ def test_a_person_is_clipped_over_all_chunks(keep, more):
         assert (parts.weights.persons is None) == ("groups" not in more)
     same(whole, whole.counted())
     same(whole, pickle.loads(pickle.dumps(whole)))
-    assert not pickle.loads(pickle.dumps(whole)).pairwise_counts.flags.writeable
+    loaded = pickle.loads(pickle.dumps(whole))
+    assert not loaded.pairwise_counts.flags.writeable and not loaded.weights.each.flags.writeable
 
 
 @pytest.mark.parametrize(("n_weights", "message"), [(4, "have fewer values than"), (6, "have more values than")])
@@ -174,6 +175,9 @@ def test_some_of_the_ballots_keep_their_weights():
     assert part.bound == whole.bound and part.weights.persons.tolist() == [0, 0, 0]
     np.testing.assert_array_equal(part.pairwise_counts, weighted_pairs(X[[0, 2, 4]], whole.weights.each[[0, 2, 4]]))
     assert part.positions.unranked.tolist() == [False] * 3 and whole.positions.unranked.tolist() == [False, False, True]
+    for rows in ([0, 0], [1, -4]):
+        with pytest.raises(ValueError, match="rows holds a ballot twice"):
+            whole.take(np.array(rows))
     with pytest.raises(ValueError, match="keeps only counts"):
         whole.counted().take(np.array([0]))
 
@@ -216,6 +220,7 @@ def test_two_ids_are_one_person_only_if_they_are_equal(ids):
         ["secret"] * 3,
         ["secret"] * 5,
         "abcd",
+        pd.DataFrame(dict.fromkeys("abcd", [1] * 4)),
         {"a": 1, "b": 2, "c": 3, "d": 4},
     ],
     ids=str,
@@ -230,7 +235,16 @@ def test_ids_that_may_merge_are_refused_and_not_quoted(ids):
 
 
 @pytest.mark.parametrize(
-    "bad", [[1, 2], np.ones((5, 1)), [1, 2, 3, 4, -0.001], [1, 2, 3, 4, np.nan], [1, 2, 3, 4, np.inf], ["x"] * 5]
+    "bad",
+    [
+        [1, 2],
+        np.ones((5, 1)),
+        [1, 2, 3, 4, -0.001],
+        [1, 2, 3, 4, np.nan],
+        [1, 2, 3, 4, np.inf],
+        ["x"] * 5,
+        [10**400] * 5,
+    ],
 )
 def test_weights_are_one_finite_number_at_least_zero_for_each_ballot(bad):
     with pytest.raises(ValueError, match=r"^sample_weight must") as error:
@@ -250,6 +264,7 @@ def test_a_bound_without_weights_is_refused():
 
 
 def test_counts_beyond_64_bits_are_refused():
+    Profile.from_rankings(np.zeros((1000, 16)), sample_weight=np.ones(1000), max_weight=1e7)
     with pytest.raises(ValueError, match=r"^max_weight is too large"):
         Profile.from_rankings(np.zeros((1000, 20)), sample_weight=np.ones(1000), max_weight=1e10)
 

@@ -31,7 +31,9 @@ from sklearn_dprank.channels import Central, NonPrivateSurvey
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection, cross_validate
+from sklearn_dprank.model_selection.sweep.splits import Splits
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
+from sklearn_dprank.queries import Ask, Histogram
 from sklearn_dprank.rules import KemenyRule
 
 X = make_mallows(400, 5, 0.7, center=range(5), random_state=0)
@@ -164,7 +166,7 @@ def test_a_budget_keeps_to_its_unit():
 # Searches
 
 
-@pytest.mark.parametrize("cv", [3, GroupKFold(3), None])
+@pytest.mark.parametrize("cv", [3, None])
 def test_splits_keep_persons_together(cv):
     found = cross_validate(DPBorda(epsilon=5.0), PERSONS, cv=cv, n_trials=2, random_state=0, progress=False)
     splits = 5 if cv is None else 3
@@ -174,12 +176,31 @@ def test_splits_keep_persons_together(cv):
 
 
 def test_splits_through_a_person_are_refused():
-    with pytest.raises(ValueError, match="cv splits the ballots of a person"):
-        cross_validate(DPBorda(), PERSONS, cv=KFold(3), n_trials=1, random_state=0, progress=False)
+    for cv in (KFold(3), GroupKFold(3)):
+        with pytest.raises(ValueError, match="cv must be an integer for a Profile with groups"):
+            cross_validate(DPBorda(), PERSONS, cv=cv, n_trials=1, random_state=0, progress=False)
     one_each = cross_validate(DPBorda(), WEIGHED, cv=KFold(3), n_trials=1, random_state=0, progress=False)
     assert len(one_each["test_score"]) == 3
     with pytest.raises(ValueError, match="a Profile cannot be split"):
         cross_validate(DPBorda(), PERSONS.counted(), cv=3, n_trials=1, random_state=0, progress=False)
+
+
+def test_a_person_with_more_ballots_moves_no_other_to_another_fold():
+    ballots = np.array([[0, 1, 2], [2, 1, 0]] * 20)
+    folds = []
+    for own in (1, 3):  # ballots of the first person
+        rows = [0] * own + list(range(1, 40))
+        profile = Profile.from_rankings(ballots[rows], groups=rows, max_weight=1)
+        folds.append([train.net_wins for train, _ in (Splits(profile, 2)[0], Splits(profile, 2)[1])])
+    np.testing.assert_array_equal(*folds)
+
+
+def test_a_query_that_counts_no_weights_is_refused():
+    class Rows(Histogram):
+        takes_weights = False
+
+    with pytest.raises(ValueError, match="does not count the weights of ballots"):
+        Central(release=Rows()).plan([Ask(Rows())], 3, bound=PERSONS.bound)
 
 
 def test_private_scores_and_selections_refuse():

@@ -1,12 +1,11 @@
 """Ballots of every split, read and counted once for all candidates."""
 
-import warnings
 from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.model_selection import check_cv
 
 from ...ballots.profile import Profile, as_profile
 from ...ballots.rankings import check_ballots
@@ -51,27 +50,34 @@ class Splits:
 
 def _split(X, cv):
     """Return (train, test) for every split."""
-    persons = None
     if isinstance(X, Profile):
         if X.weights is None:
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
-        take, n_voters, persons = X.take, X.n_voters, X.weights.persons
-        if persons is not None and (cv is None or isinstance(cv, Integral)):
-            cv = GroupKFold(5 if cv is None else int(cv))
+        if X.weights.persons is not None:
+            return _split_persons(X, cv)
+        take, n_voters = X.take, X.n_voters
     elif hasattr(X, "iloc"):
         take, n_voters = X.iloc.__getitem__, len(X)
     else:
         X = check_ballots(X)
         take, n_voters = X.__getitem__, len(X)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # persons in both parts are refused below
-        parts = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X, groups=persons))
+    parts = list(check_cv(cv).split(np.zeros((n_voters, 1)) if isinstance(X, Profile) else X))
     if not parts:
         raise ValueError("cv gave no split (a generator is used up by one fit); pass a list of splits.")
     _refuse_repeats(parts, n_voters)
-    if persons is not None and any(np.isin(persons[train], persons[test]).any() for train, test in parts):
-        raise ValueError("cv splits the ballots of a person; use an integer, or a splitter by groups like GroupKFold.")
     return [(take(train), take(test)) for train, test in parts]
+
+
+def _split_persons(profile, cv):
+    """Return (train, test) for every split by persons: a fold holds all ballots of a fixed share of the persons.
+
+    A splitter by groups would place a person by the number of ballots, and so move others if this number changes.
+    """
+    if not (cv is None or isinstance(cv, Integral)):
+        raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
+    persons = profile.weights.persons
+    folds = check_cv(cv).split(np.zeros((persons.max(initial=-1) + 1, 1)))
+    return [tuple(profile.take(np.isin(persons, part)) for part in parts) for parts in folds]
 
 
 def _refuse_repeats(parts, n_voters):
