@@ -105,10 +105,10 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         Warns
         -----
         UserWarning
-            If no ballot prefers any item to another, and the estimator is not private. A private fit does not fail or
-            warn because of the opinions on ballots. It then returns an order drawn by noise and coins, under the same
-            guarantee. Also if a private fit without a seed runs in a worker of dask, because dask may run it twice (two
-            releases).
+            If the estimator is not private and no ballot prefers any item to another. For such ballots, a private fit
+            gives no warning and returns a random order, under the same guarantee. Also if X has more items than fits
+            were measured with. Also if a private fit without a seed runs in a dask worker, because dask may run it
+            twice, which is two releases.
         """
         draft = draft_of(self)
         profile = draft.read_ballots(X, reset=True)
@@ -127,7 +127,7 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         Parameters
         ----------
         profile : Profile or Shape
-            Only its numbers of items and voters, and the voters' own epsilons, are read.
+            Only the numbers of items and voters, the voters' own epsilons and the bound on weights are read.
 
         Returns
         -------
@@ -227,16 +227,16 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         if shape.voter_epsilon is not None:
             if not getattr(channel, "personal_budgets", False):
                 raise ValueError(
-                    f"voter_epsilon is for local mechanisms with one report a voter; {type(channel).__name__} has one "
-                    "epsilon for all: leave it out."
+                    f"voter_epsilon is for local mechanisms with one report per voter; {type(channel).__name__} uses "
+                    "one epsilon for all voters: leave it out."
                 )
             agreed["voter_epsilon"] = sorted({float(epsilon) for epsilon in shape.voter_epsilon})
         n_voters = shape.n_voters
         if shape.bound is not None:
             if not getattr(channel, "takes_weights", False):
                 raise ValueError(
-                    f"groups and sample_weight are for a trusted curator; {type(channel).__name__} counts one report a "
-                    "voter: pass a Profile without them."
+                    f"groups and sample_weight are for a trusted curator; {type(channel).__name__} counts one report "
+                    "per voter: pass a Profile without them."
                 )
             agreed["bound"], n_voters = shape.bound, None  # the number of ballots is private
         return rule, channel.plan(asks_of(rule, shape.n_items), shape.n_items, n_voters, **agreed)

@@ -107,8 +107,8 @@ class DPSwissBorda(RankAggregator):
 
     Swiss Borda (new in this package): four rounds with Gaussian noise share one budget. The first round asks for the
     net wins of all items. Each later round sorts the items by their strengths so far. It asks for net wins within
-    groups of neighbouring items, which one ballot changes less. All answers together are decoded into strengths, as in
-    the Bradley-Terry model.
+    groups of neighbouring items, which one ballot changes less. Strengths are estimated from all answers together, as
+    in the Bradley-Terry model.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class DPSwissBorda(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        Strength of each item, larger is better, decoded from the noisy answers only. A share of about
+        Strength of each item, larger is better, estimated from the noisy answers only. A share of about
         1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
     n_features_in_ : int
         Number of items.
@@ -146,8 +146,8 @@ class DPSwissBorda(RankAggregator):
     on the group sizes, which are public. The members of the groups follow from earlier answers.
 
     All answers are Gaussian. So the squared ratios of sensitivity to noise add up, even if a question depends on
-    earlier answers, and delta is not split. Under "add_remove", 2 % of that sum pays for a noisy number of voters,
-    which the decoder needs. Under "replace", that number is public.
+    earlier answers, and delta is not split. Under "add_remove", 2 % of that sum is spent on a noisy number of voters,
+    which is needed to estimate the strengths. Under "replace", that number is public.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

@@ -184,7 +184,7 @@ class LDPAdaptivePairs(RankAggregator):
 
     .. rubric:: Remarks
 
-    At equal error, it needs about 1.8 times less epsilon than the best local mechanism in the literature.
+    At equal error, the best local mechanism in the literature needs about 1.8 times the epsilon.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class RankIntervalsMixin:
     def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
         """Return simultaneous confidence intervals for the true ranks.
 
-        The method exists where the fit published ``scores_`` or ``margins_`` and the law of their noise, ``noise_``.
+        After a fit, the method exists only if ``scores_`` or ``margins_`` and the noise distribution ``noise_`` exist.
 
         Parameters
         ----------
@@ -81,25 +81,25 @@ class RankIntervalsMixin:
     def pair_confidence(self) -> NDArray[np.float64]:
         """Return the posterior probability that each item is above each other.
 
-        The method exists where the fit published ``scores_`` or ``margins_`` and the law of their noise, ``noise_``.
+        After a fit, the method exists only if ``scores_`` or ``margins_`` and the noise distribution ``noise_`` exist.
 
         Returns
         -------
         ndarray of float, shape (n_items, n_items)
-            ``[i, j]`` is the probability that item i is above item j, on average over signal strengths. The diagonal
-            is a half; ``[i, j]`` and ``[j, i]`` add up to 1.
+            ``[i, j]`` is the probability that item i is above item j, averaged over the unknown spread of the true
+            values. The diagonal is 0.5; ``[i, j]`` and ``[j, i]`` add up to 1.
 
         Notes
         -----
         As in `rank_intervals`, "above" refers to these voters, not to a population. It costs no privacy.
 
         True scores are modelled as independent normal numbers. True margins are modelled as differences of normal
-        strengths of the items, plus a normal remainder of each pair. The spreads of all of these are unknown, and the
+        strengths of the items, plus a normal residual of each pair. The spreads of all of these are unknown, and the
         probability is averaged over them. Their prior is half-Cauchy, with a quarter of the noise's standard deviation
         as its scale.
 
-        The probabilities are calibrated on average over signal strengths, not at each one. At a low signal, claims
-        above .9 are too high, but they are rare: at most 1 % of the pairs. Skellam noise is treated as normal noise.
+        The probabilities are calibrated on average over signal-to-noise ratios, not at each one. If the ratio is low,
+        probabilities above .9 are too high, but at most 1 % of the pairs have them. Skellam noise is treated as normal.
         Margins with Laplace noise are treated as normal, with the likelihood of the spreads raised to the power .5.
 
         References

@@ -39,7 +39,7 @@ class _Summed(RankAggregator):
 
 
 class SecAggBorda(_Summed):
-    """Private Borda ranking by secure aggregation; try this estimator first if voters trust one of several servers.
+    """Private Borda ranking by secure aggregation; try it first if at least one of several servers is trusted.
 
     Voters add noise to their net wins and split the result among servers (new in this package). Each server sees only
     uniform random numbers, and the curator sees only the noisy sum. **A voter who sends invalid numbers can change the
@@ -91,8 +91,8 @@ class SecAggBorda(_Summed):
 
     Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. If all servers
     collude, only ``local_epsilon_`` at `delta` remains, which does not protect the voters. Neighbours differ in one
-    replaced ballot; the number of voters is public. Voters who drop out, lie or are invented do not hide others, so set
-    `min_reports` to the number of voters that you are sure of.
+    replaced ballot; the number of voters is public. Voters who drop out, deviate from the protocol or are fake may add
+    no noise, so set `min_reports` to the number of honest voters that you are sure of.
 
     `fit` simulates the sum. To collect ballots, devices (`client`) send one message to each
     `~sklearn_dprank.collection.AggregationServer`. The servers add up the voters from whom all servers received a
@@ -102,8 +102,8 @@ class SecAggBorda(_Summed):
     .. rubric:: Remarks
 
     ``noise_`` is the noise of all ``reports_accepted_`` voters in the sum, if all of them follow the protocol. If fewer
-    do, there is less noise, and the intervals are wider than necessary. Intervals do not cover numbers that encode no
-    ballot.
+    do, there is less noise, and the intervals are wider than necessary. The intervals do not hold if a voter sends
+    numbers that encode no ballot.
 
     The noise of all voters together is Skellam noise. It is about 7 to 10 % wider than the Gaussian noise that a
     trusted curator needs for the same guarantee.
@@ -161,7 +161,7 @@ class SecAggSwissBorda(_Summed):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        Strength of each item, larger is better, decoded from the noisy answers only. A share of about
+        Strength of each item, larger is better, estimated from the noisy answers only. A share of about
         1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
     reports_accepted_ : int
         Number of voters in the sum; with several sums, in the smallest one.

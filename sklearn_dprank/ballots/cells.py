@@ -1,10 +1,10 @@
 """Conversion of table cells to doubles, with exact ranks for ballots that doubles cannot represent.
 
 Doubles represent all integers up to 2^53. Larger integers can become equal when NumPy converts a table to doubles.
-Whether it does can depend on other ballots, for example on a gap or a fraction in another row. So each row with such an
-integer is ranked exactly before the conversion. (Converting all 64-bit integers to doubles would be as consistent, but
-it would tie different numbers, such as times in nanoseconds. Without large integers, exact ranks only cost a comparison
-with 2^53.)
+Whether NumPy converts can depend on other ballots, for example on a missing value or a fraction in another row. So each
+row with such an integer is ranked exactly before the conversion. Converting all 64-bit integers to doubles would also
+be consistent, but it would tie different numbers, such as times in nanoseconds. For rows without large integers, the
+only cost is a comparison with 2^53.
 """
 
 import sys

@@ -10,7 +10,7 @@ _FEW = 1 << 10  # voters examined at a time if one of them can decide the result
 _TABLE = 1 << 19  # ballot entries examined at a time; they stay in cache
 _SUMMED = 1 << 16  # voters whose positions, of at most two bytes, have a sum that fits in four
 _BYTE = 255  # voters whose number fits in one byte
-_MANY = 4  # pieces in which more than one ballot in so many is not strict are counted without shortcuts
+_MANY = 4  # shortcuts for strict ballots are used if at most 1 / _MANY of the ballots are not strict
 _WORD = 64  # bits; a set of more items does not fit in one integer
 
 
@@ -22,7 +22,8 @@ def count_pairs(positions, strict=False):
     positions : Positions
         Ballots in compact form.
     strict : bool, default=False
-        Whether all ballots are known to be strict (see `all_strict`). If False, each piece of the ballots is checked.
+        Whether all ballots are known to be strict (see `all_strict`). If False, ballots are checked where that saves
+        time.
 
     Returns
     -------
@@ -113,7 +114,7 @@ def net_wins(positions):
     Returns
     -------
     ndarray of int64, shape (n_items,), or None
-        Row sums of the margins. None if more than a quarter of the ballots in some piece are not strict.
+        Row sums of the margins. None if too many ballots are not strict (see `odd_ballots`).
 
     Examples
     --------
@@ -149,8 +150,8 @@ def count_placements(positions):
     Returns
     -------
     ndarray of int64, shape (n_rows, 4)
-        Sorted rows (item, first, last, voters): so many voters tie the item with last - first others, over the
-        positions first to last. Position 0 is best. Items without an opinion are tied last.
+        Sorted rows (item, first, last, voters). `voters` is the number of voters who tie the item with last - first
+        others, over the positions first to last. Position 0 is best. Items without an opinion are tied last.
 
     Examples
     --------
@@ -282,8 +283,8 @@ def odd_ballots(table):
     Returns
     -------
     ndarray of int, or None
-        Their columns, in ascending order. None if they are more than a quarter, because shortcuts for strict ballots do
-        not save time then.
+        Their columns, in ascending order. None if they are more than a quarter of the ballots checked so far, after any
+        part of the table. Shortcuts for strict ballots then rarely save time.
     """
     odd, seen = [], 0
     for strict in _strict_by_part(table):

@@ -72,7 +72,8 @@ def as_numbers(X):
     an input that scikit-learn must refuse, is returned unchanged.
 
     Raise ValueError if a column holds text, dates or numbers beyond floats, and TypeError if it holds other objects.
-    The message names the column and never a value.
+    The message never shows a value. It names the column, except that text in a list or an array is always reported as
+    column 0.
     """
     if isinstance(X, (list, tuple)):
         return _from_rows(X)

@@ -16,7 +16,7 @@ from . import files
 from .printing import A_POINT, as_table
 
 NAME = "compare"
-ABOUT = "try mechanisms on the ballots of a file or a bundled example; nothing of it is private"
+ABOUT = "compare mechanisms on the ballots of a file or on simulated ones; the output is not private"
 MECHANISMS = {
     "DPBorda, K-norm noise": DPBorda(noise="knorm"),
     "DPBorda, Laplace noise": DPBorda(),
@@ -29,7 +29,9 @@ MECHANISMS = {
 _DRINKS = ["tea", "coffee", "water", "juice", "milk", "cocoa", "mate", "lemonade", "cider", "kefir"]
 _MOST_PRUDENT = 16  # items
 _ONE_REPORT = ("LDPPairwise", "ShufflePairwise")  # without persons and weights
-_WITHOUT = f"{' and '.join(_ONE_REPORT)} are left out: they count one report a voter, and neither persons nor weights."
+_WITHOUT = (
+    f"{' and '.join(_ONE_REPORT)} are left out: they count one report per voter, and neither persons nor weights."
+)
 
 
 def add_arguments(added: argparse.ArgumentParser) -> None:
@@ -65,7 +67,8 @@ def run(options: argparse.Namespace) -> str:
     wanted = options.estimators
     if ballots.bound is not None and wanted and set(wanted) & set(_ONE_REPORT):
         raise ValueError(
-            f"{' and '.join(_ONE_REPORT)} count one report a voter; leave them out, or leave out --person and --weight."
+            f"{' and '.join(_ONE_REPORT)} count one report per voter; leave them out, or leave out --person and "
+            "--weight."
         )
     tried = {name: each for name, each in MECHANISMS.items() if _takes(each, ballots, wanted)}
     if not tried:
@@ -125,7 +128,7 @@ def _takes(estimator, ballots, wanted):
 
 
 def _as_text(ballots, options, excess):
-    rows = [["points lost at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
+    rows = [["excess error (points) at epsilon", *(f"{epsilon:g}" for epsilon in options.epsilons)]]
     rows += [[name, *(f"{100 * error:.2f}" for error in errors)] for name, errors in excess.items()]
     source = "" if options.file else ", simulated: no file was given"
     return "\n".join(
@@ -135,7 +138,7 @@ def _as_text(ballots, options, excess):
             A_POINT,
             *([files.about_unranked(files.unranked(options))] if options.file else []),
             *([_WITHOUT] if ballots.bound is not None else []),
-            "NOT PRIVATE: errors are computed from the ballots exactly. It is for choosing, not for publication.",
+            "NOT PRIVATE: these errors are computed exactly from the ballots. Use them to choose; do not publish them.",
             f"Picture: {options.picture}",
         ]
     )

@@ -22,7 +22,7 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     """Add the options of ``rank``."""
     files.add_arguments(added)
     added.add_argument(
-        "--epsilon", type=float, required=True, help="privacy loss: the smaller, the more private and the less exact"
+        "--epsilon", type=float, required=True, help="privacy loss: a smaller value is more private and less accurate"
     )
     added.add_argument("--delta", type=float, help="failure probability, for Gaussian noise and DPSwissBorda")
     added.add_argument(
@@ -35,17 +35,22 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--noise",
         choices=["laplace", "knorm", "gaussian"],
-        help="of DPBorda and DPPairwise (no knorm); default: laplace; knorm errs less, and publishes no intervals",
+        help="noise of DPBorda or DPPairwise; default: laplace. knorm is for DPBorda: smaller error, but no intervals",
     )
     added.add_argument("--top", type=int, metavar="K", help="release only the best K items, in order")
     added.add_argument(
-        "--level", type=float, default=0.95, help="how probably all intervals hold at once; default: %(default)s"
+        "--level",
+        type=float,
+        default=0.95,
+        help="simultaneous coverage probability of the intervals; default: %(default)s",
     )
-    added.add_argument("--budget", type=Path, metavar="FILE", help="charge this account of the voters, an SQLite file")
     added.add_argument(
-        "--budget-epsilon", type=float, help="open the account with so much, where the file is not there"
+        "--budget", type=Path, metavar="FILE", help="SQLite file with the voters' privacy budget, to charge"
     )
-    added.add_argument("--budget-delta", type=float, help="of a new account")
+    added.add_argument(
+        "--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist"
+    )
+    added.add_argument("--budget-delta", type=float, help="delta of a new budget")
 
 
 def run(options: argparse.Namespace) -> str:
@@ -79,7 +84,7 @@ def _estimator(options):
 def _budget(options):
     if options.budget is None:
         if options.budget_epsilon is not None or options.budget_delta is not None:
-            raise ValueError("--budget-epsilon and --budget-delta open an account: say which file with --budget.")
+            raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
     if options.budget_epsilon is None and not options.budget.exists():
         raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
@@ -116,7 +121,7 @@ def _as_text(made, guarantee):
     lines = [as_table(rows), "", _about(made), files.about_unranked(made["unranked"]), "", guarantee.statement()]
     if "budget" in made:
         lines.append(
-            "Account: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(
+            "Budget: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(
                 **made["budget"]
             )
         )
@@ -127,7 +132,7 @@ def _about(made):
     """Return the meaning of the intervals, or the reason why there are none."""
     if "intervals" in made:
         return (
-            f"Without noise the items have ranks in these intervals: all hold at once with probability "
-            f"{made['level']:g}. They are of these voters, and may be published."
+            "The intervals contain the ranks without noise, all at once with probability at least "
+            f"{made['level']:g}. They describe these voters only, and may be published."
         )
     return "No intervals: this mechanism does not publish them. DPBorda with Laplace or Gaussian noise does."

@@ -22,27 +22,27 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         type=float,
         nargs="+",
         required=True,
-        help="privacy loss; several, with blanks between, are compared",
+        help="privacy loss; separate several values with blanks to compare them",
     )
     added.add_argument(
         "--delta",
         type=float,
         default=0.0,
-        help="failure probability; shuffle and secure_aggregation need one, 1e-6 say",
+        help="delta of the guarantee; shuffle and secure_aggregation need a positive value, such as 1e-6",
     )
     added.add_argument(
         "--trust",
         choices=TRUST,
         default="central",
-        help="who may see ballots: a curator (central, the default); nobody (local), or nobody, but a shuffler mixes "
-        "reports, or servers add them up (secure_aggregation)",
+        help="trust model: a curator sees the ballots (central, the default), servers add up shares "
+        "(secure_aggregation), a shuffler mixes reports (shuffle), or only the voter's device is trusted (local)",
     )
     added.add_argument(
         "--neighboring",
         choices=["add_remove", "replace"],
         help="what is hidden: whether somebody voted (the default where a curator sees ballots), or only how",
     )
-    added.add_argument("--top", type=int, metavar="K", help="only the best K items are wanted")
+    added.add_argument("--top", type=int, metavar="K", help="recommend for a ranking of the best K items only")
     added.add_argument("--disagreement", type=float, help="public guess: the share of pairs on which voters contradict")
 
 

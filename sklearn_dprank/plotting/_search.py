@@ -26,7 +26,7 @@ def metrics_of(search):
         raise ValueError("search is not fitted; call its fit with the ballots first.")
     names = [key.removeprefix(_TRIALS) for key in results if key.startswith(_TRIALS)]
     if not names:
-        raise ValueError("search keeps no single trials; use sklearn_dprank.model_selection.GridSearchCV.")
+        raise ValueError("search does not store single trials; use sklearn_dprank.model_selection.GridSearchCV.")
     return names
 
 
@@ -120,7 +120,7 @@ def lines_of(search, parameter, chosen, metric):
 
 
 def may_mix(search):
-    """Return whether a candidate has a transformer that may mix ballots, so that its epsilon is no guarantee."""
+    """Return whether a candidate has a transformer that may combine ballots, so that its epsilon may not hold."""
     if not isinstance(search.estimator, BaseEstimator):
         return False
     candidates = (configured(search.estimator, params) for params in search.cv_results_["params"])
@@ -171,7 +171,7 @@ def results_frame(search: GridSearchCV) -> Any:
     ImportError
         If pandas is not installed.
     ValueError
-        If the search is not fitted.
+        If the search is not fitted, or is not a GridSearchCV of this package.
 
     Notes
     -----

@@ -81,10 +81,10 @@ def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most:
 
 
 class _Model:
-    """Linear model of margins, given the variance of remainders.
+    """Linear model of margins: difference of item strengths, plus a residual of known variance, plus noise.
 
-    With w_ij = 1 / (noise + remainder variance), strengths have information L + 1 / variance, L = diag(w 1) - w, and
-    h_i = sum_j w_ij margin_ij. One eigendecomposition of L serves all variances of strengths.
+    With w_ij = 1 / (noise variance + residual variance), the strengths have precision matrix L + I / variance, where
+    L = diag(w 1) - w, and h_i = sum_j w_ij margin_ij. One eigendecomposition of L serves all variances of strengths.
     """
 
     def __init__(self, margins, precision, of_pairs):

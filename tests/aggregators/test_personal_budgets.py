@@ -98,7 +98,7 @@ def test_from_the_field(ballots, estimator):
 @pytest.mark.parametrize("estimator", [DPBorda(), ShufflePairwise(), LDPAdaptivePairs()])
 def test_refused_outside_the_local_model(ballots, estimator):
     X, own = ballots
-    with pytest.raises(ValueError, match="voter_epsilon is for local mechanisms with one report a voter"):
+    with pytest.raises(ValueError, match="voter_epsilon is for local mechanisms with one report per voter"):
         estimator.fit(X, voter_epsilon=own)
 
 

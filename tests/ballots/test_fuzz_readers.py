@@ -37,7 +37,8 @@ def valid(profile, m=None):
     table = profile.positions.table
     assert table.shape == (n, profile.n_voters)
     said = table != profile.positions.sentinel
-    wins = [[np.count_nonzero((table[i] < table[j]) & said[i] & said[j]) for j in range(n)] for i in range(n)]
+    each = np.ones(profile.n_voters, dtype=int) if profile.weights is None else profile.weights.each
+    wins = [[each[(table[i] < table[j]) & said[i] & said[j]].sum() for j in range(n)] for i in range(n)]
     np.testing.assert_array_equal(profile.pairwise_counts, wins)
     assert profile.item_names is None or len(set(profile.item_names.tolist())) == n
 
@@ -76,6 +77,8 @@ class Table:
                     items=None,
                     separator=None,
                     person=self.person,
+                    weight=None,
+                    max_weight=None,
                     unranked=unranked,
                     unreadable=rng.choice(["error", "error", "empty"]),
                 )
@@ -103,6 +106,8 @@ class Orders:
             items=",".join(ITEMS),
             separator=None,
             person=None,
+            weight=None,
+            max_weight=None,
             unranked="last",
             unreadable="error",
         )

@@ -1,4 +1,4 @@
-"""Randomised answers about pairs, random pairs, and report numbers."""
+"""Randomised answers about pairs, random pairs, and random identifiers of reports."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def _taken(table, item, voter):
 
 
 def random_number(bits):
-    """Return a random number for one report, 32 hexadecimal digits. The receiver counts each number once."""
+    """Return a random identifier of one report, 32 hexadecimal digits. The receiver uses it to drop duplicates."""
     return as_digits(bits.assignment.words(2).tolist())
 
 

@@ -50,8 +50,8 @@ class ReportRandomizer(ClientRandomizer):
         protocol : dict
             Protocol that `check` has accepted.
         ballots : Positions
-            Ballots of the voters: ``table[i, v]`` is the position of item i in ballot v. ``sentinel`` is a missing
-            opinion.
+            Ballots of the voters: ``ballots.table[i, v]`` is the position of item i on ballot v, and equals
+            ``ballots.sentinel`` for a missing opinion.
         bits : Bits
             The only source of randomness: ``noise`` protects the voter, ``coins`` replace missing opinions, and
             ``assignment`` is for choices that do not depend on the ballot.
@@ -73,7 +73,7 @@ class ReportRandomizer(ClientRandomizer):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
 
     def report(self, protocol: Any, ballots: Any, bits: Any, assigned: Any) -> Any:
-        """Draw everything that the first voter's device sends, as JSON-able data."""
+        """Draw everything that a device sends for the first of these ballots, as JSON-able data."""
         return signed(protocol, self.message(self.draw(protocol, ballots, bits)))
 
 

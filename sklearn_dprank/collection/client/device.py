@@ -78,7 +78,7 @@ class Device:
     Raises
     ------
     RefusedProtocol
-        If the protocol has another form, spends more than it states or more than `max_epsilon`, or has a delta above
+        If the protocol is malformed, spends more than it states or more than `max_epsilon`, or has a delta above
         `max_delta`.
     BudgetExhausted
         If the allowance does not cover the protocol, or was charged for another device of this protocol.
@@ -290,8 +290,9 @@ class Device:
         randomizer : ReportRandomizer or None, default=None
             Client implementation of a custom randomizer, as for `Device`.
         allowance : Allowance or None, default=None
-            The owner's budget. The device is charged unless the allowance contains it. A device that has reported is
-            charged even if it does not fit.
+            The owner's budget. The device is charged unless the allowance already contains it. A device that has
+            reported is charged even if it exceeds the budget. A device of release 0.2.0 that has not reported is not
+            charged.
 
         Returns
         -------
@@ -303,7 +304,8 @@ class Device:
         ValueError
             If the text does not come from `to_json`.
         BudgetExhausted
-            If the device has not reported, and the allowance neither contains nor covers it.
+            If the device has not reported and is not in the allowance, and the allowance does not cover it or was
+            charged for another device of this protocol. Also if the allowance is a copy.
         """
         _check_allowance(allowance)
         try:
