@@ -17,7 +17,7 @@ from .ballots.cells import as_doubles, as_floats, missing, unmasked
 from .ballots.names import as_named, checked_names, column_names, has_names, is_frame
 from .ballots.rankings import as_array, ballots_unquoted, check_ballots
 from .ballots.sorting import smaller_values
-from .ballots.tables import refuse_no_table
+from .ballots.tables import check_is_table
 from .privacy.estimator_guarantees import row_wise
 
 _BLOCK = 1 << 16  # entries ranked at a time; temporaries stay in cache
@@ -89,7 +89,7 @@ def orders_to_positions(
 
 def _order_table(orders, named):
     """Return orders as an array with one row per voter, filled up with None; names stay objects."""
-    refuse_no_table(orders, "orders")
+    check_is_table(orders, "orders")
     kind = object if named else None  # as text, NaN would become an item 'nan'
     orders = unmasked(orders)
     if isinstance(orders, Iterable) and not hasattr(orders, "shape"):

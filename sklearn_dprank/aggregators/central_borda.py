@@ -62,9 +62,9 @@ class DPBorda(RankAggregator):
 
     .. rubric:: Remarks
 
-    Hay et al. add Lap(m (m - 1) / (2 epsilon)) to uncentred Borda counts. Net wins need no voter count, and only
-    floor(m^2 / 2) / (m (m - 1)) of that noise under "add_remove". Under "replace", the printed scale spends 2 floor(m^2
-    / 2) / (m (m - 1)) times epsilon, which is more than epsilon.
+    Hay et al. add Lap(m (m - 1) / (2 epsilon)) to uncentred Borda counts. Let r = floor(m^2 / 2) / (m (m - 1)). Net
+    wins are centred. Under "add_remove", they need r times the printed noise for the same epsilon, and no voter count.
+    Under "replace", the printed scale spends 2 r epsilon, which is more than epsilon.
 
     References
     ----------
@@ -152,8 +152,8 @@ class DPSwissBorda(RankAggregator):
 
     .. rubric:: Remarks
 
-    It reduces the error if voters agree about items that are far apart. With 45 items, 5,000 voters and Mallows ballots
-    (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up to 13 items,
+    It reduces the error if voters agree on pairs that are far apart in the consensus. With 45 items, 5,000 voters and
+    Mallows ballots (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up to 13 items,
     where all rounds ask for the net wins of all items. It is also not better if margins are small against the number of
     voters.
 

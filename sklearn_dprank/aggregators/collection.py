@@ -217,7 +217,7 @@ class CollectionMixin:
         ask : callable
             ``ask(question)`` delivers a JSON-serialisable question to the voters in ``question["voters"]`` (0 to
             n_voters - 1). It returns an iterable of their reports, in any order. At most as many reports as voters were
-            asked are accepted. Each report contains a random number of its device, so a repeated report counts once. To
+            asked are accepted. Each report contains a random identifier, so a repeated report counts once. To
             limit each voter to one report, even if a voter writes several, return pairs (voter, report).
 
             In secure aggregation, the question is for all voters and for the servers. Return one message per server, or
@@ -264,7 +264,7 @@ def _for_devices(planned):
     """Return (rule, plan); raise ValueError if devices cannot send what the rule asks for."""
     if planned[1].protocol is None:
         raise ValueError(
-            f"voters' devices cannot send what this rule asks for, which fit simulates: {planned[1].unsent}."
+            f"voters' devices cannot send what this rule asks for: {planned[1].unsent}. Only fit can simulate it."
         )
     return planned
 
@@ -272,7 +272,9 @@ def _for_devices(planned):
 def _grid(epsilons):
     """Return the epsilons that voters may have, as a list; raise ValueError if one is invalid or the list is empty."""
     if isinstance(epsilons, (str, Real)) or not isinstance(epsilons, Iterable) or not (grid := list(epsilons)):
-        raise ValueError(f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {safe_repr(epsilons)}.")
+        raise ValueError(
+            f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {safe_repr(epsilons)}."
+        )
     for epsilon in grid:
         check_epsilon(epsilon, "epsilons")
     return grid

@@ -18,10 +18,9 @@ class LDPQuickSort(RankAggregator):
     epsilon : float, default=1.0
         Privacy loss of everything that one voter's device sends, in nats.
     n_queries : int, default=1
-        K, the number of answers that each voter may give, at epsilon / K each. A comparison takes floor(n K / q) slots
-        of distinct voters, where q = floor((m - 1) log2 m). After q comparisons, fair coins decide. Let s = n K / q be
-        the number of answers per comparison. A `UserWarning` is issued if s is below 1 or below 1 / (2 sinh(epsilon /
-        (2 K))^2). About three pairs in ten are then misordered, even if all voters agree.
+        K, the number of answers that each voter may give, at epsilon / K each. Each comparison asks floor(s) distinct
+        voters, where s = min(n, n K / q) and q = floor((m - 1) log2 m). After q comparisons, fair coins decide. A
+        `UserWarning` is issued if s is below 1 or below 1 / (2 sinh(epsilon / (2 K))^2). About three pairs in ten are then misordered, even if all voters agree.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
@@ -99,7 +98,8 @@ class LDPGroupKwikSort(RankAggregator):
     reports_refused_ : dict of {str: int}
         Number of refused messages, by reason. Empty after `fit`.
     optimal_gap_ : float
-        Only set if the questions ran out: certified bound, as in `Kemeny`, for the Kemeny order of the last reports.
+        Certified bound, as in `Kemeny`, for the order computed from the last reports. Set only if the questions ran
+        out.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -194,8 +194,8 @@ class SecAggSwissBorda(_Summed):
 
     .. rubric:: Remarks
 
-    It reduces the error under the same conditions as `DPSwissBorda`: from about 20 items on, if voters agree about
-    items that are far apart.
+    Like `DPSwissBorda`, it reduces the error if voters agree on pairs that are far apart in the consensus, here with
+    about 20 items or more.
 
     References
     ----------

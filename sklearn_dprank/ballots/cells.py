@@ -104,7 +104,7 @@ def column_as_floats(column, name, dtype=None):
     except TypeError as error:  # its message shows a type and no value
         raise TypeError(f"X must hold numbers, and column {name!r} does not: {error}") from None
     except ValueError:
-        raise ValueError(no_numbers(name, dtype)) from None
+        raise ValueError(not_numbers_message(name, dtype)) from None
     except OverflowError:
         raise ValueError(f"X must hold numbers that floats can hold, and column {name!r} holds a larger one.") from None
 
@@ -122,7 +122,7 @@ def missing(objects):
     return np.frompyfunc(lambda cell: cell is None or (isinstance(cell, float) and isnan(cell)), 1, 1)(objects) > 0
 
 
-def no_numbers(name, dtype):
+def not_numbers_message(name, dtype):
     """Return the error message for a column that does not hold numbers."""
     what = _KINDS.get(dtype.kind, "text")
     return (

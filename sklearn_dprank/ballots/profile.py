@@ -26,7 +26,7 @@ from .counting import (
 )
 from .names import checked_names, column_names, is_frame, names_differ
 from .rankings import as_array, is_dask, read_positions
-from .tables import refuse_no_table
+from .tables import check_is_table
 from .weights import PERSON, WeightBound, Weights, refuse_large, weight_bound, weights_of
 
 Keep: TypeAlias = Literal["positions", "counts"]
@@ -639,4 +639,4 @@ def _check_chunks(chunks):
     if is_frame(chunks) or getattr(chunks, "ndim", 0) == 2:
         raise ValueError("chunks is one table of ballots; read it with Profile.from_rankings, or pass [table].")
     if not isinstance(chunks, (Iterator, list, tuple)):
-        refuse_no_table(chunks, "chunks")
+        check_is_table(chunks, "chunks")

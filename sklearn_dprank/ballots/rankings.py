@@ -15,7 +15,7 @@ from .columns import as_columns, is_plain_frame
 from .compact import compact_columns, compact_positions, refuse_many
 from .names import is_frame
 from .sorting import dense_ranks
-from .tables import as_numbers, passes, refuse_no_table
+from .tables import as_numbers, check_is_table, passes
 
 _CHECKS = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}
 _BLOCK = 1 << 18  # ballot entries completed at a time; temporaries stay in cache
@@ -63,7 +63,7 @@ def as_array(X):
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return X
     _refuse_lazy(X)
-    refuse_no_table(X)
+    check_is_table(X)
     return as_numbers(X)
 
 
@@ -78,7 +78,7 @@ def shape_of(X):
     (2, 3)
     """
     _refuse_lazy(X)
-    refuse_no_table(X)
+    check_is_table(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2 or shape[1] < 2:
         raise ValueError(f"X must have shape (n_voters, n_items) with at least two items, got shape {tuple(shape)}.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from .cells import as_doubles, beyond, column_as_floats, exact_ranks, no_numbers, unmasked
+from .cells import as_doubles, beyond, column_as_floats, exact_ranks, not_numbers_message, unmasked
 from .columns import as_columns, is_plain_frame
 from .names import is_frame
 
@@ -13,7 +13,7 @@ _ROWS = 1 << 10  # ballots of a list that NumPy converts at a time
 _PARTS = "to read ballots in parts, use Profile.from_chunks; to read a file, sklearn_dprank.datasets.read_preflib"
 
 
-def refuse_no_table(X, input_name="X"):
+def check_is_table(X, input_name="X"):
     """Raise ValueError, with a remedy, for objects often passed by mistake: paths, streams, dicts, empty lists.
 
     `input_name` is the name of the argument in the message.
@@ -34,7 +34,8 @@ def refuse_no_table(X, input_name="X"):
     if isinstance(X, (Mapping, set, frozenset)):
         raise ValueError(
             f"{input_name} is a {_kind(X)}, not a table (n_voters, n_items) of ballots; pass pandas.DataFrame(...) "
-            "if it holds a column an item, or the `profile` of what sklearn_dprank.datasets.read_preflib returns."
+            "if it has one entry per item, or the attribute `profile` of the result of "
+            "sklearn_dprank.datasets.read_preflib."
         )
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise ValueError(
@@ -96,7 +97,7 @@ def _from_array(X):
     if X.dtype.kind in "biufc":
         return X
     if X.dtype.kind != "O":  # text is refused, even if it could be read as numbers
-        raise ValueError(no_numbers(0, X.dtype))
+        raise ValueError(not_numbers_message(0, X.dtype))
     columns = [column_as_floats(column, k) for k, column in enumerate(X.T)]
     return _with_exact_rows(np.stack(columns, axis=1), X.__getitem__) if columns else X
 
@@ -130,7 +131,7 @@ def _from_block(rows):
         raise ValueError("Complex data not supported")
     if array.dtype.kind == "O":
         if any(isinstance(cell, (str, bytes)) for cell in array.ravel().tolist()):
-            raise ValueError(no_numbers(0, np.dtype(str)))
+            raise ValueError(not_numbers_message(0, np.dtype(str)))
         return _from_array(array)
     if array.dtype.kind != "f":
         return _from_array(array)  # which refuses text

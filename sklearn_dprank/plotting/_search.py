@@ -52,9 +52,9 @@ def is_kendall_tau(search, metric):
 
 
 def find_parameter(names, parameter, chosen=None):
-    """Return the one name that is `parameter` or ends in ``__`` and `parameter`; None if there is none.
+    """Return the name that equals `parameter` or ends in ``__`` followed by it; None if no name does.
 
-    `chosen` is a name, or several names, to accept instead. More than one match raises ValueError.
+    If `chosen` is given (one name or several), return the name that it contains. More than one match raises ValueError.
     """
     if chosen is None:
         found = [name for name in names if is_called(name, parameter)]

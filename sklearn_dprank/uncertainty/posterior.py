@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
 _LOG_SPREADS = np.arange(-4.2, 9.2, 0.25)
-#: Spreads in units of the noise's standard deviation. Smaller ones are invisible; larger ones do not matter.
+#: Standard deviations of true values, in units of the noise's. Smaller or larger ones give nearly the same posterior.
 SPREADS = np.exp(_LOG_SPREADS)
 #: Logarithm of the prior density of log t: t / (1/16 + t^2), up to a constant.
 LOG_PRIOR = _LOG_SPREADS - np.log(1 / 16 + SPREADS**2)
@@ -67,7 +67,7 @@ def chance_above(margins: NDArray, precision: NDArray, power: float = 1.0, most:
     seen = np.where(np.eye(len(margins), dtype=bool), 0.0, precision)
     if not seen.any():
         return np.full(margins.shape, 0.5)
-    # In units of the noise: a strength has the total precision of its item, a remainder that of one pair.
+    # Units: 1 / mean total precision of an item for variances of strengths, 1 / mean precision of a pair for residuals.
     of_items, of_pairs = (_SPREADS**2 * (numbers / seen.sum()) for numbers in (len(seen), (seen > 0).sum()))
     evidence = power * np.array([_Model(margins, seen, variance).log_evidence(of_items) for variance in of_pairs])
     possible = of_pairs[:, None] + 2 * of_items <= most
@@ -89,7 +89,7 @@ class _Model:
 
     def __init__(self, margins, precision, of_pairs):
         self._margins, self._precision, self._of_pairs = margins, precision, of_pairs
-        self._left = 1 / (1 + of_pairs * precision)  # posterior over prior variance of a remainder
+        self._left = 1 / (1 + of_pairs * precision)  # posterior variance of a residual / its prior variance
         weight = self._left * precision
         values, self._vectors = eigh(np.diag(weight.sum(axis=1)) - weight)
         self._values = np.maximum(values, 0)
@@ -157,7 +157,7 @@ def given(values: NDArray, scale: float, width: float) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> given(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # of a flat prior, 1 - exp(-2) (1 + 2 / 2) / 2
+    >>> given(np.array([2.0, 0.0]), 1.0, 1e4).round(2)  # a flat prior gives 1 - exp(-2) (1 + 2 / 2) / 2
     array([[0.5 , 0.86],
            [0.14, 0.5 ]])
     """

@@ -45,7 +45,7 @@ def test_an_order_only_has_no_intervals():
 def test_a_grid_that_is_none(epsilons, got):
     with pytest.raises(ValueError) as error:
         LDPPairwise().fit_reports([], items=ITEMS, epsilons=epsilons)
-    assert str(error.value) == f"epsilons must list one epsilon or more, epsilons=[1.0, 2.0] say, got {got}."
+    assert str(error.value) == f"epsilons must list at least one epsilon, such as epsilons=[1.0, 2.0], got {got}."
 
 
 def test_a_grid_in_any_iterable():

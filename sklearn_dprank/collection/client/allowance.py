@@ -56,7 +56,7 @@ class Allowance:
     .. rubric:: Privacy
 
     ``Device(protocol, allowance=allowance)`` charges the whole cost of the protocol when the device is made. It raises
-    `BudgetExhausted` if the cost does not fit, or if the allowance has already paid for a device of this protocol. A
+    `BudgetExhausted` if the cost does not fit, or if the allowance was already charged for a device of this protocol. A
     second device would send a second, different report. Restore the first one with `Device.from_json`.
 
     Store ``device.to_json()``, then ``allowance.to_json()``, then send the report. After a restart, restore the
@@ -102,7 +102,7 @@ class Allowance:
         Parameters
         ----------
         device : str
-            Random number of the device.
+            Random identifier of the device.
         protocol : str
             Digest of the device's protocol.
         epsilon, delta : Decimal

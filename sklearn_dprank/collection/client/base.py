@@ -74,7 +74,7 @@ class ReportRandomizer(ClientRandomizer):
 
     def report(self, protocol: Any, ballots: Any, bits: Any, assigned: Any) -> Any:
         """Draw everything that a device sends for the first of these ballots, as JSON-able data."""
-        return signed(protocol, self.message(self.draw(protocol, ballots, bits)))
+        return with_digest(protocol, self.message(self.draw(protocol, ballots, bits)))
 
 
 class QuestionRandomizer(ClientRandomizer):
@@ -97,6 +97,6 @@ class QuestionRandomizer(ClientRandomizer):
         raise NotImplementedError
 
 
-def signed(protocol, message):
+def with_digest(protocol, message):
     """Return a message with the digest of its protocol."""
     return {"protocol": digest(protocol), **message}

@@ -36,7 +36,7 @@ _COPY = (
 )
 _OLD = (
     "this device was stored by release 0.2.0, for version 2 of the wire format; it repeats what it reported then "
-    "(epsilon={:.6g}, delta={:.6g}) and says nothing new."
+    "(epsilon={:.6g}, delta={:.6g}) and creates no new reports."
 )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .answers import flipped_answers, random_number
-from .base import QuestionRandomizer, signed
+from .base import QuestionRandomizer, with_digest
 from .protocol import (
     FLIP_GRID,
     UNCHANGED,
@@ -70,7 +70,7 @@ class InteractiveRandomizer(QuestionRandomizer):
         first, second, answers = self.draw(protocol, ballots, bits, kind, pairs)
         pair = [int(first[0, 0]), int(second[0, 0])]
         answer = {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
-        return signed(protocol, answer)
+        return with_digest(protocol, answer)
 
     def draw(self, protocol, ballots, bits, kind, pairs):
         """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.

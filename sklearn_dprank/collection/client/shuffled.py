@@ -10,7 +10,7 @@ device checks only their form.
 import numpy as np
 
 from .answers import flipped_answers, items_of, random_number
-from .base import signed
+from .base import with_digest
 from .pairs import PairsRandomizer
 from .protocol import is_amount, is_pair, is_whole, n_pairs, refuse_unless
 
@@ -74,4 +74,4 @@ class ShuffledRandomizer(PairsRandomizer):
             {"shuffle": number if hidden else 0, "pair": [first, second], "answer": int(answer)}
             for number, (first, second, answer) in enumerate(answers)
         ]
-        return signed(protocol, {"report": random_number(bits), "messages": messages})
+        return with_digest(protocol, {"report": random_number(bits), "messages": messages})
