@@ -153,9 +153,9 @@ class DPSwissBorda(RankAggregator):
     .. rubric:: Remarks
 
     It reduces the error if voters agree on pairs that are far apart in the consensus. With 45 items, 5,000 voters and
-    Mallows ballots (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up to 13 items,
-    where all rounds ask for the net wins of all items. It is also not better if margins are small against the number of
-    voters.
+    Mallows ballots (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up
+    to 13 items, where all rounds ask for the net wins of all items. It is also not better if margins are small against
+    the number of voters.
 
     References
     ----------

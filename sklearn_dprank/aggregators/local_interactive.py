@@ -20,7 +20,8 @@ class LDPQuickSort(RankAggregator):
     n_queries : int, default=1
         K, the number of answers that each voter may give, at epsilon / K each. Each comparison asks floor(s) distinct
         voters, where s = min(n, n K / q) and q = floor((m - 1) log2 m). After q comparisons, fair coins decide. A
-        `UserWarning` is issued if s is below 1 or below 1 / (2 sinh(epsilon / (2 K))^2). About three pairs in ten are then misordered, even if all voters agree.
+        `UserWarning` is issued if s is below 1 or below 1 / (2 sinh(epsilon / (2 K))^2). About three pairs in ten are
+        then misordered, even if all voters agree.
     random_state : None, int, Generator or RandomState, default=None
         None uses the operating system's secure source. Any other value is for simulations only.
 
