@@ -51,7 +51,9 @@ def test_its_pickle_does_not_load_in_part(name):
 def test_it_answers_no_other_question(name):
     stored = STORED[name]
     device = Device.from_json(stored["text"])
-    with pytest.raises(BudgetExhausted, match=r"stored by release 0\.2\.0.*\(epsilon=.*, delta=.*\) and says nothing"):
+    with pytest.raises(
+        BudgetExhausted, match=r"stored by release 0\.2\.0.*\(epsilon=.*, delta=.*\) and creates no new reports"
+    ):
         say(device, stored, question=2)
 
 
