@@ -189,16 +189,17 @@ def test_more_voters_than_were_expected():
 def test_sums_of_some_are_scaled_up_to_all():
     """Half of 40 voters answer, all alike: net wins of all of them, and twice the noise of the half."""
     plan = SecureAggregation(2.0, min_reports=15).plan(SwissRule().asks(3), 3, 40)
-    field = Field(plan.protocol, [[0, 1, 2]] * 40, away=lambda voter, number: voter % 2)
-    session = plan.open(field.ask)(Bits.from_random_state(0))
-    assert session.answer(NumberOfVoters()) == 40
     query = GroupNetWins(round=0)
     rate = plan.prices[query.kind].mechanism.rate
-    assert session.deviation(query) == pytest.approx(math.sqrt(2 * rate * 40))  # not yet answered: that of all
-    answer = session.answer(query)
-    assert session.deviation(query) == pytest.approx(2 * math.sqrt(2 * rate * 20))
-    assert np.abs(answer - np.array([80, 0, -80])).max() < 5 * session.deviation(query)
-    assert (answer % 2 == 0).all()
+    for _ in range(12):  # devices draw from the system's source, and sums that are not scaled may all be even
+        field = Field(plan.protocol, [[0, 1, 2]] * 40, away=lambda voter, number: voter % 2)
+        session = plan.open(field.ask)(Bits.from_random_state(0))
+        assert session.answer(NumberOfVoters()) == 40
+        assert session.deviation(query) == pytest.approx(math.sqrt(2 * rate * 40))  # not yet answered: that of all
+        answer = session.answer(query)
+        assert session.deviation(query) == pytest.approx(2 * math.sqrt(2 * rate * 20))
+        assert np.abs(answer - np.array([80, 0, -80])).max() < 6 * session.deviation(query)
+        assert (answer % 2 == 0).all()
     session.close()
     assert session.published["reports_accepted"] == 20
 
