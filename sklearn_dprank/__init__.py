@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .aggregators.local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
     from .aggregators.prudent import DPPrudentOrder, DPTopK
     from .aggregators.secure_aggregation import SecAggBorda, SecAggSwissBorda
+    from .aggregators.segmented import SegmentedAggregator
     from .aggregators.shuffle import ShuffleHierarchical, ShufflePairwise
     from .aggregators.streaming import DPStreamingBorda
 
@@ -48,6 +49,7 @@ __all__ = [
     "PositionalRule",
     "SecAggBorda",
     "SecAggSwissBorda",
+    "SegmentedAggregator",
     "ShuffleHierarchical",
     "ShufflePairwise",
 ]

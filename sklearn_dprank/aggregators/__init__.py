@@ -10,5 +10,6 @@ from .local import LDPBorda, LDPKwikSort, LDPPairwise
 from .local_interactive import LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from .prudent import DPPrudentOrder, DPTopK
 from .secure_aggregation import SecAggBorda, SecAggSwissBorda
+from .segmented import SegmentedAggregator
 from .shuffle import ShuffleHierarchical, ShufflePairwise
 from .streaming import DPStreamingBorda

@@ -187,17 +187,21 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
         ValueError
             If the consensus of a rule is not an order of the items.
         """
-        order = checked_order(consensus, self.n_features_in_)
+        order = self._checked_order(consensus)
         clear_fitted(self, keep=_ITEMS)
         items = np.arange(self.n_features_in_) if names is None else np.asarray(names, dtype=object)
         self.consensus_ = items[order]
-        if len(self.consensus_) < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
+        if order.shape[-1] < len(items) and names is not None and not hasattr(self, "feature_names_in_"):
             self._item_names = items  # integer names; a consensus of the best few lacks the others
         self.ranks_ = order_to_positions(order, self.n_features_in_)
         self.privacy_ = guarantee
         for name, value in {**consensus.published, **session.published}.items():
             setattr(self, f"{name}_", value)
         return self
+
+    def _checked_order(self, consensus):
+        """Return the order of a rule's consensus; raise ValueError if it is invalid."""
+        return checked_order(consensus, self.n_features_in_)
 
     def score(self, X: Ballots, y: None = None) -> float:
         """Return minus the average Kendall tau distance from the consensus to the ballots.

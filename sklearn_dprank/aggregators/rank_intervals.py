@@ -13,7 +13,7 @@ from .._utils.scikit_learn import available_if
 from ..uncertainty.published_noise import PublishedNoise
 
 
-def _noise_is_known(estimator):
+def noise_is_known(estimator):
     """Raise AttributeError if the fit did not publish scores or margins with a known noise law."""
     if not hasattr(estimator, "ranks_"):
         return True
@@ -29,7 +29,7 @@ class RankIntervalsMixin:
     ranks_: NDArray[np.int64]
     noise_: PublishedNoise
 
-    @available_if(_noise_is_known)
+    @available_if(noise_is_known)
     def rank_intervals(self, level: float = 0.95) -> NDArray[np.int64]:
         """Return simultaneous confidence intervals for the true ranks.
 
@@ -77,7 +77,7 @@ class RankIntervalsMixin:
         above = self.noise_.surely_before(self._noisy, float(level))
         return np.column_stack([above.sum(axis=0), len(above) - 1 - above.sum(axis=1)])
 
-    @available_if(_noise_is_known)
+    @available_if(noise_is_known)
     def pair_confidence(self) -> NDArray[np.float64]:
         """Return the posterior probability that each item is above each other.
 

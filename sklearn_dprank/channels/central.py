@@ -282,6 +282,7 @@ class _CentralSession(Session):
     def __init__(self, poll, bits):
         super().__init__(poll.n_items, bits.coins)
         self._poll = poll
+        self.grid = poll.grid
         self._noise = bits.noise
         # A separate stream, so that the rule's coins are the same whether or not a session completes ballots.
         self._completion = bits.assignment
@@ -305,11 +306,11 @@ class _CentralSession(Session):
             released = self._poll.sampler(query, mechanism, self._completion).draw(self._noise)
             answer = self._answers[query] = query.read(released, self.n_items)
             law = getattr(mechanism, "law", None)
-            if query.published_as is not None and law is not None and len(self._poll.prices) == 1:
+            shown = query.published_always or len(self._poll.prices) == 1
+            if query.published_as is not None and law is not None and shown:
                 name = query.published_as
-                grid = self._poll.grid
-                shown = np.array(answer) if grid == 1 else answer / grid
-                self.published |= {name: shown, "noise": PublishedNoise(name, law, grid)}
+                votes = np.array(answer) if self.grid == 1 else answer / self.grid
+                self.published |= {name: votes, "noise": PublishedNoise(name, law, self.grid)}
         return answer
 
     def deviation(self, query):

@@ -37,6 +37,9 @@ class Session:
         Whether coins break ties. False breaks them by item index.
     """
 
+    #: Number of units of an answer per vote: 720720 for weighted ballots, whose counts are integers in these units.
+    grid: int = 1
+
     def __init__(self, n_items: int, coins: BitSource, *, fair_ties: bool = True) -> None:
         self.n_items = n_items
         self.coins = coins

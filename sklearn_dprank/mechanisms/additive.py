@@ -153,23 +153,26 @@ class SkellamNoise(_Noise):
 class KNormNoise(_Noise):
     """K-norm noise on net wins, shaped like the permutohedron; only the order is released.
 
+    The net wins of several segments have independent noise.
+
     References
     ----------
     Hardt and Talwar (2010); Joseph and Yu (2023).
     """
 
     scale: float
+    n_items: int
     arithmetic = "double precision K-norm sampler; only the order is released"
     how = "K-norm noise"
 
     def added(self, vector: NDArray[Any], bits: BitSource) -> NDArray[Any]:
         """Return integers with the order of the noisy net wins; they reveal only that order."""
-        n_items = len(vector)
-        # The sampler uses centred Borda scores; net wins are twice as large.
-        noisy = vector + 2 * knorm_noise(n_items, self.scale, bits)
-        out = np.empty(n_items, dtype=np.int64)
-        out[np.argsort(noisy)] = np.arange(1 - n_items, n_items, 2)
-        return out
+        m = self.n_items
+        out = np.empty((len(vector) // m, m), dtype=np.int64)
+        for wins, places in zip(vector.reshape(out.shape), out, strict=True):
+            # The sampler uses centred Borda scores; net wins are twice as large.
+            places[np.argsort(wins + 2 * knorm_noise(m, self.scale, bits))] = np.arange(1 - m, m, 2)
+        return out.ravel()
 
 
 class Laplace(AnyQuery):
@@ -238,4 +241,4 @@ class KNorm(AnyQuery):
         self, query: Query, sensitivity: Sensitivity, n_items: int, epsilon: Fraction, delta: float, times: Times = 1
     ) -> KNormNoise:
         """Return the noise; answers share epsilon evenly."""
-        return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)))  # type: ignore[operator]  # no gauge: refused
+        return KNormNoise(float(times * sensitivity.gauge / Fraction(epsilon)), n_items)  # type: ignore[operator]  # no gauge: refused

@@ -177,18 +177,18 @@ def _between_halves(rows):
 
 
 def order_to_positions(order, n_items=None):
-    """Return the position of each item: the inverse permutation of an order.
+    """Return the position of each item: the inverse permutation of an order, or of each of several orders.
 
     Parameters
     ----------
-    order : array-like of int, shape (k,)
+    order : array-like of int, shape (..., k)
         Items, best first.
     n_items : int or None, default=None
         Number of items; None means k. Items that are not in the order are tied in last place.
 
     Returns
     -------
-    ndarray of int64, shape (n_items,)
+    ndarray of int64, shape (..., n_items)
         Positions; 0 is best.
 
     Examples
@@ -199,8 +199,9 @@ def order_to_positions(order, n_items=None):
     array([1, 2, 0, 2])
     """
     order = np.asarray(order)
-    positions = np.full(len(order) if n_items is None else n_items, len(order), dtype=np.int64)
-    positions[order] = np.arange(len(order))
+    *several, k = order.shape
+    positions = np.full((*several, k if n_items is None else n_items), k, dtype=np.int64)
+    np.put_along_axis(positions, order, np.arange(k), axis=-1)
     return positions
 
 

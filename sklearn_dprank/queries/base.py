@@ -78,7 +78,10 @@ class Query:
     takes_weights : bool
         Whether an answer that needs "positions" counts each ballot with its weight.
     published_as : str or None
-        Name under which a noisy answer is published in addition to the consensus. None does not publish it.
+        Name under which a noisy answer is published in addition to the consensus, if the rule asks no other query. None
+        does not publish it.
+    published_always : bool
+        Whether it is published if the rule asks other queries too.
     """
 
     answered_with: ClassVar[Literal["vector", "order"]] = "vector"
@@ -88,6 +91,7 @@ class Query:
     needs_noise_scale: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     published_as: ClassVar[str | None] = None
+    published_always: ClassVar[bool] = False
 
     @property
     def derivable_from(self) -> tuple[Query, ...]:

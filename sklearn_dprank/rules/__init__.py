@@ -15,6 +15,7 @@ from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
 from .markov_chain import MarkovChainRule
+from .segments import SegmentRule
 from .sort import SortByScore
 from .swiss import SwissRule
 
@@ -32,6 +33,7 @@ __all__ = [
     "KwikSortRule",
     "MarkovChainRule",
     "Rule",
+    "SegmentRule",
     "SortByScore",
     "SwissRule",
     "resolve_rule",

@@ -20,7 +20,7 @@ class PublishedNoise:
     Attributes
     ----------
     on : str
-        Name of the noisy answer: "scores" for ``scores_``, "margins", or "histogram".
+        Name of the noisy answer: "scores" for ``scores_``, "net_wins", "margins", or "histogram".
     law : LaplaceLaw, NormalLaw, SkellamLaw or AnswersLaw
         Distribution of the noise, with its scale.
     grid : int, default=1
@@ -44,7 +44,7 @@ class PublishedNoise:
     @property
     def orders(self) -> bool:
         """Whether the noisy answer determines an order of the items."""
-        return self.on in ("scores", "margins")
+        return self.on in ("scores", "net_wins", "margins")
 
     def surely_before(self, published: NDArray[Any], level: float) -> NDArray[np.bool_]:
         """Return which items are above which, all jointly with probability `level`: shape (n_items, n_items).
@@ -71,7 +71,7 @@ class PublishedNoise:
         Holm (1979), "A simple sequentially rejective multiple test procedure".
         """
         published = self._on_grid(published)
-        if self.on == "scores":
+        if self.on != "margins":
             least = self.law.range_quantile(len(published), level)  # type: ignore[union-attr]  # no answers on scores
             return published[:, None] - published > least
         return _holm(self.law.p_values(published), 1 - level)
@@ -86,7 +86,7 @@ class PublishedNoise:
         """
         law: Any = self.law
         published = self._on_grid(published)
-        return law.chance_before(published) if self.on == "scores" else law.chance_above(published)
+        return law.chance_above(published) if self.on == "margins" else law.chance_before(published)
 
     def _on_grid(self, published):
         """Return the answer in the units of the law, in which it is a whole number."""

@@ -120,7 +120,7 @@ def test_borda_scales(m, neighboring, moves):
         return noises(DPBorda(epsilon=0.5, neighboring=neighboring, **parameters), m)["NetWins"]
 
     assert noise() == LaplaceNoise(Fraction(1, 2) / (moves * (m * m // 2)))
-    assert noise(noise="knorm") == KNormNoise(moves / 0.5)
+    assert noise(noise="knorm") == KNormNoise(moves / 0.5, m)
     gaussian = noise(noise="gaussian", delta=1e-6)
     assert isinstance(gaussian, GaussianNoise)
     expected = gaussian_sigma(0.5, 1e-6, moves * sqrt(m * (m * m - 1) / 3))
@@ -288,7 +288,7 @@ def test_rates_of_orders(neighboring, moves):
     assert prudent["MaxViolatedMargin"].rate == pytest.approx(1 / (2 * moves), rel=1e-4)
     two_stages = noises(DPPrudentOrder(epsilon=1.0, window=7, neighboring=neighboring), 30)
     assert two_stages["MaxViolatedMargin"].rate == pytest.approx(1 / (4 * moves), rel=1e-3)
-    assert two_stages["NetWins"] == KNormNoise(2.0 * moves)
+    assert two_stages["NetWins"] == KNormNoise(2.0 * moves, 30)
 
 
 @pytest.mark.parametrize("sampler", ["auto", "table"])

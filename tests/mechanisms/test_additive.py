@@ -114,10 +114,10 @@ def test_knorm_releases_an_order_only():
     for vector in ([40, 0, -40], [0, 0, 0], [3, 1, -1, -3], [10**6, -(10**6)]):
         m = len(vector)
         for _ in range(50):
-            out = released(KNormNoise(1.0), NetWins(), np.array(vector), bits)
+            out = released(KNormNoise(1.0, m), NetWins(), np.array(vector), bits)
             assert out.dtype == np.int64
             assert sorted(out.tolist()) == list(range(1 - m, m, 2))
-    assert released(KNormNoise(1.0), NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
+    assert released(KNormNoise(1.0, 3), NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
 
 
 def test_rates_are_exact_fractions_rounded_down():
@@ -128,7 +128,7 @@ def test_rates_are_exact_fractions_rounded_down():
     assert noise.rate > Fraction(0.1) / 21 * (1 - Fraction(1, 2**20))
     assert noise.arithmetic == "exact"
     assert GaussianNoise(1.0).arithmetic == "exact"
-    assert "double" in KNormNoise(1.0).arithmetic
+    assert "double" in KNormNoise(1.0, 3).arithmetic
 
 
 def test_more_answers_cost_laplace_q_and_gauss_root_q():

@@ -1,0 +1,69 @@
+"""Ballots in public segments, such as the regions of a survey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .names import is_frame
+from .profile import Profile
+
+
+class SegmentedProfile:
+    """Ballots of several public segments, one `Profile` per segment. It is not private.
+
+    Attributes
+    ----------
+    parts : list of Profile
+        Profile of each segment, with the weights that its ballots have in the whole profile.
+    n_items : int
+        Number of items.
+    bound : WeightBound or None
+        Public bound on the weight of a person over all segments, if ballots are weighted.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.ballots import Profile
+    >>> from sklearn_dprank.ballots.segments import SegmentedProfile
+    >>> votes = Profile.from_rankings([[0, 1, 2], [2, 1, 0], [0, 1, 2]])
+    >>> [part.n_voters for part in SegmentedProfile(votes, np.array([1, -1, 1]), 2).parts]
+    [0, 2]
+    """
+
+    def __init__(self, profile: Profile, numbers: NDArray[np.intp], n_segments: int) -> None:
+        self.n_items, self.bound = profile.n_items, profile.bound
+        self.parts = [profile.take(np.flatnonzero(numbers == segment)) for segment in range(n_segments)]
+
+
+def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray[np.intp]:
+    """Return the index in `classes` of each ballot's label, and -1 for a missing label or one that is not listed.
+
+    Raise ValueError unless `segments` lists one label for each ballot. Its contents never raise an error.
+
+    Examples
+    --------
+    >>> segment_numbers(["south", None, "north", "moon"], ["north", "south"], 4)
+    array([ 1, -1,  0, -1])
+    """
+    if isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments):
+        raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
+    to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(segments, name)), None)
+    try:
+        labels = list(segments if to_list is None else getattr(segments, to_list)())
+    except TypeError:
+        raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.") from None
+    if len(labels) != n_voters:
+        raise ValueError("segments must hold one label for each ballot, and has another length.")
+    listed = {label: number for number, label in enumerate(classes)}
+    return np.array([_number(label, listed) for label in labels], dtype=np.intp)
+
+
+def _number(label, listed):
+    """Return the number of a label, or -1."""
+    try:
+        return listed.get(label, -1)
+    except TypeError:  # labels that cannot be hashed are not listed
+        return -1
