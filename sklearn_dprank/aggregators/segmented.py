@@ -11,19 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils.checks import DELTA, Check, check_flag, check_number, safe_repr
-from .._utils.fitted import draft_of, swap_fitted
-from .._utils.scikit_learn import _fit_context, available_if
-from .._utils.types import Amount, Neighboring, RandomState
-from ..ballots.profile import Ballots, Profile
+from .._utils.checks import Check, check_delta, check_flag, check_number, safe_repr
+from .._utils.scikit_learn import available_if
+from .._utils.types import Amount, Neighboring, NoiseName, RandomState
+from ..ballots.profile import Ballots, Profile, as_profile
+from ..ballots.rankings import shape_of
 from ..ballots.segments import SegmentedProfile, segment_numbers
 from ..channels import Central
 from ..metrics import average_kendall_tau
 from ..privacy import PrivacyGuarantee
-from ..privacy.estimator_guarantees import record_pipeline
-from ..privacy.workers import warn_in_worker
-from ..rules import SegmentRule
-from ..rules.base import checked_order
+from ..rules import SortByScore
+from ..rules.base import Consensus, checked_order
+from ..rules.segments import SegmentRule
 from ..uncertainty import PublishedNoise
 from .base import RankAggregator
 from .rank_intervals import noise_is_known
@@ -32,9 +31,7 @@ _MOST = 1000  # segments
 
 
 def _labels(classes):
-    """Return the listed labels, or [None] for one segment of all voters; raise ValueError if they are invalid."""
-    if classes is None:
-        return [None]
+    """Return the listed labels; raise ValueError if they are invalid."""
     labels = classes.tolist() if hasattr(classes, "tolist") else classes
     try:
         valid = isinstance(labels, (list, tuple)) and len(set(labels)) == len(labels) >= 2
@@ -51,7 +48,8 @@ def _labels(classes):
 
 
 def _check_classes(classes, name):
-    _labels(classes)
+    if classes is not None:
+        _labels(classes)
 
 
 class SegmentedAggregator(RankAggregator):
@@ -65,7 +63,8 @@ class SegmentedAggregator(RankAggregator):
     classes : list of labels or None, default=None
         Public list of the segments, at least two and at most 1,000. It must not be computed from the data. Every listed
         segment is published, whether or not anybody is in it. Voters with another label, or none, count nowhere. None
-        puts all voters into one segment.
+        aggregates all voters together, as `~sklearn_dprank.DPBorda` with the same noise does. All attributes are then
+        those of `~sklearn_dprank.DPBorda`.
     epsilon : float, default=1.0
         Privacy loss of the whole release, in nats.
     delta : float, default=1e-6
@@ -89,10 +88,10 @@ class SegmentedAggregator(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit, for all segments together. For a pipeline, use `~sklearn_dprank.privacy.guarantee_of`.
     net_wins_ : ndarray, shape (n_segments, n_items)
-        Noisy net wins of each segment by itself, in votes. Only if `delta` is positive.
+        Noisy net wins of each segment by itself, in votes. Only with a positive `delta`.
     noise_ : PublishedNoise
-        Distribution of the noise in ``net_wins_`` (public numbers). `rank_intervals` uses it. Only if `delta` is
-        positive.
+        Distribution of the noise in ``net_wins_`` (public numbers). `rank_intervals` uses it. Only with a positive
+        `delta`.
     scores_ : ndarray of float, shape (n_segments, n_items)
         Pooled estimates of the net wins per voter. Only with pooling.
     score_std_ : ndarray of float, shape (n_segments,)
@@ -155,13 +154,13 @@ class SegmentedAggregator(RankAggregator):
     segments_: NDArray[Any]
     net_wins_: NDArray[Any]
     noise_: PublishedNoise
-    scores_: NDArray[np.float64]
+    scores_: NDArray[Any]
     score_std_: NDArray[np.float64]
     own_weights_: NDArray[np.float64]
     sizes_: NDArray[Any]
     set_score_request: Callable[..., Self]  # created by scikit-learn
 
-    parameter_checks: dict[str, Check] = {"classes": _check_classes, **DELTA, "pooling": check_flag}
+    parameter_checks: dict[str, Check] = {"classes": _check_classes, "pooling": check_flag}
 
     def __init__(
         self,
@@ -180,16 +179,18 @@ class SegmentedAggregator(RankAggregator):
         self.random_state = random_state
 
     def _compose(self):
-        labels = _labels(self.classes)
+        check_delta(self.delta)
+        noise: NoiseName = "gaussian" if self.delta else "knorm"
+        channel = Central(self.epsilon, self.delta, noise, neighboring=self.neighboring)
+        if self.classes is None:
+            return channel, SortByScore()
         if self.pooling and not self.delta:
             raise ValueError(
-                "pooling=True needs the scores of Gaussian noise, got delta=0; set delta=1e-6, say, or pooling=False."
+                "pooling must be False for delta=0, got True: K-norm noise publishes no scores to pool. Or set "
+                "delta=1e-6, say."
             )
-        noise = "gaussian" if self.delta else "knorm"
-        channel = Central(self.epsilon, self.delta, noise, neighboring=self.neighboring)
-        return channel, SegmentRule(len(labels), bool(self.pooling) and len(labels) > 1)
+        return channel, SegmentRule(len(_labels(self.classes)), self.pooling)
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Aggregate the ballots of each segment into a consensus ranking.
 
@@ -220,18 +221,18 @@ class SegmentedAggregator(RankAggregator):
         UserWarning
             If X has more items than fits were measured with, or if a fit without a seed runs in a dask worker.
         """
-        draft = draft_of(self)
-        profile = draft.read_ballots(X, reset=True)
-        rule, plan = draft._planned(profile)
-        voters = draft._split(profile, segments)
-        if self.random_state is None:
-            warn_in_worker(plan.guarantee)
-        draft._release(voters, profile.item_names, rule, plan)
-        draft.segments_ = np.array([*_labels(self.classes), None], dtype=object)[:-1]
-        swap_fitted(record_pipeline(self, draft), self)
+        numbers = self._numbers(X, segments)
+        if numbers is not None:
+            X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(_labels(self.classes)))
+        return super().fit(X)
+
+    def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
+        super().publish(consensus, session, guarantee, names)
+        if self.classes is not None:
+            self.segments_ = np.array([*_labels(self.classes), None], dtype=object)[:-1]  # a tuple stays a label
         return self
 
-    def score(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None) -> float:  # type: ignore[override]
+    def score(self, X: Ballots, y: None = None, *, segments: ArrayLike | None = None) -> float:
         """Return minus the average Kendall tau distance from each ballot to the consensus of its segment.
 
         Parameters
@@ -255,7 +256,11 @@ class SegmentedAggregator(RankAggregator):
             If no ballot is in a listed segment, or `segments` is invalid.
         """
         check_is_fitted(self, "ranks_")
-        parts = self._split(self.read_ballots(X), segments).parts
+        profile = self.read_ballots(X)
+        numbers = self._numbers(profile, segments)
+        if numbers is None:
+            return super().score(profile)
+        parts = SegmentedProfile(profile, numbers, len(self.ranks_)).parts
         weights = np.array([part.total_weight for part in parts])
         if not weights.any():
             raise ValueError("segments must hold a label of classes for at least one ballot of X.")
@@ -265,7 +270,10 @@ class SegmentedAggregator(RankAggregator):
         ]
         return -float(np.average(distances, weights=weights))
 
-    def guarantee_before(self, X: Ballots, voter_epsilon: None = None) -> PrivacyGuarantee:
+    def guarantee_before(
+        self, X: Ballots, voter_epsilon: ArrayLike | None = None, segments: ArrayLike | None = None
+    ) -> PrivacyGuarantee:
+        self._numbers(X, segments)
         return super().guarantee_before(X, voter_epsilon)
 
     @available_if(noise_is_known)
@@ -304,8 +312,10 @@ class SegmentedAggregator(RankAggregator):
         [[2, 2], [1, 1], [0, 0]]
         """
         check_is_fitted(self, "ranks_")
-        check_number(level, "level", above=0, below=1)
         check_flag(simultaneous, "simultaneous")
+        if not hasattr(self, "segments_"):
+            return super().rank_intervals(level)
+        check_number(level, "level", above=0, below=1)
         each = 1 - (1 - level) / len(self.net_wins_) if simultaneous else level
         above = np.array([self.noise_.surely_before(wins, float(each)) for wins in self.net_wins_])
         return np.stack([above.sum(axis=1), self.n_features_in_ - 1 - above.sum(axis=2)], axis=-1)
@@ -330,27 +340,30 @@ class SegmentedAggregator(RankAggregator):
         [0.5, 0.0, 0.0]
         """
         check_is_fitted(self, "ranks_")
+        if not hasattr(self, "segments_"):
+            return super().pair_confidence()
         if not hasattr(self, "scores_"):
             return np.array([self.noise_.chance_before(wins) for wins in self.net_wins_])
         differences = self.scores_[:, :, np.newaxis] - self.scores_[:, np.newaxis, :]
         return ndtr(differences / (math.sqrt(2) * np.maximum(self.score_std_, 1e-300))[:, np.newaxis, np.newaxis])
 
-    def _split(self, profile: Profile, segments: Any) -> SegmentedProfile:
-        """Return the ballots of each listed segment; raise ValueError unless `segments` fits `classes`."""
-        if (self.classes is None) != (segments is None):
+    def _numbers(self, X: Ballots, segments: Any) -> NDArray[np.intp] | None:
+        """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""
+        self._validate_params()
+        if self.classes is None and segments is None:
+            return None
+        if self.classes is None or segments is None:
             given, missing = ("segments", "classes") if self.classes is None else ("classes", "segments")
-            raise ValueError(
-                f"{given} is given without {missing}; give both, or neither for one segment of all voters."
-            )
-        labels = _labels(self.classes)
-        if segments is None:
-            numbers = np.zeros(profile.n_voters, dtype=np.intp)
-        else:
-            numbers = segment_numbers(segments, labels, profile.n_voters)
-        return SegmentedProfile(profile, numbers, len(labels))
+            raise ValueError(f"{missing} must be given with {given}, got None; give both, or neither.")
+        if isinstance(X, Profile) and X.positions is None:
+            raise ValueError("X must keep its ballots to be split into segments; build it with keep='positions'.")
+        n_voters = X.n_voters if isinstance(X, Profile) else shape_of(X)[0]
+        return segment_numbers(segments, _labels(self.classes), n_voters)
 
     def _checked_order(self, consensus):
         """Return one order per segment."""
+        if self.classes is None:
+            return super()._checked_order(consensus)
         return np.array(
             [checked_order(consensus._replace(order=order), self.n_features_in_) for order in consensus.order]
         )

@@ -12,17 +12,14 @@ from .names import is_frame
 from .profile import Profile
 
 
-class SegmentedProfile:
-    """Ballots of several public segments, one `Profile` per segment. It is not private.
+class SegmentedProfile(Profile):
+    """Profile whose ballots are also counted by segment.
 
     Attributes
     ----------
     parts : list of Profile
-        Profile of each segment, with the weights that its ballots have in the whole profile.
-    n_items : int
-        Number of items.
-    bound : WeightBound or None
-        Public bound on the weight of a person over all segments, if ballots are weighted.
+        Profile of each segment, with the weights that its ballots have in the whole profile. Weights of one person are
+        clipped over all ballots, so they add up to at most the bound over all segments together.
 
     Examples
     --------
@@ -34,7 +31,7 @@ class SegmentedProfile:
     """
 
     def __init__(self, profile: Profile, numbers: NDArray[np.intp], n_segments: int) -> None:
-        self.n_items, self.bound = profile.n_items, profile.bound
+        vars(self).update(vars(profile))
         self.parts = [profile.take(np.flatnonzero(numbers == segment)) for segment in range(n_segments)]
 
 

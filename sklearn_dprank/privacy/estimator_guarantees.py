@@ -148,7 +148,7 @@ def guarantee_after(fitted, declared):
     return _SEARCH if hasattr(last, "cv_results_") else _UNSTATED
 
 
-def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
+def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segments: Any) -> PrivacyGuarantee:
     """Return an upper limit on the guarantee of a fit on X, from public properties of X only.
 
     Parameters
@@ -159,6 +159,8 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> Priva
         Ballots. Their contents are not read.
     voter_epsilon : array-like of shape (n_voters,) or None, default=None
         Public epsilon of each voter.
+    **segments : dict
+        ``segments``, if the ballots are fitted with it; only its length is read.
 
     Returns
     -------
@@ -187,7 +189,7 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None) -> Priva
             f"{kind.__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() an "
             "upper bound, then fit it."
         )
-    return last.guarantee_before(X, voter_epsilon)
+    return last.guarantee_before(X, voter_epsilon, **segments)
 
 
 def _states_guarantee(estimator):

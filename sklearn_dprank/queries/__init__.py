@@ -8,7 +8,6 @@ from .base import Ask, Publication, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .scores import SCORE_GRID, GroupNetWins, NetWins, PositionalScores, ScoresByHistogram
-from .segments import SegmentNetWins, SegmentSizes
 from .utilities import KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, OrderUtility
 from .voters import NumberOfVoters
 
@@ -30,8 +29,6 @@ __all__ = [
     "Publication",
     "Query",
     "ScoresByHistogram",
-    "SegmentNetWins",
-    "SegmentSizes",
     "Sensitivity",
     "Tallies",
     "estimated_margins",

@@ -26,13 +26,13 @@ class SegmentNetWins(Query):
 
     Parameters
     ----------
-    n_segments : int, default=1
+    n_segments : int, default=2
         Number of segments.
     together : bool, default=False
         Whether to add up the net wins of all segments.
     """
 
-    n_segments: int = 1
+    n_segments: int = 2
     together: bool = False
     published_always = True
 

@@ -15,7 +15,6 @@ from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
 from .kwiksort import KwikSortRule
 from .markov_chain import MarkovChainRule
-from .segments import SegmentRule
 from .sort import SortByScore
 from .swiss import SwissRule
 
@@ -33,7 +32,6 @@ __all__ = [
     "KwikSortRule",
     "MarkovChainRule",
     "Rule",
-    "SegmentRule",
     "SortByScore",
     "SwissRule",
     "resolve_rule",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._utils.checks import COUNT, Check, check_flag, check_parameters
-from ..queries import Ask, SegmentNetWins, SegmentSizes
+from .._utils.checks import Check, check_flag, check_parameters, check_whole
+from ..queries import Ask
+from ..queries.segments import SegmentNetWins, SegmentSizes
 from .base import Consensus, Rule, descending
 from .pooling import pooled
 
@@ -23,10 +25,10 @@ class SegmentRule(Rule):
 
     Parameters
     ----------
-    n_segments : int, default=1
+    n_segments : int, default=2
         Number of segments.
-    pooling : bool, default=False
-        Whether to pool segments. It needs at least two.
+    pooling : bool, default=True
+        Whether to pool segments.
 
     Notes
     -----
@@ -35,14 +37,14 @@ class SegmentRule(Rule):
 
     Examples
     --------
-    >>> from sklearn_dprank.rules import SegmentRule
-    >>> [float(ask.share) for ask in SegmentRule(4, pooling=True).asks(10)]
+    >>> from sklearn_dprank.rules.segments import SegmentRule
+    >>> [float(ask.share) for ask in SegmentRule(4).asks(10)]
     [0.8, 0.15, 0.05]
     """
 
-    parameter_checks: dict[str, Check] = {"n_segments": COUNT, "pooling": check_flag}
+    parameter_checks: dict[str, Check] = {"n_segments": partial(check_whole, least=2), "pooling": check_flag}
 
-    def __init__(self, n_segments: int = 1, pooling: bool = False) -> None:
+    def __init__(self, n_segments: int = 2, pooling: bool = True) -> None:
         self.n_segments = n_segments
         self.pooling = pooling
 

@@ -12,11 +12,14 @@ from oracles import all_ballots, distinct_ballots, naive_counts, permutohedron_g
 
 import sklearn_dprank
 from sklearn_dprank.ballots.profile import Profile
+from sklearn_dprank.ballots.segments import SegmentedProfile
 from sklearn_dprank.queries import NetWins, OrderUtility, PairMargin, Query, ScoresByHistogram
+from sklearn_dprank.queries.segments import SegmentNetWins, SegmentSizes
 
 EXTENSIONS = Path(__file__).parents[1] / "support" / "extensions"
 NEIGHBORING = ["add_remove", "replace"]
 SIZES = [3, 4]
+SEGMENTED = {SegmentNetWins, SegmentSizes}
 RATE = 0.7  # of the law exp(-rate cost) that the privacy loss per unit of rate is read from
 
 
@@ -73,10 +76,19 @@ def test_a_query_without_examples_is_an_error():
 # Vectors
 
 
+def in_segments(query, ballots):
+    """A profile of the ballots for a query; for one about segments, a profile for each segment, and one for none."""
+    profile = Profile.from_rankings(ballots)
+    if type(query) not in SEGMENTED:
+        return [profile]
+    numbers = [np.full(len(ballots), number) for number in range(-1, query.n_segments)]
+    return [SegmentedProfile(profile, each, query.n_segments) for each in numbers]
+
+
 @lru_cache(maxsize=64)
 def contributions(query, m):
     """What each ballot alone gives, by several completions of those that are completed by coins."""
-    alone = [Profile.from_rankings([ballot]) for ballot in all_ballots(m)]
+    alone = [profile for ballot in all_ballots(m) for profile in in_segments(query, [ballot])]
     return np.array([[query.vector(profile, seeded(seed)) for profile in alone] for seed in range(4)])
 
 
@@ -88,6 +100,11 @@ def steps(query, m, neighboring):
     return np.unique((every[:, None] - every).reshape(-1, every.shape[1]), axis=0)
 
 
+def gauges(moved, m):
+    """The gauge of each change; the noise of several segments is independent, so that their gauges add up."""
+    return [sum(map(permutohedron_gauge, change.reshape(-1, m))) for change in moved]
+
+
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize(("query", "m"), VECTORS)
 def test_no_ballot_moves_the_vector_further(query, m, neighboring):
@@ -95,7 +112,7 @@ def test_no_ballot_moves_the_vector_further(query, m, neighboring):
     assert np.abs(moved).sum(axis=1).max() <= stated.l1
     assert (moved**2).sum(axis=1).max() <= stated.l2_squared
     if stated.gauge is not None:
-        assert max(map(permutohedron_gauge, moved)) <= stated.gauge
+        assert max(gauges(moved, m)) <= stated.gauge
 
 
 @pytest.mark.parametrize(("query", "m"), VECTORS)
@@ -103,10 +120,11 @@ def test_a_ballot_adds_the_same_integers_whatever_the_others_say(query, m):
     """So that what one ballot gives alone is what it moves beside any others."""
     by_coins = (contributions(query, m) != contributions(query, m)[0]).any()
     ballots = rankings(m)[::5] if by_coins else all_ballots(m)[::3]
-    alone = [query.vector(Profile.from_rankings([ballot]), seeded(0)) for ballot in ballots]
-    together = query.vector(Profile.from_rankings(ballots), seeded(1))
-    assert together.dtype == np.int64 and together.ndim == 1
-    np.testing.assert_array_equal(together, np.sum(alone, axis=0))
+    alone = [[query.vector(one, seeded(0)) for one in in_segments(query, [ballot])] for ballot in ballots]
+    for segment, profile in enumerate(in_segments(query, ballots)):
+        together = query.vector(profile, seeded(1))
+        assert together.dtype == np.int64 and together.ndim == 1
+        np.testing.assert_array_equal(together, np.sum([each[segment] for each in alone], axis=0))
 
 
 # ScoresByHistogram states the sensitivity of all m! cells, of which its m scores are a shortcut.
@@ -125,7 +143,7 @@ def test_half_of_what_is_stated_would_be_caught(kind, neighboring):
             seen |= {"l1"} if np.abs(moved).sum(axis=1).max() > stated.l1 / 2 else set()
             seen |= {"l2"} if (moved**2).sum(axis=1).max() > stated.l2_squared / 2 else set()
             seen |= set() if any(stated) else {"l1", "l2"}  # half of nothing is nothing
-            if stated.gauge is None or max(map(permutohedron_gauge, moved)) > stated.gauge / 2:
+            if stated.gauge is None or max(gauges(moved, m)) > stated.gauge / 2:
                 seen.add("gauge")
         assert seen == {"l1", "l2", "gauge"}
 

@@ -21,6 +21,7 @@ from sklearn_dprank.aggregators import (
     local_interactive,
     prudent,
     secure_aggregation,
+    segmented,
     shuffle,
     streaming,
 )
@@ -44,6 +45,7 @@ TRUST = {
     local_interactive.__name__: "local",
     shuffle.__name__: "shuffle",
     secure_aggregation.__name__: "secure_aggregation",
+    segmented.__name__: "central",
     streaming.__name__: "stream",
     composed.__name__: "any",
 }
@@ -57,6 +59,10 @@ APART = {
     (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",
     (sklearn_dprank.Aggregator, "scores_"): "they are those of any rule",
+    **{
+        (sklearn_dprank.SegmentedAggregator, name): "of every segment"
+        for name in ("epsilon", "neighboring", "delta", "consensus_", "ranks_", "privacy_", "scores_", "noise_")
+    },
 }
 
 
@@ -75,7 +81,7 @@ def test_the_facts_that_readers_meet_everywhere_are_compared():
     names = {name for name, _ in wordings()}
     assert names >= {"privacy_", "random_state", "consensus_", "ranks_", "n_features_in_", "feature_names_in_"}
     assert names >= {"neighboring", "epsilon", "delta", "reports_accepted_", "reports_refused_", "min_reports"}
-    assert len(wordings()["consensus_", ""]) == len(ESTIMATORS) - 1  # but for `DPTopK`
+    assert len(wordings()["consensus_", ""]) == len(ESTIMATORS) - 2  # but for `DPTopK` and `SegmentedAggregator`
 
 
 @pytest.mark.parametrize("fact", wordings(), ids=lambda fact: " ".join(fact).strip())

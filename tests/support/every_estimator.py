@@ -62,6 +62,11 @@ FACTS = {
     "scores_",
     "noise_",
     "periods_",
+    "segments_",
+    "net_wins_",
+    "score_std_",
+    "own_weights_",
+    "sizes_",
 }
 # What `partial_fit` goes on from, and no fit leaves.
 SECRETS = {"stream_"}

@@ -14,6 +14,8 @@ from .charging import InMemory, account_of, charged, in_excess, spent_by
 from .releases import Release, Terms
 
 _Estimator = TypeVar("_Estimator")
+#: Parameters of `fit` that `guarantee_before` accepts: it reads their public properties only.
+_PUBLIC = ("voter_epsilon", "segments")
 _STAYS = "This failed fit is still charged, because the failure may depend on the ballots."
 
 
@@ -248,7 +250,8 @@ class PrivacyBudget:
         RuntimeError
             If the fit revealed more than was charged before it. All that it revealed is charged.
         """
-        forecast = guarantee_before(estimator, X, last_step_params(estimator, fit_params).get("voter_epsilon"))
+        given = last_step_params(estimator, fit_params)
+        forecast = guarantee_before(estimator, X, **{name: given[name] for name in _PUBLIC if name in given})
         inspect.signature(estimator.fit).bind(X, y, **fit_params)  # type: ignore[attr-defined]
         what = type(last_step(estimator)).__name__
         number = self._charge(forecast, what, release_id)
