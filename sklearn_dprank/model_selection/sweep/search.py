@@ -20,6 +20,7 @@ from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import GuaranteedEstimator, guarantee_after, record_pipeline
+from ...sampling.streams import seed_sequence
 from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds, is_seed
 from .accounting import (
@@ -218,18 +219,19 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_jobs(self.n_jobs)
         check_flag(self.public_ballots, "public_ballots")
         metrics = metrics_of(self.scoring)
-        scoring = scoring_of(metrics)
+        scoring = scoring_of(metrics, X)
         check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
         check_one_estimator(self.estimator)
         rows = grid_of(self.param_grid)
         _refuse_seeds(rows)
         estimators = [configured(self.estimator, row) for row in rows]
         refuse_mixed(metrics, estimators)
-        splits = Splits(X, self.cv)
+        sequence = seed_sequence(self.random_state)
+        splits = Splits(X, self.cv, sequence)
         prepared = prepare(estimators, splits)
         clear_fitted(self)
         self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
-        seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
+        seeds = child_seeds(sequence, (len(rows), len(splits), self.n_trials))
         results = Results(rows, seeds, list(metrics))
         try:
             for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):

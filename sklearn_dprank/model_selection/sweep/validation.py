@@ -11,6 +11,7 @@ from ..._utils.checks import check_jobs, check_whole
 from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
+from ...sampling.streams import seed_sequence
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import metrics_of
@@ -85,8 +86,9 @@ def cross_validate(
     check_jobs(n_jobs)
     check_one_estimator(estimator)
     metrics = metrics_of(scoring)
-    splits = Splits(X, cv)
-    seeds = child_seeds(random_state, (1, len(splits), n_trials))
+    sequence = seed_sequence(random_state)
+    splits = Splits(X, cv, sequence)
+    seeds = child_seeds(sequence, (1, len(splits), n_trials))
     prepared = prepare([estimator], splits)
     rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
     ordered = [rows[place] for place in np.ndindex(seeds.shape)]
