@@ -276,7 +276,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         try:
             score_noise(self.score_epsilon, total.neighboring, shape.n_items, shape.bound)
         except ValueError as error:
-            raise ValueError(f"the score is impossible: {error}") from error
+            raise ValueError(f"score_epsilon={self.score_epsilon!r} makes the score impossible: {error}") from error
         return total.simulated(certified=self.random_state is None)
 
     def __sklearn_tags__(self):

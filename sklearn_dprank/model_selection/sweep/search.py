@@ -63,7 +63,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
         change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. If a
-        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
+        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice. With None
+        or an integer, a Profile with persons is split at random, and all ballots of a person stay together.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; a dict holds several by name. None is the estimator's own score,
         minus the average Kendall tau distance. For an aggregator, X is the `~sklearn_dprank.ballots.Profile` of the
@@ -74,7 +75,7 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         Whether to fit the best candidate once more on all voters. With several metrics, pass the name of the one that
         decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials. Each trial has its own child seed, in ``cv_results_["seed"]``. The refit keeps the
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed, in ``cv_results_["seed"]``. The refit keeps the
         estimator's own ``random_state``: with None, it is a release and not a simulation.
     public_ballots : bool, default=False
         Declares the ballots public (simulated, or published before), so that their scores reveal no private data.

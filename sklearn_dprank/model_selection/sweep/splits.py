@@ -79,8 +79,8 @@ def _split_persons(profile, cv, sequence):
     """
     if not (cv is None or isinstance(cv, Integral)):
         raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
-    persons = profile.weights.persons
-    n_persons = persons.max(initial=-1) + 1
+    who, persons = np.unique(profile.weights.persons, return_inverse=True)
+    n_persons = len(who)
     place = np.random.default_rng(sequence.spawn(1)[0]).permutation(n_persons)
     folds = [[place[part] for part in parts] for parts in check_cv(cv).split(np.zeros((n_persons, 1)))]
     return [tuple(profile.take(np.isin(persons, part)) for part in parts) for parts in folds]
