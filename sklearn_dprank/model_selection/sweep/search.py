@@ -75,8 +75,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         Whether to fit the best candidate once more on all voters. With several metrics, pass the name of the one that
         decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials, and of the folds of persons. Each trial has its own child seed, in ``cv_results_["seed"]``. The refit keeps the
-        estimator's own ``random_state``: with None, it is a release and not a simulation.
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed, in ``cv_results_["seed"]``.
+        The refit keeps the estimator's own ``random_state``: with None, it is a release and not a simulation.
     public_ballots : bool, default=False
         Declares the ballots public (simulated, or published before), so that their scores reveal no private data.
     progress : bool, default=True
