@@ -171,11 +171,16 @@ def public_bound(X):
     """Return the public bound on the weights of ballots, or None; raise ValueError if there are weights without one."""
     if not isinstance(X, Profile) or (X.bound is None and X.weights is None):
         return None
-    if X.bound is None or not isinstance(X.bound.most, int):
+    check_public(X.bound)
+    return X.bound
+
+
+def check_public(bound):
+    """Raise ValueError unless a bound on weights is a public number."""
+    if bound is None or not isinstance(bound.most, int):
         raise ValueError(
             "a private score needs a public bound on weights; pass a number as max_weight when you read the Profile."
         )
-    return X.bound
 
 
 def score_noise(epsilon, neighboring, n_items, bound):

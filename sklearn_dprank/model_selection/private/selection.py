@@ -26,7 +26,7 @@ from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
 from .draw_count import draw_count, eta_of, gamma_of
-from .scorer import PrivateKendallTau, score_noise
+from .scorer import PrivateKendallTau, check_public, score_noise
 
 
 class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
@@ -270,6 +270,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_epsilon(self.score_epsilon, "score_epsilon")
         eta = eta_of(self.distribution)
         gamma_of(eta, self.mean_draws)
+        if shape.bound is not None:
+            check_public(shape.bound)
         guarantees = [pure_guarantee(candidate.estimator, shape) for candidate in candidates]
         unit = BALLOT if shape.bound is None else shape.bound.unit
         total = guarantee_of_the_best(guarantees, float(self.score_epsilon), eta, unit)

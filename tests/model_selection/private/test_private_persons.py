@@ -164,6 +164,9 @@ def test_weights_need_a_public_bound():
         ):
             with pytest.raises(ValueError, match="needs a public bound on weights; pass a number as max_weight"):
                 refused(profile)
+        if bound is not None:
+            with pytest.raises(ValueError, match="needs a public bound on weights"):
+                PrivateSelection(DPBorda()).guarantee(4, bound=bound)
 
 
 def test_an_epsilon_too_small_for_the_bound_is_refused_before_a_draw():
