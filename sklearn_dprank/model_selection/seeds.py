@@ -16,8 +16,12 @@ _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def child_seeds(random_state, shape):
-    """Return an int64 array of distinct seeds below 2**32, which every scikit-learn ``random_state`` accepts."""
-    sequence, size = seed_sequence(random_state), int(np.prod(shape))
+    """Return an int64 array of distinct seeds below 2**32, which every scikit-learn ``random_state`` accepts.
+
+    `random_state` may also be a SeedSequence.
+    """
+    given = isinstance(random_state, np.random.SeedSequence)
+    sequence, size = random_state if given else seed_sequence(random_state), int(np.prod(shape))
     more = size
     while True:
         words = sequence.generate_state(more, np.uint32).astype(np.int64)

@@ -8,7 +8,7 @@ is a certain one with probability f(probability up to it) - f(probability below 
 import math
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from sklearn_dprank import Borda, DPBorda, DPKemenySampler, DPKwikSort, DPPrudentOrder, queries
 from sklearn_dprank._utils.checks import changed_ballots
+from sklearn_dprank.ballots import Profile, weights
 from sklearn_dprank.mechanisms import LaplaceNoise
 from sklearn_dprank.model_selection import PrivateKendallTau, PrivateSelection
 from sklearn_dprank.model_selection.private import selection as private_selection
@@ -196,6 +197,90 @@ def test_the_cost_of_candidates_counts_more_than_once(neighboring):
     selection = selection_of("two", neighboring, epsilon=1.0, score_epsilon=1.0, mean_draws=1000)
     one, best = losses(selection, [[0, 1, 2]] * 5, 3, EXTREME[3])
     assert best > 1.9 * one
+
+
+# --- persons and weights
+
+GRID, BOUND = 2, 2.5  # a coarse grid in place of 720720: a person has at most 5 units
+OTHERS = [([0, 1, 2], 1.0), ([1, 0, 2], 1.0), ([2, 2, 0], 0.5)]  # each of another person
+UNANIMOUS = [([0, 1, 2], 9.0)] * 20
+SAME = [  # ballots and weights of one person; the first has no weight: a person who came or went
+    [([0, 1, 2], 0.0)],
+    [([0, 1, 2], 9.0)],
+    [([2, 1, 0], 1.0), ([2, 1, 0], 4.0)],
+    [([0, 1, 2], 1.0), ([2, 1, 0], 1.0), ([1, 0, 2], 7.0)],
+    [([1, 2, 0], 0.5), ([0, 0, np.nan], 2.0)],
+]
+
+
+def with_person(person, others):
+    rows = [*others, *person]
+    return Profile.from_rankings(
+        np.array([x for x, _ in rows], dtype=float),
+        groups=[*range(len(others)), *[99] * len(person)],
+        sample_weight=[w for _, w in rows],
+        max_weight=BOUND,
+    )
+
+
+def persons_of_two_ballots():
+    """A person without weight, and everybody with one or two ballots, of equal and unequal weights."""
+    yield SAME[0]
+    ballots = distinct_ballots(3)
+    for x in ballots:
+        yield [(x, 9.0)]
+    for x, y in combinations_with_replacement(ballots, 2):
+        for first, second in ([1, 1], [0.5, 2], [9, 1], [9, 9]):
+            yield [(x, first), (y, second)]
+
+
+def losses_of_persons(selection, persons, others, monkeypatch):
+    """(worst loss of one draw, worst loss of the selected one) over persons; only counts of ballots matter."""
+    monkeypatch.setattr(weights, "WEIGHT_GRID", GRID)
+    profiles = [with_person(person, others) for person in persons]
+    _, first = np.unique([one.margins.ravel() for one in profiles], axis=0, return_index=True)
+    profiles = [profiles[0], *(profiles[k] for k in sorted(set(first.tolist()) - {0}))]
+    pairs = list(combinations(range(len(profiles)), 2))
+    if selection.guarantee(3).neighboring == "add_remove":
+        pairs = [(0, k) for k in range(1, len(profiles))]
+    bound = profiles[0].bound
+    guarantee = selection.guarantee(3, bound=bound)
+    assert guarantee.unit == weights.PERSON and guarantee.epsilon == selection.guarantee(3).epsilon
+    reach = changed_ballots(guarantee.neighboring) * 3 * bound.most
+    far = math.ceil(DEPTH * reach / selection.score_epsilon) + 3 * bound.most * (len(others) + 1)
+    draws = [law_of_a_draw(selection, one, np.arange(-far, far + 1)) for one in profiles]
+    best = [law_of_the_best(draw, stopping_of(selection)) for draw in draws]
+    for one in (*draws, *best):
+        assert one.sum() == pytest.approx(1, abs=1e-9)
+    return worst_loss(draws, pairs), worst_loss(best, pairs)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_a_person_loses_no_more_than_the_promise(neighboring, monkeypatch):
+    selection = selection_of("two", neighboring, mean_draws=100)
+    one, best = losses_of_persons(selection, SAME, OTHERS, monkeypatch)
+    total = selection.guarantee(3).epsilon
+    assert one <= total / 3 + 1e-9
+    assert total / 4 < best <= total + 1e-9
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_the_audit_of_a_person_is_tight(neighboring, monkeypatch):
+    """Where the score has most of the budget, a person uses up almost all of it."""
+    selection = selection_of("one", neighboring, epsilon=0.01, score_epsilon=1.0, mean_draws=1000)
+    _, best = losses_of_persons(selection, SAME[:3], UNANIMOUS, monkeypatch)
+    assert 0.95 < best / selection.guarantee(3).epsilon <= 1 + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("distribution", ["geometric", "logarithmic"])
+def test_nobody_with_two_ballots_loses_more_than_the_promise(distribution, neighboring, monkeypatch):
+    selection = selection_of("one", neighboring, distribution=distribution, mean_draws=100)
+    one, best = losses_of_persons(selection, persons_of_two_ballots(), OTHERS, monkeypatch)
+    total = selection.guarantee(3).epsilon
+    assert one <= total / (2 + eta_of(distribution)) + 1e-9
+    assert total / 4 < best <= total + 1e-9
 
 
 # --- planted faults

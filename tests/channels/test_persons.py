@@ -1,6 +1,9 @@
 """Fits on persons and weights: the guarantee names its unit, the release is in votes, and other channels refuse."""
 
 import re
+from collections import Counter
+from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +33,7 @@ from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID
 from sklearn_dprank.channels import Central, NonPrivateSurvey
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
-from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, PrivateSelection, cross_validate
+from sklearn_dprank.model_selection import GridSearchCV, PrivateKendallTau, cross_validate
 from sklearn_dprank.model_selection.sweep.splits import Splits
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
 from sklearn_dprank.queries import Ask, Histogram
@@ -191,8 +194,69 @@ def test_a_person_with_more_ballots_moves_no_other_to_another_fold():
     for own in (1, 3):  # ballots of the first person
         rows = [0] * own + list(range(1, 40))
         profile = Profile.from_rankings(ballots[rows], groups=rows, max_weight=1)
-        folds.append([train.net_wins for train, _ in (Splits(profile, 2)[0], Splits(profile, 2)[1])])
+        splits = Splits(profile, 2, np.random.SeedSequence(0))
+        folds.append([splits[0][0].net_wins, splits[1][0].net_wins])
     np.testing.assert_array_equal(*folds)
+
+
+def folds_of_all_shuffles(profile, cv, monkeypatch):
+    """How often each tuple of (margins of training, margins of test) of all folds comes, over all shuffles."""
+    laws = Counter()
+    for shuffle in permutations(range(len(np.unique(profile.weights.persons)))):
+        rng = SimpleNamespace(permutation=lambda n, shuffle=shuffle: np.array(shuffle))
+        with monkeypatch.context() as patched:
+            patched.setattr(np.random, "default_rng", lambda seed, rng=rng: rng)
+            splits = Splits(profile, cv, np.random.SeedSequence(0))
+        laws[tuple(part.margins.tobytes() for split in range(len(splits)) for part in splits[split])] += 1
+    return laws
+
+
+@pytest.mark.parametrize("cv", [2, 3])
+def test_a_person_whose_first_ballot_moves_moves_no_other_to_another_fold(cv, monkeypatch):
+    """Ann has no opinions here, so she shows in no count: the law of the others' folds must not depend on her rows."""
+    own = {"ann": [0, 0, 0], "bob": [0, 1, 2], "cem": [2, 0, 1], "dan": [1, 2, 0]}
+    laws = []
+    for rows in (
+        ["ann", "bob", "cem", "dan"],
+        ["bob", "cem", "bob", "dan", "ann"],
+        ["bob", "ann", "cem", "ann", "dan"],
+    ):
+        profile = Profile.from_rankings([own[who] for who in rows], groups=rows)
+        laws.append(folds_of_all_shuffles(profile.take(np.arange(len(rows))), cv, monkeypatch))
+    assert laws[0] == laws[1] == laws[2]
+    assert len(laws[0]) > 1
+
+
+def test_folds_of_persons_follow_the_seed():
+    def folds(seed):
+        splits = Splits(PERSONS, 3, np.random.SeedSequence(seed))
+        return [part.net_wins.tolist() for split in range(3) for part in splits[split]]
+
+    assert folds(1) == folds(1) != folds(2)
+    sizes = [len(np.unique(test.weights.persons)) for _, test in Splits(PERSONS, 3, np.random.SeedSequence(0))]
+    assert max(sizes) - min(sizes) <= 1 and sum(sizes) == len(np.unique(WHO))
+    for train, test in Splits(PERSONS, 3, np.random.SeedSequence(0)):
+        assert not set(train.weights.persons) & set(test.weights.persons)
+        np.testing.assert_array_equal(train.margins + test.margins, PERSONS.margins)
+    seeded = [
+        cross_validate(DPBorda(), PERSONS, cv=3, n_trials=2, random_state=seed, progress=False)["test_score"].tolist()
+        for seed in (5, 5, np.random.default_rng(5), np.random.default_rng(5))
+    ]
+    assert seeded[0] == seeded[1] and seeded[2] == seeded[3]
+
+
+@pytest.mark.parametrize("cv", ["all", 3])
+def test_private_scores_of_a_search_have_the_unit_of_the_profile(cv):
+    scoring = PrivateKendallTau(0.25)
+    for profile, unit in ((PERSONS, PERSON), (WEIGHED, BALLOT)):
+        search = GridSearchCV(DPBorda(), {"epsilon": [0.5]}, cv=cv, n_trials=2, scoring=scoring, random_state=0)
+        found = search.fit(profile)
+        assert found.privacy_.unit == found.fits_cost_.unit == unit
+        assert found.privacy_.neighboring == ("add_remove" if cv == "all" else "replace")
+        fits, steps = (2, 1) if cv == "all" else (6, 2)
+        assert found.privacy_.epsilon == pytest.approx(steps * (fits * 0.75 + 0.5))
+        if cv == "all":
+            assert search.guarantee_before(profile).unit == unit
 
 
 def test_a_query_that_counts_no_weights_is_refused():
@@ -201,10 +265,3 @@ def test_a_query_that_counts_no_weights_is_refused():
 
     with pytest.raises(ValueError, match="does not count the weights of ballots"):
         Central(release=Rows()).plan([Ask(Rows())], 3, bound=PERSONS.bound)
-
-
-def test_private_scores_and_selections_refuse():
-    with pytest.raises(ValueError, match="counts each ballot once"):
-        PrivateKendallTau()(DPBorda().fit(PERSONS), PERSONS)
-    with pytest.raises(ValueError, match="counts each ballot once"):
-        PrivateSelection([DPBorda()]).fit(PERSONS)

@@ -8,6 +8,7 @@ import pytest
 from oracles import distinct_ballots, naive_counts, permutohedron_gauge
 
 from sklearn_dprank.ballots import Profile, weights
+from sklearn_dprank.model_selection.private.scorer import NetAgreement
 from sklearn_dprank.queries import (
     AllMargins,
     GroupNetWins,
@@ -26,6 +27,7 @@ from sklearn_dprank.sampling.streams import SeededBits
 
 M, BOUND, GRID = 3, 2.5, 2  # a coarse grid in place of 720720: a person has at most 5 units
 VECTORS = [NetWins, AllMargins, PairMargin, PairTallies, GroupNetWins, PositionalScores, Histogram, NumberOfVoters]
+VECTORS += [NetAgreement]
 ORDERS = [KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin]
 RATE = 0.2
 NEIGHBORING = ["add_remove", "replace"]

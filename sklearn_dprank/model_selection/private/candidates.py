@@ -4,12 +4,14 @@ import math
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from ..._utils.checks import safe_repr
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
 from ...privacy.estimator_guarantees import last_step, mixing_step
 from ..parameters import configured, grid_of, in_words, is_aggregator
+from .scorer import public_bound
 
 
 class Candidate(NamedTuple):
@@ -30,8 +32,8 @@ def aggregator_of(estimator):
     return last
 
 
-def pure_guarantee(estimator, n_items, n_voters):
-    """Return the guarantee of one fit of a candidate; raise ValueError if it is not pure."""
+def pure_guarantee(estimator, shape):
+    """Return the guarantee of one fit of a candidate on this Shape; raise ValueError if it is not pure."""
     aggregator = aggregator_of(estimator)
     if (mixing := mixing_step(estimator)) is not None:
         raise ValueError(
@@ -39,8 +41,13 @@ def pure_guarantee(estimator, n_items, n_voters):
             "each other; only RatingsToRankings is known to read each by itself. Leave it out, or do it to each ballot "
             "by itself beforehand."
         )
+    if shape.bound is not None and isinstance(estimator, Pipeline) and any(map(_transforms, estimator.steps[:-1])):
+        raise ValueError(
+            f"the candidate {in_words(estimator)} transforms tables, and a Profile with persons or weights is not one; "
+            "transform the table before Profile.from_rankings, and leave the steps out."
+        )
     try:
-        guarantee = aggregator.plan_for(Shape(n_items, n_voters))[1].guarantee
+        guarantee = aggregator.plan_for(shape)[1].guarantee
     except ValueError as error:
         raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
     if math.isinf(guarantee.epsilon):
@@ -53,16 +60,18 @@ def pure_guarantee(estimator, n_items, n_voters):
     return guarantee
 
 
+def _transforms(step):
+    return step[1] not in (None, "passthrough")
+
+
 def public_shape(X):
-    """Return (n_items, n_voters) of the input of `fit`, without reading a ballot."""
+    """Return the Shape of the input of `fit`, without reading a ballot."""
     if isinstance(X, Profile):
         if X.voter_epsilon is not None:
             raise ValueError("voters with an epsilon of their own are not supported; leave voter_epsilon out.")
-        if X.bound is not None:
-            raise ValueError("a private selection counts each ballot once; pass a Profile without groups or weights.")
-        return X.n_items, X.n_voters
+        return Shape(X.n_items, X.n_voters, bound=public_bound(X))
     n_voters, n_items = shape_of(X)
-    return n_items, n_voters
+    return Shape(n_items, n_voters)
 
 
 def counted_once(candidates, X):

@@ -16,7 +16,8 @@ from ..._utils.checks import check_epsilon
 from ..._utils.fitted import clear_fitted
 from ..._utils.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from ..._utils.types import Amount, RandomState
-from ...ballots.profile import Ballots
+from ...ballots.profile import Ballots, Shape
+from ...ballots.weights import BALLOT, WeightBound
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import GuaranteedEstimator, record_pipeline
 from ...privacy.rounding import rounded_up
@@ -25,7 +26,7 @@ from ..parameters import Grid, is_aggregator
 from ..seeds import with_seed
 from .candidates import aggregator_of, candidates_of, counted_once, public_shape, pure_guarantee
 from .draw_count import draw_count, eta_of, gamma_of
-from .scorer import PrivateKendallTau
+from .scorer import PrivateKendallTau, check_public, score_noise
 
 
 class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
@@ -59,8 +60,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         it again is another release.
     best_params_ : dict
         Its values of `param_grid`; with a list of estimators, also "estimator", the candidate that was cloned.
-    best_score_ : int
-        Its private score.
+    best_score_ : int or float
+        Its private score. A float if ballots have persons or weights; see `PrivateKendallTau`.
     consensus_ : ndarray of shape (n_items,)
         Its consensus: the items, best first.
     ranks_ : ndarray of int, shape (n_items,)
@@ -76,11 +77,17 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     -----
     .. rubric:: Privacy
 
-    Unit: one ballot. Trust: the curator who runs `fit`. All candidates must use one neighbouring relation. With
-    candidates of at most epsilon_c each, and eta as above, the total is (2 + eta) (epsilon_c + score_epsilon). It is 3
-    (epsilon_c + score_epsilon) for "geometric", and 2 (epsilon_c + score_epsilon) for "logarithmic". It is known before
-    any ballot is read (`guarantee`). It counts the largest epsilon_c, so use the same epsilon for all candidates. The
-    guarantee covers all fitted attributes together.
+    Unit: one ballot, or that of a Profile with persons or weights. Trust: the curator who runs `fit`. All candidates
+    must use one neighbouring relation. With candidates of at most epsilon_c each, and eta as above, the total is (2 +
+    eta) (epsilon_c + score_epsilon). It is 3 (epsilon_c + score_epsilon) for "geometric", and 2 (epsilon_c +
+    score_epsilon) for "logarithmic". It is known before any ballot is read (`guarantee`). It counts the largest
+    epsilon_c, so use the same epsilon for all candidates. The guarantee covers all fitted attributes together.
+
+    Every draw fits and scores all ballots, and pays for both. Ballots are not split, so that no voter or person moves
+    others between training and test. With persons or weights, a draw reveals at most epsilon_c + score_epsilon about
+    one unit, such as all ballots of one person, because the noise of fit and score grows with ``max_weight``. The
+    number of draws and the choice of each candidate depend on no ballot. The total is therefore the same for every
+    unit. No score is divided by the number of voters or by the total weight.
 
     The running time of the fit reveals the number of draws, which the proof requires to be secret. That number is
     independent of the ballots, but the best of a known number of draws costs more. Draws that lose are not kept. What
@@ -130,7 +137,7 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
 
     best_estimator_: Any
     best_params_: dict[str, Any]
-    best_score_: int
+    best_score_: int | float
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
     privacy_: PrivacyGuarantee
@@ -154,7 +161,9 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         self.mean_draws = mean_draws
         self.random_state = random_state
 
-    def guarantee(self, n_items: int, n_voters: int | None = None) -> PrivacyGuarantee:
+    def guarantee(
+        self, n_items: int, n_voters: int | None = None, bound: WeightBound | None = None
+    ) -> PrivacyGuarantee:
         """Return the total guarantee, from public inputs only.
 
         Parameters
@@ -163,6 +172,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
             Number of items.
         n_voters : int or None, default=None
             Number of voters, for local candidates, where it is public.
+        bound : WeightBound or None, default=None
+            Public bound on weights, which determines the unit: ``profile.bound`` of a Profile with persons or weights.
 
         Returns
         -------
@@ -173,9 +184,9 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, a candidate is not private or not pure, or the candidates have different
-            neighbouring relations.
+            neighbouring relations or units. Also if a candidate does not accept a Profile with persons or weights.
         """
-        return self._total(candidates_of(self.estimator, self.param_grid), n_items, n_voters)
+        return self._total(candidates_of(self.estimator, self.param_grid), Shape(n_items, n_voters, bound=bound))
 
     def fit(self, X: Ballots, y: None = None) -> Self:
         """Draw candidates, and keep the best draw.
@@ -195,11 +206,10 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As for `guarantee`, before any ballot is read; or if X is not a set of ballots, or is a Profile with persons
-            or weights.
+            As for `guarantee`, before any ballot is read; or if X is not a set of ballots.
         """
         candidates = candidates_of(self.estimator, self.param_grid)
-        privacy = self._total(candidates, *public_shape(X))
+        privacy = self._total(candidates, public_shape(X))
         eta = eta_of(self.distribution)
         gamma = gamma_of(eta, self.mean_draws)
         count_bits, choice_bits, seeds = _streams(self.random_state)
@@ -237,7 +247,8 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_.score(X)
 
     def guarantee_before(self, X: Any, voter_epsilon: Any = None) -> PrivacyGuarantee:
-        return self.guarantee(*public_shape(X))
+        shape = public_shape(X)
+        return self.guarantee(shape.n_items, shape.n_voters, shape.bound)
 
     def _publish(self, privacy, score, fitted, params):
         """Set the fitted attributes to the best draw, with the total as its guarantee."""
@@ -254,13 +265,20 @@ class PrivateSelection(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
 
-    def _total(self, candidates, n_items, n_voters):
+    def _total(self, candidates, shape):
         """Return the guarantee of the selected draw; raise ValueError if parameters or candidates are incompatible."""
         check_epsilon(self.score_epsilon, "score_epsilon")
         eta = eta_of(self.distribution)
         gamma_of(eta, self.mean_draws)
-        guarantees = [pure_guarantee(candidate.estimator, n_items, n_voters) for candidate in candidates]
-        total = guarantee_of_the_best(guarantees, float(self.score_epsilon), eta)
+        if shape.bound is not None:
+            check_public(shape.bound)
+        guarantees = [pure_guarantee(candidate.estimator, shape) for candidate in candidates]
+        unit = BALLOT if shape.bound is None else shape.bound.unit
+        total = guarantee_of_the_best(guarantees, float(self.score_epsilon), eta, unit)
+        try:
+            score_noise(self.score_epsilon, total.neighboring, shape.n_items, shape.bound)
+        except ValueError as error:
+            raise ValueError(f"score_epsilon={self.score_epsilon!r} makes the score impossible: {error}") from error
         return total.simulated(certified=self.random_state is None)
 
     def __sklearn_tags__(self):
@@ -287,17 +305,22 @@ def _seeds(sequence):
 _RUNNING_TIME = "running time reveals the number of draws, and is outside the guarantee"
 
 
-def guarantee_of_the_best(guarantees, score_epsilon, eta):
+def guarantee_of_the_best(guarantees, score_epsilon, eta, unit=BALLOT):
     """Return the guarantee of the best draw, from the pure guarantees of the candidates.
 
-    `score_epsilon` is in nats, and `eta` (above -1) is that of the number of draws. Different neighbouring relations
-    raise ValueError.
+    `score_epsilon` is in nats, and `eta` (above -1) is that of the number of draws. `unit` is that of the score.
+    Different neighbouring relations or units raise ValueError.
     """
     relations = sorted({g.neighboring for g in guarantees})
     if len(relations) > 1:
         raise ValueError(
             f"candidates must share one neighbouring relation, got {relations}; set the same `neighboring` for all "
             '(local candidates are always "replace").'
+        )
+    if foreign := sorted({g.unit for g in guarantees} - {unit}):
+        raise ValueError(
+            f"candidates must protect the unit of the score, {unit!r}, got {foreign}; choose among candidates that "
+            "count persons and weights."
         )
     dearest = max(g.epsilon for g in guarantees)
     exact = (2 + Fraction(eta)) * (Fraction(float(dearest)) + Fraction(score_epsilon))
@@ -308,6 +331,7 @@ def guarantee_of_the_best(guarantees, score_epsilon, eta):
         neighboring=relations[0],
         how=f"best of a random number of draws (truncated negative binomial, eta = {eta:g}): (2 + {eta:g}) x "
         f"({dearest:g} + {score_epsilon:g}) by Papernot and Steinke (2022), Theorem 2",
+        unit=unit,
         arithmetic="; ".join(sorted({g.arithmetic for g in guarantees} - {"exact"})) or "exact",
         caveats=(_RUNNING_TIME, *dict.fromkeys(c for g in guarantees for c in g.caveats)),
     )

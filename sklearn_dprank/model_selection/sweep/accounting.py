@@ -60,7 +60,7 @@ def forecast(search, X):
     """Return an upper bound on the results' guarantee before the fit; raise ValueError if it depends on the splits."""
     if search.public_ballots:
         return declared_public()
-    scoring = scoring_of(metrics_of(search.scoring))
+    scoring = scoring_of(metrics_of(search.scoring), X)
     if scoring.guarantees is None:
         return costs_of([], [], scoring, split_voters=False)[1]
     if not (isinstance(search.cv, str) and search.cv == "all"):
@@ -115,15 +115,15 @@ class Scoring(NamedTuple):
     claims: tuple[str, ...]
 
 
-def scoring_of(metrics):
-    """Return the guarantees of scores by these metrics; only those of `PrivateKendallTau` itself are trusted."""
+def scoring_of(metrics, X):
+    """Return the guarantees of scores of X by these metrics; only those of `PrivateKendallTau` itself are trusted."""
     known = {name: scorer for name, scorer in metrics.items() if type(scorer) is PrivateKendallTau}
     claims = tuple(
         f"the scorer {name!r} ({type(scorer).__name__}) claims a guarantee, which nothing checks: it counts as exact"
         for name, scorer in metrics.items()
         if name not in known and hasattr(scorer, "guarantee")
     )
-    guarantees = [scorer.guarantee for scorer in known.values()]
+    guarantees = [scorer.guarantee_for(X) for scorer in known.values()]
     return Scoring(guarantees if len(known) == len(metrics) else None, claims)
 
 

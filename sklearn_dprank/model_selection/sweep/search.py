@@ -20,6 +20,7 @@ from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
 from ...privacy import PrivacyGuarantee
 from ...privacy.estimator_guarantees import GuaranteedEstimator, guarantee_after, record_pipeline
+from ...sampling.streams import seed_sequence
 from ..parameters import Grid, Metric, Metrics, configured, grid_of
 from ..seeds import MOST_TRIALS, child_seeds, is_seed
 from .accounting import (
@@ -62,7 +63,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
         change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. If a
-        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice.
+        splitter needs groups, pass ``list(splitter.split(X, groups=groups))``. No part may hold a row twice. With None
+        or an integer, a Profile with persons is split at random, and all ballots of a person stay together.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``, larger is better; a dict holds several by name. None is the estimator's own score,
         minus the average Kendall tau distance. For an aggregator, X is the `~sklearn_dprank.ballots.Profile` of the
@@ -73,8 +75,8 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         Whether to fit the best candidate once more on all voters. With several metrics, pass the name of the one that
         decides. A callable takes ``cv_results_`` and returns the row: see `smallest_within`.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials. Each trial has its own child seed, in ``cv_results_["seed"]``. The refit keeps the
-        estimator's own ``random_state``: with None, it is a release and not a simulation.
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed, in ``cv_results_["seed"]``.
+        The refit keeps the estimator's own ``random_state``: with None, it is a release and not a simulation.
     public_ballots : bool, default=False
         Declares the ballots public (simulated, or published before), so that their scores reveal no private data.
     progress : bool, default=True
@@ -218,18 +220,19 @@ class GridSearchCV(GuaranteedEstimator, MetaEstimatorMixin, BaseEstimator):
         check_jobs(self.n_jobs)
         check_flag(self.public_ballots, "public_ballots")
         metrics = metrics_of(self.scoring)
-        scoring = scoring_of(metrics)
+        scoring = scoring_of(metrics, X)
         check_refit(self.refit, list(metrics), several=isinstance(self.scoring, Mapping))
         check_one_estimator(self.estimator)
         rows = grid_of(self.param_grid)
         _refuse_seeds(rows)
         estimators = [configured(self.estimator, row) for row in rows]
         refuse_mixed(metrics, estimators)
-        splits = Splits(X, self.cv)
+        sequence = seed_sequence(self.random_state)
+        splits = Splits(X, self.cv, sequence)
         prepared = prepare(estimators, splits)
         clear_fitted(self)
         self.n_splits_, self.multimetric_, self.scorer_ = len(splits), isinstance(self.scoring, Mapping), metrics
-        seeds = child_seeds(self.random_state, (len(rows), len(splits), self.n_trials))
+        seeds = child_seeds(sequence, (len(rows), len(splits), self.n_trials))
         results = Results(rows, seeds, list(metrics))
         try:
             for place, row in run(seeds, prepared, metrics, self.n_jobs, self.progress):

@@ -14,14 +14,14 @@ from ...ballots.rankings import check_ballots
 class Splits:
     """Ballots of every split, read and counted once for all candidates.
 
-    `cv` is that of `cross_validate`. A `cv` that would split a Profile, gives no split, or puts a voter twice into one
-    part raises ValueError.
+    `cv` is that of `cross_validate`, and the SeedSequence `sequence` places persons in folds. A `cv` that would split a
+    Profile, gives no split, or puts a voter twice into one part raises ValueError.
     """
 
-    def __init__(self, X, cv):
+    def __init__(self, X, cv, sequence):
         #: Whether voters were split; False for cv="all".
         self.split_voters = not (isinstance(cv, str) and cv == "all")
-        self._parts = _split(X, cv) if self.split_voters else [(X, X)]
+        self._parts = _split(X, cv, sequence) if self.split_voters else [(X, X)]
         self._counted: dict[Any, Any] = {}
 
     def __len__(self):
@@ -48,13 +48,13 @@ class Splits:
         return self._counted[key]
 
 
-def _split(X, cv):
+def _split(X, cv, sequence):
     """Return (train, test) for every split."""
     if isinstance(X, Profile):
         if X.weights is None:
             raise ValueError(f'a Profile cannot be split by cv={cv!r}; use cv="all", or pass the ballots.')
         if X.weights.persons is not None:
-            return _split_persons(X, cv)
+            return _split_persons(X, cv, sequence)
         take, n_voters = X.take, X.n_voters
     elif hasattr(X, "iloc"):
         take, n_voters = X.iloc.__getitem__, len(X)
@@ -68,15 +68,21 @@ def _split(X, cv):
     return [(take(train), take(test)) for train, test in parts]
 
 
-def _split_persons(profile, cv):
-    """Return (train, test) for every split by persons: a fold holds all ballots of a fixed share of the persons.
+def _split_persons(profile, cv, sequence):
+    """Return (train, test) for every split by persons: a fold holds all ballots of a random share of the persons.
 
     A splitter by groups would place a person by the number of ballots, and so move others if this number changes.
+    Persons are numbered in the order of their first ballots, so a person whose first ballot moves renumbers others. A
+    uniformly random permutation of the numbers makes the law of the folds independent of the numbering. The guarantee
+    of each permutation, with every other person in the same fold, is therefore that of the whole. It is a guarantee
+    under "replace": the number of persons, from which the sizes of folds follow, is public.
     """
     if not (cv is None or isinstance(cv, Integral)):
         raise ValueError(f"cv must be an integer for a Profile with groups, got {cv!r}.")
-    persons = profile.weights.persons
-    folds = check_cv(cv).split(np.zeros((persons.max(initial=-1) + 1, 1)))
+    who, persons = np.unique(profile.weights.persons, return_inverse=True)
+    n_persons = len(who)
+    place = np.random.default_rng(sequence.spawn(1)[0]).permutation(n_persons)
+    folds = [[place[part] for part in parts] for parts in check_cv(cv).split(np.zeros((n_persons, 1)))]
     return [tuple(profile.take(np.isin(persons, part)) for part in parts) for parts in folds]
 
 

@@ -11,6 +11,7 @@ from ..._utils.checks import check_jobs, check_whole
 from ..._utils.scikit_learn import BaseEstimator
 from ..._utils.types import RandomState
 from ...ballots.profile import Ballots
+from ...sampling.streams import seed_sequence
 from ..parameters import Metrics
 from ..seeds import MOST_TRIALS, child_seeds
 from .accounting import metrics_of
@@ -43,13 +44,14 @@ def cross_validate(
     cv : "all", None, int, splitter or iterable, default="all"
         "all" is the protocol of the papers: fit on all voters and score against all voters. Holding voters out would
         change their number, and so the effect of the noise. Other values have the same meaning as in scikit-learn. No
-        part may hold a row twice.
+        part may hold a row twice. With None or an integer, a Profile with persons is split at random, and all ballots
+        of a person stay together.
     scoring : None, callable or dict of {str: callable}, default=None
         ``scoring(estimator, X)``; a dict holds several by name. None is the estimator's own score. For an aggregator, X
         is the `~sklearn_dprank.ballots.Profile` of the voters, already counted, which every metric accepts. For a
         pipeline, X is the ballots as they were passed.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of all trials. Each trial has its own child seed.
+        Seed of all trials, and of the folds of persons. Each trial has its own child seed.
     n_jobs : int or None, default=None
         Number of joblib workers. Results do not depend on it.
     progress : bool, default=True
@@ -85,8 +87,9 @@ def cross_validate(
     check_jobs(n_jobs)
     check_one_estimator(estimator)
     metrics = metrics_of(scoring)
-    splits = Splits(X, cv)
-    seeds = child_seeds(random_state, (1, len(splits), n_trials))
+    sequence = seed_sequence(random_state)
+    splits = Splits(X, cv, sequence)
+    seeds = child_seeds(sequence, (1, len(splits), n_trials))
     prepared = prepare([estimator], splits)
     rows = dict(run(seeds, prepared, metrics, n_jobs, progress))
     ordered = [rows[place] for place in np.ndindex(seeds.shape)]
