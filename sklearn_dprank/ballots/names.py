@@ -108,9 +108,12 @@ def names_of(fitted):
     """
     if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
         return None
-    if len(fitted.consensus_) < len(fitted.ranks_):
+    order, ranks = fitted.consensus_, fitted.ranks_
+    if order.ndim > 1:  # all segments have the same items
+        order, ranks = order[0], ranks[0]
+    if len(order) < len(ranks):
         return getattr(fitted, "feature_names_in_", getattr(fitted, "_item_names", None))
-    return fitted.consensus_[fitted.ranks_]
+    return order[ranks]
 
 
 def names_differ(one, other):

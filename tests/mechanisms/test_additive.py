@@ -120,6 +120,13 @@ def test_knorm_releases_an_order_only():
     assert released(KNormNoise(1.0, 3), NetWins(), np.array([-(10**6), 10**6, 0]), bits).tolist() == [-2, 2, 0]
 
 
+def test_segments_have_noise_of_their_own():
+    bits = seeded(4)
+    drawn = [KNormNoise(5.0, 3).added(np.zeros(6, dtype=np.int64), bits).reshape(2, 3) for _ in range(200)]
+    alike = np.mean([(one == other).all() for one, other in drawn])
+    assert alike == pytest.approx(1 / 6, abs=0.1)  # of all orders alike
+
+
 def test_rates_are_exact_fractions_rounded_down():
     sensitivity = Sensitivity(7, Fraction(7))
     noise = calibrated("laplace", sensitivity, Fraction(0.1), 0.0, 3)

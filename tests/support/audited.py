@@ -22,6 +22,7 @@ from sklearn_dprank import (
     LDPQuickSort,
     SecAggBorda,
     SecAggSwissBorda,
+    SegmentedAggregator,
     ShuffleHierarchical,
     ShufflePairwise,
 )
@@ -82,7 +83,13 @@ ROUNDS = {
     "Swiss": DPSwissBorda(delta=1e-3),
     "Swiss, replace": DPSwissBorda(delta=1e-3, neighboring="replace"),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *ROUNDS.values()]
+# Trusted curator, public segments: what the orders of all segments reveal, also about a voter who moves.
+SEGMENTS = {
+    "pooled": SegmentedAggregator(["a", "b"], delta=1e-2),
+    "by themselves": SegmentedAggregator(["a", "b"], delta=1e-2, pooling=False),
+    "K-norm": SegmentedAggregator(["a", "b"], delta=0.0, pooling=False),
+}
+CENTRAL = [*PURE.values(), *LARGE.values(), *ROUNDS.values(), *SEGMENTS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.

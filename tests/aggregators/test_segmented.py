@@ -1,0 +1,253 @@
+"""`SegmentedAggregator`: one order per listed segment, whoever is in it, and one guarantee for all of them."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dprank import DPBorda, SegmentedAggregator
+from sklearn_dprank.ballots import Profile
+from sklearn_dprank.datasets import make_mallows
+from sklearn_dprank.metrics import average_kendall_tau
+from sklearn_dprank.preprocessing import RatingsToRankings
+from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
+
+REGIONS = ["north", "south", "east"]
+ORDERS = {"north": [0, 1, 2, 3], "south": [3, 2, 1, 0], "east": [1, 3, 0, 2], "moon": [2, 0, 3, 1]}
+
+
+def voters(**sizes):
+    """Ballots and labels of segments that agree within themselves."""
+    ballots = [np.tile(np.argsort(ORDERS[label]), (size, 1)) for label, size in sizes.items()]
+    return np.concatenate(ballots), np.repeat(list(sizes), list(sizes.values()))
+
+
+X, LABELS = voters(north=3000, south=2000, east=1000, moon=500)
+
+
+@pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
+@pytest.mark.parametrize("parameters", [{}, {"pooling": False}, {"pooling": False, "delta": 0.0}], ids=str)
+def test_each_segment_gets_its_way(parameters, neighboring):
+    fitted = SegmentedAggregator(REGIONS, epsilon=5.0, neighboring=neighboring, **parameters).fit(X, segments=LABELS)
+    assert fitted.consensus_.tolist() == [ORDERS[label] for label in REGIONS]
+    assert fitted.ranks_.tolist() == [np.argsort(ORDERS[label]).tolist() for label in REGIONS]
+    assert fitted.segments_.tolist() == REGIONS
+    assert (fitted.privacy_.epsilon, fitted.privacy_.neighboring) == (5.0, neighboring)
+    assert fitted.privacy_.delta == parameters.get("delta", 1e-6)
+    assert hasattr(fitted, "net_wins_") == hasattr(fitted, "rank_intervals") == (fitted.delta > 0)
+    assert hasattr(fitted, "scores_") == hasattr(fitted, "sizes_") == fitted.pooling
+    assert guarantee_of(fitted) == fitted.privacy_
+
+
+def test_published_numbers_are_those_of_the_listed_voters():
+    fitted = SegmentedAggregator(REGIONS, epsilon=100.0).fit(X, segments=LABELS)
+    exact = [Profile.from_rankings(X[label == LABELS]).net_wins for label in REGIONS]
+    np.testing.assert_allclose(fitted.net_wins_, exact, atol=20)
+    np.testing.assert_allclose(fitted.sizes_, [3000, 2000, 1000], atol=20)
+    np.testing.assert_allclose(fitted.scores_, np.array(exact) / [[3000], [2000], [1000]], atol=0.05)
+    assert (fitted.own_weights_ > 0.99).all() and (fitted.score_std_ < 0.1).all()
+
+
+@pytest.mark.parametrize("unlisted", ["moon", None, np.nan, [1], "North", "north ", 3.5, pd.NA], ids=repr)
+def test_other_labels_count_nowhere(unlisted):
+    labels = LABELS.astype(object)
+    labels[[label == "moon" for label in LABELS]] = None
+    labels = [unlisted if label is None else label for label in labels]
+    kept = LABELS != "moon"
+    some = SegmentedAggregator(REGIONS, random_state=3).fit(X, segments=labels)
+    alone = SegmentedAggregator(REGIONS, random_state=3).fit(X[kept], segments=LABELS[kept])
+    np.testing.assert_array_equal(some.net_wins_, alone.net_wins_)
+    np.testing.assert_array_equal(some.scores_, alone.scores_)
+    assert some.score(X, segments=labels) == alone.score(X[kept], segments=LABELS[kept])
+
+
+def test_an_empty_segment_is_published_like_the_others():
+    alike = make_mallows(6000, 4, 0.7, center=range(4), random_state=0)
+    fitted = SegmentedAggregator([*REGIONS, "sea"], random_state=0).fit(alike, segments=REGIONS * 2000)
+    assert fitted.consensus_.shape == (4, 4) and fitted.own_weights_[3] < 0.2
+    assert fitted.consensus_[3].tolist() == [0, 1, 2, 3]
+    nobody = SegmentedAggregator(REGIONS).fit(X, segments=["moon"] * len(X))
+    assert nobody.consensus_.shape == (3, 4) and np.isfinite(nobody.scores_).all()
+    with pytest.raises(ValueError, match="segments must hold a label of classes for at least one ballot"):
+        nobody.score(X, segments=["moon"] * len(X))
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [
+        ([1, 2], [1, 2] * 50),
+        ([1, 2], np.array([1.0, 2.0] * 50)),
+        (np.array([1, 2]), pd.Series([1, 2] * 50, dtype="Int64")),
+        (("a", "b"), pd.Categorical(["a", "b"] * 50)),
+        (pd.Index(["a", "b"]), ("a", "b") * 50),
+        ([("a", 1), ("b", 2)], [("a", 1), ("b", 2)] * 50),
+        ([True, False], [True, False] * 50),
+    ],
+)
+def test_kinds_of_labels(classes, labels):
+    ballots = [[0, 1, 2], [2, 1, 0]] * 50
+    fitted = SegmentedAggregator(classes, epsilon=50.0).fit(ballots, segments=labels)
+    assert fitted.consensus_.tolist() == [[0, 1, 2], [2, 1, 0]]
+    assert fitted.segments_.shape == (2,) and list(fitted.segments_) == list(classes)
+
+
+def test_score_is_the_mean_over_listed_ballots():
+    fitted = SegmentedAggregator(REGIONS, epsilon=0.01, random_state=0).fit(X, segments=LABELS)
+    distance = {label: average_kendall_tau(fitted.ranks_[k], X[label == LABELS]) for k, label in enumerate(REGIONS)}
+    expected = (3000 * distance["north"] + 2000 * distance["south"] + 1000 * distance["east"]) / 6000
+    assert fitted.score(X, segments=LABELS) == pytest.approx(-expected, abs=1e-15)
+
+
+def test_without_classes_it_is_borda():
+    plain, borda = SegmentedAggregator(random_state=5), DPBorda(delta=1e-6, noise="gaussian", random_state=5)
+    plain.fit(X), borda.fit(X)
+    np.testing.assert_array_equal(plain.scores_, borda.scores_)
+    np.testing.assert_array_equal(plain.rank_intervals(0.9), borda.rank_intervals(0.9))
+    np.testing.assert_array_equal(plain.pair_confidence(), borda.pair_confidence())
+    assert plain.consensus_.tolist() == borda.consensus_.tolist() and not hasattr(plain, "segments_")
+    assert plain.privacy_ == borda.privacy_ and plain.score(X) == borda.score(X)
+    plain.set_params(classes=REGIONS).fit(X, segments=LABELS).set_params(classes=None).fit(X)
+    assert not hasattr(plain, "segments_") and not hasattr(plain, "own_weights_")
+
+
+@pytest.mark.parametrize("pooling", [True, False])
+def test_names_profiles_pickles_and_pipelines(pooling):
+    items = ["tea", "milk", "water", "wine"]
+    frame, made = pd.DataFrame(X, columns=items), SegmentedAggregator(REGIONS, pooling=pooling, random_state=1)
+    named = clone(made).fit(frame, segments=LABELS)
+    assert named.feature_names_in_.tolist() == items
+    assert named.consensus_.tolist() == [[items[i] for i in ORDERS[label]] for label in REGIONS]
+    again = pickle.loads(pickle.dumps(named))
+    np.testing.assert_array_equal(again.consensus_, named.consensus_)
+    assert again.score(frame, segments=LABELS) == named.score(frame, segments=LABELS)
+    profile = clone(made).fit(Profile.from_rankings(frame), segments=LABELS)
+    np.testing.assert_array_equal(profile.net_wins_, named.net_wins_)
+    pipeline = make_pipeline(RatingsToRankings(), clone(made))
+    pipeline.fit(-frame, segmentedaggregator__segments=LABELS)
+    np.testing.assert_array_equal(pipeline[-1].net_wins_, named.net_wins_)
+    assert guarantee_of(pipeline) == named.privacy_
+
+
+def test_persons_are_clipped_over_all_segments():
+    """Two persons with rows in three segments, and one row without a listed segment."""
+    rows = np.array([[0, 1, 2]] * 4 + [[2, 1, 0]])
+    labels = ["north", "south", "east", "moon", "north"]
+    profile = Profile.from_rankings(rows, groups=["a", "a", "a", "a", "b"])
+    fitted = SegmentedAggregator(REGIONS, epsilon=1e4, delta=0.5).fit(profile, segments=labels)
+    np.testing.assert_allclose(fitted.sizes_, [1.25, 0.25, 0.25], atol=0.2)
+    np.testing.assert_allclose(fitted.net_wins_, [[-1.5, 0, 1.5], [0.5, 0, -0.5], [0.5, 0, -0.5]], atol=0.2)
+    assert fitted.privacy_.unit == "all ballots of one person"
+    assert fitted.noise_.grid == 720720
+    weighed = Profile.from_rankings(rows, sample_weight=[3, 1, 1, 1, 1], max_weight=2)
+    assert SegmentedAggregator(REGIONS).fit(weighed, segments=labels).privacy_.unit == "one ballot"
+
+
+# Intervals and confidence
+
+
+def test_intervals_are_those_of_the_segment_s_own_net_wins():
+    fitted = SegmentedAggregator(REGIONS, epsilon=0.05, random_state=0).fit(X, segments=LABELS)
+    for simultaneous, level in ((False, 0.9), (True, 1 - 0.1 / 3)):
+        found = fitted.rank_intervals(0.9, simultaneous=simultaneous)
+        assert found.shape == (3, 4, 2) and found.dtype == np.int64
+        for wins, ends in zip(fitted.net_wins_, found, strict=True):
+            above = fitted.noise_.surely_before(wins, level)
+            np.testing.assert_array_equal(ends, np.column_stack([above.sum(axis=0), 3 - above.sum(axis=1)]))
+    wider = np.ptp(fitted.rank_intervals(0.9, simultaneous=True), axis=2) - np.ptp(fitted.rank_intervals(0.9), axis=2)
+    assert wider.min() >= 0
+
+
+def test_confidence_follows_scores_or_net_wins():
+    pooled = SegmentedAggregator(REGIONS, epsilon=0.05, random_state=0).fit(X, segments=LABELS)
+    alone = SegmentedAggregator(REGIONS, epsilon=0.05, pooling=False, random_state=0).fit(X, segments=LABELS)
+    for fitted in (pooled, alone):
+        found = fitted.pair_confidence()
+        assert found.shape == (3, 4, 4)
+        np.testing.assert_allclose(found + found.transpose(0, 2, 1), 1)
+        np.testing.assert_array_equal(np.argsort(-found.sum(axis=2), axis=1), fitted.consensus_)
+    assert alone.pair_confidence()[0] == pytest.approx(alone.noise_.chance_before(alone.net_wins_[0]))
+
+
+def test_small_segments_learn_from_large_ones():
+    rng = np.random.default_rng(0)
+    ballots = make_mallows(4000, 8, 0.7, center=range(8), random_state=0)
+    labels = rng.choice(10, 4000, p=[0.55, *[0.05] * 9])
+    errors = {}
+    for pooling in (True, False):
+        made = [SegmentedAggregator(list(range(10)), epsilon=0.05, pooling=pooling, random_state=s) for s in range(5)]
+        orders = [one.fit(ballots, segments=labels).ranks_ for one in made]
+        errors[pooling] = np.mean([np.abs(ranks - np.arange(8)).mean() for ranks in orders])
+    assert errors[True] < errors[False] / 3
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"classes": ["a"]}, "classes must be None or a list of at least two different labels, got a list"),
+        ({"classes": ["a", "a"]}, "classes must be None or a list of at least two"),
+        ({"classes": "ab"}, "classes must be None or a list of at least two"),
+        ({"classes": ["a", None]}, "classes must be None or a list of at least two"),
+        ({"classes": ["a", float("nan")]}, "classes must be None or a list of at least two"),
+        ({"classes": [["a"], ["b"]]}, "classes must be None or a list of at least two"),
+        ({"classes": list(range(1001))}, "classes must list at most 1000 segments, got 1001"),
+        ({"pooling": "yes"}, "pooling must be True or False"),
+        ({"delta": 0.0}, "pooling must be False for delta=0, got True: K-norm noise publishes no scores to pool"),
+        ({"delta": np.array([0, 1])}, "delta must be a number in [0, 1)"),
+    ],
+)
+def test_parameters_are_refused_before_a_charge(parameters, message):
+    budget = PrivacyBudget(1.0, 1e-5)
+    estimator = SegmentedAggregator(REGIONS).set_params(**parameters)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        budget.fit(estimator, X, segments=LABELS)
+    assert budget.releases_ == ()
+
+
+@pytest.mark.parametrize(
+    ("classes", "segments", "message"),
+    [
+        (REGIONS, None, "segments must be given with classes, got None"),
+        (None, LABELS, "classes must be given with segments, got None"),
+        (REGIONS, LABELS[:-1], "segments must hold one label for each ballot, and has another length"),
+        (REGIONS, "north", "segments must list one label for each ballot, got a str"),
+        (REGIONS, {"north": 1}, "segments must list one label for each ballot, got a dict"),
+        (REGIONS, pd.DataFrame({"region": LABELS}), "segments must list one label for each ballot, got a DataFrame"),
+        (REGIONS, 7, "segments must list one label for each ballot, got a int"),
+    ],
+)
+def test_segments_are_refused_before_a_charge(classes, segments, message):
+    budget = PrivacyBudget(1.0, 1e-5)
+    with pytest.raises(ValueError, match=message):
+        budget.fit(SegmentedAggregator(classes), X, segments=segments)
+    with pytest.raises(ValueError, match=message):
+        SegmentedAggregator(classes).fit(X, segments=segments)
+    assert budget.releases_ == ()
+
+
+def test_counts_alone_cannot_be_split():
+    with pytest.raises(ValueError, match="X must keep its ballots to be split into segments"):
+        SegmentedAggregator(REGIONS).fit(Profile.from_rankings(X, keep="counts"), segments=LABELS)
+
+
+def test_a_budget_charges_all_segments_once():
+    budget = PrivacyBudget(1.0, 1e-6)
+    fitted = budget.fit(SegmentedAggregator(REGIONS), X, segments=LABELS)
+    assert budget.spent_ == fitted.privacy_ and (budget.spent_.epsilon, budget.spent_.delta) == (1.0, 1e-6)
+    with pytest.raises(TypeError, match="segments"):
+        PrivacyBudget(1.0).fit(DPBorda(), X, segments=LABELS)
+
+
+def test_searches_of_scikit_learn_route_segments():
+    with sklearn.config_context(enable_metadata_routing=True):
+        made = SegmentedAggregator(REGIONS).set_fit_request(segments=True).set_score_request(segments=True)
+        search = GridSearchCV(made, {"epsilon": [1e-4, 5.0]}, cv=2).fit(X[::5], segments=LABELS[::5])
+    assert search.best_params_ == {"epsilon": 5.0}
