@@ -137,8 +137,11 @@ def _about(made):
     """Return the title of a segment: its name and, if they are published, its size and whose answers it repeats."""
     if "size" not in made:
         return f"{made['segment']}:"
-    share = made["own_weight"]
-    whose = "mostly its own answers" if share >= 2 / 3 else "mostly the answers of all"
-    if 1 / 3 < share < 2 / 3:
-        whose = "about half its own answers, half the answers of all"
+    share, ends = made["own_weight"], made["intervals"].values()
+    if share <= 1 / 3:
+        whose = "mostly the answers of all"
+    elif all(each == [1, len(ends)] for each in ends):  # own weights do not show that own answers are only noise
+        whose = f"{'mostly' if share >= 2 / 3 else 'half'} its own answers, which leave every rank open"
+    else:
+        whose = "mostly its own answers" if share >= 2 / 3 else "half its own answers, half the answers of all"
     return f"{made['segment']}: about {max(made['size'], 0):,} votes, {whose}"

@@ -167,16 +167,20 @@ def test_results_are_those_of_the_estimator():
 
 
 @pytest.mark.parametrize(
-    ("size", "share", "title"),
+    ("size", "share", "worst", "title"),
     [
-        (1234, 0.9, "a: about 1,234 votes, mostly its own answers"),
-        (40, 0.5, "a: about 40 votes, about half its own answers, half the answers of all"),
-        (-7, 0.0, "a: about 0 votes, mostly the answers of all"),
+        (1234, 0.9, 1, "a: about 1,234 votes, mostly its own answers"),
+        (40, 0.5, 1, "a: about 40 votes, half its own answers, half the answers of all"),
+        (-7, 0.0, 2, "a: about 0 votes, mostly the answers of all"),
+        (3, 0.9, 2, "a: about 3 votes, mostly its own answers, which leave every rank open"),
+        (3, 0.5, 2, "a: about 3 votes, half its own answers, which leave every rank open"),
     ],
 )
-def test_sizes_and_weights_in_words(size, share, title):
+def test_sizes_and_weights_in_words(size, share, worst, title):
     made = {"segment": "a", "consensus": ["tea", "milk"], "size": size, "own_weight": share}
-    assert segments.as_text({"segments": [made]}).splitlines()[:2] == [title, "rank  item"]
+    made["intervals"] = {"tea": [1, worst], "milk": [3 - worst, 2]}
+    said = segments.as_text({"segments": [made], "level": 0.95}).splitlines()
+    assert said[:3] == [title, "rank  item  without noise", f"   1  tea   1 to {worst}"]
 
 
 def test_small_noise_is_not_printed_as_minus_zero():
