@@ -78,25 +78,35 @@ def read(options: argparse.Namespace) -> Profile:
 
     Raises ValueError if the options do not state the layout, or the file does not match it. Messages quote no ballot.
     """
+    return read_with_segments(options, None)[0]
+
+
+def read_with_segments(options: argparse.Namespace, column: str | None) -> tuple[Profile, list[str]]:
+    """Return the ballots as `read`, and the cells of the column of ``--segments``, which is not an item.
+
+    Cells are text without blanks around it, empty where the file has none or the line cannot be read. The list is empty
+    if the column is None, or the layout has no columns.
+    """
     path: Path = options.file
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in _PREFLIB:
-        return _from_preflib(path, options)
+        return _from_preflib(path, options), []
     if not options.layout:
         raise ValueError(f"the layout of {path.name} is not stated. Add {_LAYOUTS}.")
     unreadable = Unreadable(options.unreadable)
     if options.layout == "orders":
-        return _from_orders(path, options, unreadable)
+        return _from_orders(path, options, unreadable), []
     if suffixes[-1:] == [".parquet"]:
         names, cells = read_parquet(path)
     else:
         names, cells = read_csv(path, options.separator, unreadable)
-        _check_header(path, names, (options.person, options.weight))
+        _check_header(path, names, (options.person, options.weight, column))
+    segments, names, cells = _segments(names, cells, column)
     persons, weights, names, cells = _persons_and_weights(names, cells, options, unreadable)
     names, cells = _items(names, cells, options.items)
     numbers = as_numbers(names, cells, unreadable)
     unreadable.report(path, len(numbers))
-    return _profile(numbers, names, options, persons, weights)
+    return _profile(numbers, names, options, persons, weights), segments
 
 
 def unranked(options: argparse.Namespace) -> Literal["no_opinion", "last"]:
@@ -131,6 +141,15 @@ def _check_header(path, names, others):
             f"the first row of {path.name} must name the items, but it holds only numbers. If it is a ballot, put a "
             "row of names before it. If these are names, add a letter to one of them."
         )
+
+
+def _segments(names, cells, column):
+    """Return the text in the column of ``--segments``, and the names and the cells of the other columns."""
+    if column is None:
+        return [], names, cells
+    own = _column(names, "--segments", column)
+    text = ["" if gap else str(cell).strip() for gap, cell in zip(missing(cells[:, own]), cells[:, own], strict=True)]
+    return text, names[:own] + names[own + 1 :], np.delete(cells, own, axis=1)
 
 
 def _persons_and_weights(names, cells, options, unreadable):
@@ -186,7 +205,7 @@ def _items(names, cells, items):
     if items is None:
         _check_items(names)
         return names, cells
-    chosen = _listed(items)
+    chosen = listed(items, "--items")
     for name in chosen:
         if name not in names:
             raise ValueError(f"--items names {safe_repr(name)}, which is none of the columns; mend the spelling.")
@@ -207,9 +226,12 @@ def _check_items(names):
             )
 
 
-def _listed(items):
-    """Return the names in ``--items``; names that contain a comma are in quotes."""
-    return [name.strip() for name in next(csv.reader([items], skipinitialspace=True), [])]
+def listed(names: str, option: str) -> list[str]:
+    """Return the names that an option lists; names that contain a comma are in quotes."""
+    try:
+        return [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
+    except csv.Error as error:
+        raise ValueError(f"{option} must list names with commas between; it cannot be read ({error}).") from None
 
 
 def _from_orders(path, options, unreadable):
@@ -217,7 +239,7 @@ def _from_orders(path, options, unreadable):
         raise ValueError("--orders needs --items: which items there are is public, and not read off the ballots.")
     if options.person or options.weight or options.max_weight is not None:
         raise ValueError("--person, --weight and --max-weight name columns; use them with --ratings or --positions.")
-    names = checked_names(_listed(options.items), "--items")
+    names = checked_names(listed(options.items, "--items"), "--items")
     rows = csv_rows(path, options.separator, unreadable)
     orders = [_order(cells or [], names, row, unreadable) for row, cells in enumerate(rows)]
     unreadable.report(path, len(orders))

@@ -10,8 +10,8 @@ from typing import Any
 from .._utils.checks import check_number
 from ..aggregators import DPBorda, DPPairwise, DPPrudentOrder, DPSwissBorda, DPTopK
 from ..privacy import PrivacyBudget
-from . import files
-from .printing import as_json, as_table
+from . import files, segments
+from .printing import as_json
 
 NAME = "rank"
 ABOUT = "publish one private consensus of the ballots in a file"
@@ -51,16 +51,23 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
         "--budget-epsilon", type=float, help="epsilon of a new budget; needed if the file does not exist"
     )
     added.add_argument("--budget-delta", type=float, help="delta of a new budget")
+    segments.add_arguments(added)
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the consensus, its intervals if the estimator has them, and the privacy guarantee."""
-    estimator = _estimator(options)
+    """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
+    segmented = segments.aggregator(options)
+    estimator = _estimator(options) if segmented is None else segmented
     check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
-    ballots = files.read(options)
-    budget = _budget(options)
-    fitted = budget.fit(estimator, ballots) if budget else estimator.fit(ballots)
-    made = {"consensus": [str(item) for item in fitted.consensus_], **_intervals(fitted, ballots.item_names, options)}
+    ballots, cells = files.read_with_segments(options, options.segments)
+    given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
+    budget = _budget(options, estimator)
+    fitted = budget.fit(estimator, ballots, **given) if budget else estimator.fit(ballots, **given)
+    if segmented is None:
+        made: dict[str, Any] = {"consensus": [str(item) for item in fitted.consensus_]}
+        made |= _intervals(fitted, ballots.item_names, options)
+    else:
+        made = segments.results(fitted, ballots.item_names, options.level)
     made["unranked"] = files.unranked(options)
     made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
@@ -81,13 +88,16 @@ def _estimator(options):
     return estimator.set_params(**given)
 
 
-def _budget(options):
+def _budget(options, estimator):
     if options.budget is None:
         if options.budget_epsilon is not None or options.budget_delta is not None:
             raise ValueError("--budget-epsilon and --budget-delta create a budget: say which file with --budget.")
         return None
     if options.budget_epsilon is None and not options.budget.exists():
         raise ValueError(f"the budget file {options.budget.name} does not exist: create it with --budget-epsilon.")
+    delta = getattr(estimator, "delta", 0)
+    if not options.budget.exists() and delta > (options.budget_delta or 0):
+        raise ValueError(f"this release has delta = {delta:g}: give the new budget at least that with --budget-delta.")
     return PrivacyBudget.open(
         options.budget,
         options.budget_epsilon,
@@ -112,13 +122,8 @@ def _guarantee(guarantee):
 
 
 def _as_text(made, guarantee):
-    rows = [["rank", "item"]]
-    ends = made.get("intervals", {})
-    if ends:
-        rows[0] += ["without noise"]
-    for rank, item in enumerate(made["consensus"], start=1):
-        rows.append([str(rank), item, *(["{} to {}".format(*ends[item])] if ends else [])])
-    lines = [as_table(rows), "", _about(made), files.about_unranked(made["unranked"]), "", guarantee.statement()]
+    ranked = segments.as_text(made) if "segments" in made else f"{segments.ranking(made)}\n\n{_about(made)}"
+    lines = [ranked, files.about_unranked(made["unranked"]), "", guarantee.statement()]
     if "budget" in made:
         lines.append(
             "Budget: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(

@@ -16,7 +16,7 @@ from fuzzing import VALUES, as_text, changed, heard, mangled
 
 from sklearn_dprank import Borda, LDPPairwise, LDPQuickSort, SecAggBorda, SecAggSwissBorda, ShufflePairwise
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.cli import files
+from sklearn_dprank.cli import files, segments
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
@@ -53,16 +53,18 @@ def cell(rng, layout):
 
 
 class Table:
-    """The command's reader of a CSV file of ratings or positions."""
+    """The command's reader of a CSV file of ratings or positions, with columns of persons and of segments."""
 
-    def __init__(self, layout, person):
-        self.layout, self.person = layout, person
+    def __init__(self, layout, person, segment=None):
+        self.layout, self.person, self.segment = layout, person, segment
 
     def content(self, rng):
         rows = [[cell(rng, self.layout) for _ in range(M)] for _ in range(rng.randint(1, 4))]
         if self.person:
             rows = [[f"person{rng.randrange(100)}", *row] for row in rows]
         lines = [([self.person] if self.person else []) + ITEMS, *rows]
+        if self.segment:
+            lines = [[self.segment, *lines[0]], *([f"region{rng.randrange(3)}", *row] for row in rows)]
         return "\n".join(",".join(line) for line in lines).encode()
 
     def read(self, content, folder, rng):
@@ -70,7 +72,7 @@ class Table:
         path.write_bytes(content)
         unranked = rng.choice([None, "last", "no_opinion"])
         try:
-            profile = files.read(
+            profile, cells = files.read_with_segments(
                 Namespace(
                     file=path,
                     layout=self.layout,
@@ -81,13 +83,17 @@ class Table:
                     max_weight=None,
                     unranked=unranked,
                     unreadable=rng.choice(["error", "error", "empty"]),
-                )
+                ),
+                self.segment,
             )
         except ValueError as error:
             first, _, ballots = content.partition(b"\n")
             heard(error, b"" if b"\r" in content or b'"' in first else ballots, path, public=first)
             return False
         valid(profile)
+        names = ["region0", "region1"]
+        assert len(cells) == (profile.n_voters if self.segment else 0)
+        assert set(segments.labels(cells, names)) <= {*names, None}
         return True
 
 
@@ -378,6 +384,7 @@ READERS = {
     "ratings": Table("ratings", None),
     "positions": Table("positions", None),
     "rows of persons": Table("ratings", "whose"),
+    "rows of segments": Table("ratings", "whose", "where"),
     "orders": Orders(),
     "PrefLib": PrefLib(),
     "tables in memory": InMemory(),

@@ -1,0 +1,276 @@
+"""``dprank rank --segments``: every listed segment is ranked by its own rows, and everything is charged once."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sklearn_dprank import SegmentedAggregator
+from sklearn_dprank.ballots.segments import SegmentedProfile, segment_numbers
+from sklearn_dprank.cli import files, main, parser, segments
+from sklearn_dprank.privacy import PrivacyBudget
+
+NAMES = ["tea", "milk", "rye"]
+REGIONS = ["--segments", "region", "--segment-values", "north,south"]
+LARGE = ["--epsilon", "500"]
+UP, DOWN = [3, 2, 1], [1, 2, 3]  # ratings of the items
+OPPOSITE = [["north", *UP]] * 40 + [["south", *DOWN]] * 40
+
+
+def write(path, rows, header=("region", *NAMES)):
+    path.write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def parsed(path, *options):
+    return parser().parse_args(["rank", str(path), "--ratings", "--epsilon", "1", *options])
+
+
+def read_labels(path, names, *options):
+    """Return the name of each row's segment, and the profile."""
+    profile, cells = files.read_with_segments(parsed(path, *options), "region")
+    return segments.labels(cells, names), profile
+
+
+@pytest.fixture
+def run(capsys):
+    def run_it(*arguments):
+        status = main(["rank", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert (status == 2) == (not out)
+        return err if status else out
+
+    return run_it
+
+
+@pytest.fixture
+def printed(run):
+    """Return the JSON of a release, and the consensus of each segment."""
+
+    def call(*arguments):
+        made = json.loads(run(*arguments, "--format", "json"))
+        return made, {each["segment"]: each["consensus"] for each in made["segments"]}
+
+    return call
+
+
+def test_each_listed_segment_has_its_own_order(tmp_path, printed):
+    """Rows without a listed name would decide both orders."""
+    rows = [*OPPOSITE, *[["", 1, 3, 1], ["abroad", 1, 3, 1], ["North", 1, 3, 1]] * 300]
+    made, orders = printed(write(tmp_path / "v.csv", rows), "--ratings", *REGIONS, *LARGE)
+    assert orders == {"north": NAMES, "south": NAMES[::-1]}
+    assert [each["size"] for each in made["segments"]] == pytest.approx([40, 40], abs=2)
+    assert made["segments"][0]["intervals"] == {"tea": [1, 1], "milk": [2, 2], "rye": [3, 3]}
+    assert made["unranked"] == "no_opinion" and made["level"] == 0.95
+    assert (made["privacy"]["epsilon"], made["privacy"]["delta"]) == (500, 1e-6)
+
+
+def test_names_with_commas_and_segments_without_rows(tmp_path, printed):
+    rows = [[f'" {region}"' if "," in region else region, *votes] for region, *votes in OPPOSITE]
+    rows = [['"north, east"' if row[0] == "north" else row[0], *row[1:]] for row in rows]
+    values = 'south, "north, east", islands'
+    made, orders = printed(
+        write(tmp_path / "v.csv", rows), "--ratings", "--segments", "region", "--segment-values", values, *LARGE
+    )
+    assert list(orders) == ["south", "north, east", "islands"] and sorted(orders["islands"]) == sorted(NAMES)
+    assert orders["north, east"] == NAMES and abs(made["segments"][2]["size"]) < 3
+
+
+@pytest.mark.parametrize(
+    ("cells", "names", "expected"),
+    [
+        ([" north", "north\t", "", "  ", "north east", "NORTH"], ["north"], ["north", "north", None, None, None, None]),
+        (["1", "1.0", " 1.00 ", "01", "1.5", "11", "1."], ["1"], ["1", "1", "1", None, None, None, None]),
+        (["1", "1.0", "-1.0", "nan"], ["1.0", "-1", "nan"], ["1.0", "1.0", "-1", "nan"]),
+    ],
+)
+def test_cells_are_compared_as_text(cells, names, expected, tmp_path):
+    path = write(tmp_path / "v.csv", [[cell, 1, 2, 3] for cell in cells])
+    assert read_labels(path, names)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "dtype", "expected"),
+    [
+        ([1, 2, 3], "int64", ["1", "2", None]),
+        ([1, None, 2], "Int64", ["1", None, "2"]),
+        ([1.0, None, 2.0, 1.5], "float64", ["1", None, "2", None]),
+        (["1", " 2", None], "category", ["1", "2", None]),
+        ([True, False, None], "boolean", ["True", None, None]),
+        ([b"1", b"2", None], object, [None] * 3),
+        ([[1], [2], None], object, [None] * 3),
+    ],
+)
+def test_cells_of_parquet_are_compared_as_text(cells, dtype, expected, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({name: range(len(cells)) for name in NAMES})
+    frame.assign(region=pd.Series(cells, dtype=dtype)).to_parquet(tmp_path / "v.parquet")
+    found, profile = read_labels(tmp_path / "v.parquet", ["1", "2", "True"])
+    assert found == expected and list(profile.item_names) == NAMES
+
+
+@pytest.mark.parametrize("row", ["north,1,2,x", "north,,,", "north,1,2,3,4", 'north,1,2,"3'])
+def test_a_row_that_cannot_be_read_keeps_its_segment_if_that_can_be_read(row, tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text(f"region,tea,milk,rye\nsouth,1,2,3\n{row}\nnorth,3,2,1\n")
+    found, profile = read_labels(path, ["north", "south"], "--unreadable", "empty")
+    cells = len(row.split(",")) == 4 and '"' not in row
+    assert found == ["south", "north" if cells else None, "north"]
+    assert profile.positions.table[:, 1].tolist() == [255] * 3
+
+
+def test_persons_are_clipped_over_all_rows(tmp_path, printed):
+    """Ten persons of weight 4 in the north would outvote thirty, but half of their limit goes to rows elsewhere."""
+    rows = [[f"p{i}", 1, "north", *UP] for i in range(30)] + [[f"q{i}", 1, "south", *DOWN] for i in range(30)]
+    rows += [[f"r{i}", 4, region, *DOWN] for i in range(10) for region in ("north", "abroad")]
+    path = write(tmp_path / "v.csv", rows, ["who", "w", "region", *NAMES])
+    options = ["--person", "who", "--weight", "w", "--max-weight", "4"]
+    found, profile = read_labels(path, ["north", "south"], *options)
+    parts = SegmentedProfile(profile, segment_numbers(found, ["north", "south"], 80), 2).parts
+    assert [(part.weights.each / 720720).tolist() for part in parts] == [[1] * 30 + [2] * 10, [1] * 30]
+    made, orders = printed(path, "--ratings", *options, *REGIONS, *LARGE)
+    assert orders == {"north": NAMES, "south": NAMES[::-1]}
+    assert made["privacy"]["unit"] == "all ballots of one person"
+    assert [each["size"] for each in made["segments"]] == pytest.approx([50, 30], abs=8)
+
+
+def test_one_person_in_two_segments_shares_one_limit(tmp_path):
+    rows = [["ann", "north", *UP], ["ann", "south", *UP], ["ann", "south", *UP], ["bob", "south", *UP]]
+    path = write(tmp_path / "v.csv", rows, ["who", "region", *NAMES])
+    found, profile = read_labels(path, ["north", "south"], "--person", "who")
+    assert found == ["north", "south", "south", "south"]
+    assert (3 * profile.weights.each / 720720).tolist() == [1, 1, 1, 3]
+
+
+def test_without_delta_only_orders_are_published(tmp_path, run, printed):
+    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *LARGE, "--delta", "0"]
+    made, orders = printed(*arguments)
+    assert orders == {"north": NAMES, "south": NAMES[::-1]} and made["privacy"]["delta"] == 0
+    assert all(set(each) == {"segment", "consensus"} for each in made["segments"]) and "level" not in made
+    said = run(*arguments)
+    assert said.startswith("north:\nrank  item\n   1  tea\n") and "No intervals and no sizes" in said
+
+
+def test_results_are_those_of_the_estimator():
+    votes, halves = [[0, 1, 2]] * 300 + [[0, 2, 1]] * 300, ["1"] * 300 + ["2"] * 300
+    fitted = SegmentedAggregator(["1", "2"], epsilon=0.05, random_state=1).fit(votes, segments=halves)
+    made = segments.results(fitted, NAMES, 0.9)
+    found = [[each["intervals"][name] for name in NAMES] for each in made["segments"]]
+    assert found == (fitted.rank_intervals(0.9, simultaneous=True) + 1).tolist()
+    assert found != (fitted.rank_intervals(0.9) + 1).tolist()
+    assert [each["size"] for each in made["segments"]] == np.round(fitted.sizes_.astype(float)).tolist()
+    assert [each["own_weight"] for each in made["segments"]] == pytest.approx(fitted.own_weights_.tolist(), abs=1e-4)
+    assert [each["segment"] for each in made["segments"]] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "worst", "title"),
+    [
+        (1234, 0.9, 1, "a: about 1,234 votes, mostly its own answers"),
+        (40, 0.5, 1, "a: about 40 votes, half its own answers, half the answers of all"),
+        (-7, 0.0, 2, "a: about 0 votes, mostly the answers of all"),
+        (3, 0.9, 2, "a: about 3 votes, mostly its own answers, which leave every rank open"),
+        (3, 0.5, 2, "a: about 3 votes, half its own answers, which leave every rank open"),
+    ],
+)
+def test_sizes_and_weights_in_words(size, share, worst, title):
+    made = {"segment": "a", "consensus": ["tea", "milk"], "size": size, "own_weight": share}
+    made["intervals"] = {"tea": [1, worst], "milk": [3 - worst, 2]}
+    said = segments.as_text({"segments": [made], "level": 0.95}).splitlines()
+    assert said[:3] == [title, "rank  item  without noise", f"   1  tea   1 to {worst}"]
+
+
+def test_small_noise_is_not_printed_as_minus_zero():
+    fitted = SimpleNamespace(
+        segments_=["a"],
+        consensus_=[["tea", "milk"]],
+        sizes_=np.array([-0.3]),
+        own_weights_=np.array([0.00004]),
+        rank_intervals=lambda level, simultaneous: np.zeros((1, 2, 2), dtype=int),
+    )
+    assert '"size": 0, "own_weight": 0.0}' in json.dumps(segments.results(fitted, ["tea", "milk"], 0.95))
+
+
+def test_text_of_five_regions_and_twelve_items_fits_a_terminal(tmp_path, run):
+    items = [f"item number {i} of twelve" for i in range(12)]
+    regions = ["north", "south", "east", "west", "islands"]
+    rows = [[region, *range(12)] for region in regions for _ in range(20)]
+    path = write(tmp_path / "v.csv", rows, ["region", *items])
+    options = ["--segments", "region", "--segment-values", ",".join(regions), "--level", "0.9"]
+    said = run(path, "--ratings", *options, "--epsilon", "1")
+    *tables, notes, guarantee = said.split("\n\n")
+    assert [table.split(":")[0] for table in tables] == regions
+    assert all(len(table.splitlines()) == 14 for table in tables)
+    assert max(map(len, "\n".join(tables).splitlines())) <= 80
+    assert all(re.search(r"\n +12  item number \d+ of twelve +\d+ to \d+$", table) for table in tables)
+    assert "in all segments at once with probability at least 0.9." in notes
+    assert guarantee.count("Epsilon = 1:") == 1 and "-0" not in said.replace("1e-06", "")
+
+
+def test_a_budget_is_charged_once(tmp_path, run, printed):
+    account = ["--budget", tmp_path / "account.sqlite"]
+    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *REGIONS, *account]
+    new = ["--budget-epsilon", "1", "--budget-delta", "1e-6"]
+    made, _ = printed(*arguments, *new, "--epsilon", "0.75", "--neighboring", "replace")
+    assert made["budget"]["spent"] == pytest.approx(0.75) and made["privacy"]["neighboring"] == "replace"
+    (release,) = PrivacyBudget.open(tmp_path / "account.sqlite").releases_
+    assert (release.what, release.guarantee.epsilon, release.guarantee.delta) == ("SegmentedAggregator", 0.75, 1e-6)
+    assert "does not fit" in run(*arguments, "--epsilon", "0.9")
+    assert len(PrivacyBudget.open(tmp_path / "account.sqlite").releases_) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "needed"),
+    [(REGIONS, "delta = 1e-06"), (["--items", "tea,milk", "--noise", "gaussian", "--delta", "0.01"], "delta = 0.01")],
+)
+def test_a_new_budget_without_enough_delta_is_not_created(options, needed, tmp_path, run):
+    account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "1"]
+    arguments = [write(tmp_path / "v.csv", OPPOSITE), "--ratings", *options, "--epsilon", "1", *account]
+    for more in ([], ["--budget-delta", "1e-7"]):
+        assert f"this release has {needed}: give the new budget at least that with" in run(*arguments, *more)
+    assert not (tmp_path / "account.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--segments", "region"], "--segments needs --segment-values, the public list"),
+        (["--segment-values", "north,south"], "say which column with --segments"),
+        ([*REGIONS[:3], "north"], "--segment-values must list 2 to 1000 names, with commas between, got 1"),
+        ([*REGIONS[:3], ",".join(map(str, range(1001)))], "must list 2 to 1000 names, with commas between, got 1001"),
+        ([*REGIONS[:3], "north,,south"], "--segment-values has an empty name"),
+        ([*REGIONS[:3], "north,south, north"], "--segment-values lists 'north' twice"),
+        ([*REGIONS[:3], "1,2,1.0"], "--segment-values lists '1' twice (1.0 is the same as 1)"),
+        ([*REGIONS[:3], "a\nb"], "--segment-values must list names with commas between"),
+        (["--segments", "area", *REGIONS[2:]], "--segments 'area' is none of the columns; these are region, tea"),
+        ([*REGIONS, "--top", "2"], "leave out --estimator, --noise and --top"),
+        ([*REGIONS, "--noise", "gaussian"], "leave out --estimator, --noise and --top"),
+        ([*REGIONS, "--estimator", "DPSwissBorda"], "leave out --estimator, --noise and --top"),
+        ([*REGIONS, "--person", "region"], "is also named by --person, --weight or --items"),
+        ([*REGIONS, "--items", "tea,region"], "is also named by --person, --weight or --items"),
+        ([*REGIONS, "--delta", "-1"], "delta must be a number in [0, 1), got -1.0"),
+        ([*REGIONS, "--level", "95"], "--level must be a number above 0 and below 1, got 95"),
+        ([*REGIONS, "--max-weight", "2"], "--max-weight is for --person or --weight"),
+    ],
+)
+def test_refusals_come_before_a_charge(options, message, tmp_path, run):
+    account = ["--budget", tmp_path / "account.sqlite", "--budget-epsilon", "9", "--budget-delta", "1e-6"]
+    PrivacyBudget.open(tmp_path / "account.sqlite", 9, 1e-6)
+    said = run(write(tmp_path / "v.csv", OPPOSITE), "--ratings", *options, "--epsilon", "1", *account)
+    assert said.startswith("dprank rank: ") and message in said and said.count("\n") == 1
+    assert PrivacyBudget.open(tmp_path / "account.sqlite").releases_ == ()
+
+
+@pytest.mark.parametrize("options", [["--orders", "--items", "tea,milk"], []])
+def test_files_without_columns_are_refused(options, tmp_path, run):
+    assert "--segments names a column" in run(write(tmp_path / "v.csv", OPPOSITE), *options, *REGIONS, *LARGE)
+    assert "--segments names a column" in run(tmp_path / "v.soc", *options, *REGIONS, *LARGE)
+
+
+@pytest.mark.parametrize("rows", [[], [["abroad", *UP]], [["", "", "", ""]] * 3])
+def test_a_file_without_listed_rows_is_released(rows, tmp_path, printed):
+    _, orders = printed(write(tmp_path / "v.csv", rows), "--ratings", *REGIONS, "--epsilon", "1")
+    assert [sorted(order) for order in orders.values()] == [sorted(NAMES)] * 2
