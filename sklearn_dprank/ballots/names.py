@@ -104,16 +104,15 @@ def names_of(fitted):
     """Return the item names of a fitted aggregator in the order of the columns, or None if items have no names.
 
     Names come from ``consensus_`` with dtype object, because integer names are not indices and scikit-learn's
-    ``feature_names_in_`` holds strings only. The consensus of a top-k aggregator does not contain all names.
+    ``feature_names_in_`` holds strings only. The consensus of a top-k aggregator does not contain all names, and that
+    of segments has a row for each.
     """
     if not hasattr(fitted, "consensus_") or fitted.consensus_.dtype.kind != "O":
         return None
-    order, ranks = fitted.consensus_, fitted.ranks_
-    if order.ndim > 1:  # all segments have the same items
-        order, ranks = order[0], ranks[0]
-    if len(order) < len(ranks):
+    consensus, ranks = np.atleast_2d(fitted.consensus_, fitted.ranks_)
+    if consensus.shape[1] < ranks.shape[1]:
         return getattr(fitted, "feature_names_in_", getattr(fitted, "_item_names", None))
-    return order[ranks]
+    return consensus[0][ranks[0]]
 
 
 def names_differ(one, other):

@@ -5,6 +5,7 @@ from ._intervals import RankIntervalDisplay
 from ._margins import PairwiseMarginDisplay
 from ._queries import QueryCountDisplay
 from ._search import results_frame
+from ._segments import SegmentsDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "PrivacyUtilityDisplay",
     "QueryCountDisplay",
     "RankIntervalDisplay",
+    "SegmentsDisplay",
     "results_frame",
 ]

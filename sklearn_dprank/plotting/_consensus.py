@@ -238,7 +238,7 @@ class ConsensusDisplay:
         heads = [shortened(name, 28) for name in self.names]
         if any(self.marks):  # a blank second line keeps both names at the same height
             heads = [f"{head}\n" + (f"({mark})" if mark else " ") for head, mark in zip(heads, self.marks, strict=True)]
-        ax.set_xticks([0, 1], heads)
+        ax.set_xticks([0, 1], heads, parse_math=False)
         ax.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
 
 

@@ -11,27 +11,21 @@ from numpy.typing import ArrayLike
 from .._utils.checks import check_number
 from .._utils.scikit_learn import BaseEstimator
 from ..privacy.estimator_guarantees import last_step
-from ._ranked import mark_of, ranked
+from ._ranked import OF_WHOM, SAYS, mark_of, ranked
 from ._style import (
     BLACK,
     BLUE,
     LABEL,
     SKY,
-    TITLE,
     dress,
     fitting,
+    head,
     item_axes,
     name_rows,
     names_of_items,
     place_legend,
     read_positions,
-    shortened,
 )
-
-_SAYS = {
-    "scores": "Rank by net wins (Borda)",
-    "margins": "Rank by majorities (how many items beat it)",
-}
 
 
 class RankIntervalDisplay:
@@ -139,7 +133,7 @@ class RankIntervalDisplay:
             one.positions,
             one.item_names,
             level=level,
-            says=_SAYS[last.noise_.on],
+            says=SAYS[last.noise_.on],
             name=one.text if name is None else name,
             mark=mark_of(one.guarantee),
         )
@@ -186,6 +180,5 @@ class RankIntervalDisplay:
         name_rows(ax, [names[item] for item in items])
         ax.set_xlim(0.5, n_items + 0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{self.says}, 1 is best\nof these voters, not of a population", fontsize=LABEL)
-        heads = [shortened(self.name, 60)] if self.name else []
-        ax.set_title("\n".join([*heads, *([f"({self.mark})"] if self.mark else [])]), fontsize=TITLE)
+        ax.set_xlabel(f"{self.says}, {OF_WHOM}", fontsize=LABEL)
+        head(ax, self.name, self.mark)

@@ -228,9 +228,9 @@ class PairwiseMarginDisplay:
         places = np.arange(0, n_items, -(-n_items // _LABELS))
         labels = [names[item] for item in self.order[places]]
         size = LABEL if n_items <= _LARGE else 7
-        ax.set_yticks(places, labels, fontsize=size)
+        ax.set_yticks(places, labels, fontsize=size, parse_math=False)
         upright = max(map(len, labels)) > 3
-        ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0)
+        ax.set_xticks(places, labels, fontsize=size, rotation=90 if upright else 0, parse_math=False)
 
     def _frame_opposed(self, ax):
         """Frame the cells above the diagonal with a majority against the order."""

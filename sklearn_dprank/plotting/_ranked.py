@@ -17,6 +17,10 @@ from ._words import text_of
 #: Warnings about releases that must not be published without further thought.
 NOT_PRIVATE, _SIMULATED, _CAVEATS = "not private", "simulation only", "read its caveats"
 
+#: Meaning of ranks by what a release publishes, and the end of the label of their axis.
+SAYS = {"scores": "Rank by net wins (Borda)", "margins": "Rank by majorities (how many items beat it)"}
+OF_WHOM = "1 is best\nof these voters, not of a population"
+
 
 class Ranked(NamedTuple):
     """Positions of the items, item names if there are any, short text of the estimator, and its guarantee."""
@@ -27,11 +31,11 @@ class Ranked(NamedTuple):
     guarantee: PrivacyGuarantee
 
 
-def ranked(estimator, called):
+def ranked(estimator, called, read=read_positions):
     """Read a fitted estimator that has ``ranks_``, or a Pipeline that ends in one.
 
     Estimators of other packages count as not private, even if they state a guarantee. Errors call the estimator
-    `called`.
+    `called`. `read` checks the positions: those of one order, by default.
 
     Raises
     ------
@@ -51,7 +55,7 @@ def ranked(estimator, called):
             f"{called} must have ranks_, where each item stands, got {type(last).__name__} that has not; of a search, "
             "pass its best_estimator_."
         )
-    positions = read_positions(last.ranks_, f"ranks_ of {called}")
+    positions = read(last.ranks_, f"ranks_ of {called}")
     text = text_of(estimator if isinstance(estimator, BaseEstimator) else type(estimator))
     ours = isinstance(getattr(last, "consensus_", None), np.ndarray)
     names = names_of(last) if ours else getattr(last, "feature_names_in_", None)

@@ -43,16 +43,22 @@ def axes(ax, size):
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
-def item_axes(ax, n_items):
+def item_axes(ax, n_items, width=WIDTH):
     """Return axes with one row per item, the first on top; a new figure is higher for more items."""
-    ax = axes(ax, (WIDTH, min(1.9 + 0.26 * n_items, 11)))
+    ax = axes(ax, (width, min(1.9 + 0.26 * n_items, 11)))
     ax.set_ylim(n_items - 0.5, -0.5)
     return ax
 
 
 def name_rows(axis, names):
     """Label the rows, in a smaller font if there are many."""
-    axis.set_yticks(range(len(names)), names, fontsize=LABEL if len(names) <= 30 else 7)
+    axis.set_yticks(range(len(names)), names, fontsize=LABEL if len(names) <= 30 else 7, parse_math=False)
+
+
+def head(ax, name, mark):
+    """Write the name of a release and its warning above the axes."""
+    lines = [*([shortened(name, 60)] if name else []), *([f"({mark})"] if mark else [])]
+    ax.set_title("\n".join(lines), fontsize=TITLE, parse_math=False)
 
 
 def dress(ax, numbers="both"):

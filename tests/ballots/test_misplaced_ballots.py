@@ -16,7 +16,13 @@ from sklearn_dprank import (
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.metrics import average_kendall_tau, kendall_tau_distance
 from sklearn_dprank.model_selection import GridSearchCV, PrivateSelection, cross_validate, recommend
-from sklearn_dprank.plotting import ConsensusDisplay, PrivacyUtilityDisplay, RankIntervalDisplay, results_frame
+from sklearn_dprank.plotting import (
+    ConsensusDisplay,
+    PrivacyUtilityDisplay,
+    RankIntervalDisplay,
+    SegmentsDisplay,
+    results_frame,
+)
 from sklearn_dprank.preprocessing import RatingsToRankings, orders_to_positions
 from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
 
@@ -82,6 +88,7 @@ CALLS = {
     "epsilons": lambda X: display({"a": DPBorda()}, X),
     "floor": lambda X: display({"a": DPBorda()}, floor=X),
     "intervals": RankIntervalDisplay.from_estimator,
+    "segments": SegmentsDisplay.from_estimator,
     "consensus": lambda X: ConsensusDisplay.from_estimators(X, DPBorda()),
     "from_search": PrivacyUtilityDisplay.from_search,
     "results_frame": results_frame,

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dprank.ballots.names import checked_names, column_names, names_differ
+from sklearn_dprank import DPBorda, DPTopK, SegmentedAggregator
+from sklearn_dprank.ballots.names import checked_names, column_names, names_differ, names_of
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, pd.Index, pd.Series, iter, dict.fromkeys])
@@ -41,3 +42,17 @@ def test_when_names_differ():
     assert names_differ(["a", "b"], ["b", "a"])
     assert names_differ(["1", "2"], [1, 2])
     assert not names_differ(np.array([1, 2], dtype=object), [1, 2])
+
+
+@pytest.mark.parametrize("names", [["tea", "milk", "beer", "mate"], [30, 10, 20, 40]])
+def test_names_of_a_fit(names):
+    """In the order of the columns: of one order, of the best few, and of several segments."""
+    X, halves = pd.DataFrame([[2, 0, 1, 3]] * 30 + [[3, 2, 1, 0]] * 30, columns=names), ["old"] * 30 + ["new"] * 30
+    segments = SegmentedAggregator(["old", "new"], epsilon=20.0).fit(X, segments=halves)
+    assert segments.consensus_[:, 0].tolist() == [names[1], names[3]]
+    for fitted in (DPBorda().fit(X), DPTopK(2).fit(X), SegmentedAggregator().fit(X), segments):
+        assert list(names_of(fitted)) == names
+    assert names_of(DPBorda().fit(X.to_numpy())) is None
+    assert segments.score(X, segments=halves) == 0
+    with pytest.raises(ValueError, match="same order"):
+        segments.score(X[names[::-1]], segments=halves)

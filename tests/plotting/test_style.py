@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dprank import plotting
-from sklearn_dprank.plotting import ConsensusDisplay, PairwiseMarginDisplay, PrivacyUtilityDisplay, QueryCountDisplay
+from sklearn_dprank.plotting import (
+    ConsensusDisplay,
+    PairwiseMarginDisplay,
+    PrivacyUtilityDisplay,
+    QueryCountDisplay,
+    SegmentsDisplay,
+)
 from sklearn_dprank.plotting._style import fitting, look, shortened
 
 DISPLAYS = [
@@ -16,6 +22,7 @@ DISPLAYS = [
     QueryCountDisplay([1], {"a": [[0.2]]}),
     PairwiseMarginDisplay([[0, 1], [-1, 0]]),
     ConsensusDisplay([0, 1], [1, 0]),
+    SegmentsDisplay([[0, 1], [1, 0]]),
 ]
 
 
