@@ -46,7 +46,7 @@ STOP = 60  # seconds of processor time after which a fit is stopped
 
 # %%
 # Every estimator is measured with its defaults. If the defaults are for few items, its other form is measured, too.
-# `Aggregator` takes as long as its channel and rule.
+# `Aggregator` takes as long as its channel and rule, and `SegmentedAggregator` as long as a `DPBorda` per segment.
 
 GROUPS = {
     "no privacy": ("Borda", "BradleyTerry", "HierarchicalAggregation", "Kemeny", "KwikSort", "PositionalRule"),

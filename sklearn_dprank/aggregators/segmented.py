@@ -129,6 +129,9 @@ class SegmentedAggregator(RankAggregator):
     ``own_weights_`` is near 0, the order of that segment is mainly that of all others. `rank_intervals` does not use
     pooled scores.
 
+    In searches of scikit-learn, request the labels by metadata routing: ``set_fit_request(segments=True)`` and
+    ``set_score_request(segments=True)``.
+
     Fitting a separate estimator for each of S segments with epsilon / S is valid, but needs S times as much epsilon.
     Fitting each with epsilon under "replace" is not covered by one guarantee, because a voter can move.
 

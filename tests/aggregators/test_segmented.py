@@ -17,6 +17,7 @@ from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import PrivacyBudget, guarantee_of
+from sklearn_dprank.privacy.estimator_guarantees import guarantee_before
 
 REGIONS = ["north", "south", "east"]
 ORDERS = {"north": [0, 1, 2, 3], "south": [3, 2, 1, 0], "east": [1, 3, 0, 2], "moon": [2, 0, 3, 1]}
@@ -246,8 +247,19 @@ def test_a_budget_charges_all_segments_once():
         PrivacyBudget(1.0).fit(DPBorda(), X, segments=LABELS)
 
 
+@pytest.mark.parametrize("parameters", [{}, {"pooling": False}, {"pooling": False, "delta": 0.0}], ids=str)
+def test_the_charge_depends_on_no_ballot_and_no_label(parameters):
+    estimator = SegmentedAggregator(REGIONS, **parameters)
+    stated = estimator.fit(X, segments=LABELS).privacy_
+    for ballots, labels in ((X, LABELS), (X[:1], ["moon"]), (Profile.from_rankings(X), LABELS[::-1])):
+        assert guarantee_before(estimator, ballots, segments=labels) == stated
+
+
 def test_searches_of_scikit_learn_route_segments():
+    rows = np.random.default_rng(0).permutation(len(X))[:1200]
     with sklearn.config_context(enable_metadata_routing=True):
-        made = SegmentedAggregator(REGIONS).set_fit_request(segments=True).set_score_request(segments=True)
-        search = GridSearchCV(made, {"epsilon": [1e-4, 5.0]}, cv=2).fit(X[::5], segments=LABELS[::5])
+        made = SegmentedAggregator(REGIONS, random_state=0).set_fit_request(segments=True)
+        search = GridSearchCV(made.set_score_request(segments=True), {"epsilon": [1e-4, 5.0]}, cv=2)
+        search.fit(X[rows], segments=LABELS[rows])
     assert search.best_params_ == {"epsilon": 5.0}
+    assert search.best_score_ == 0
