@@ -1,11 +1,13 @@
-"""Pooled estimates of segments: empirical Bayes with a shared mean, from noisy sums of known variance."""
+"""Pooled estimates of segments: a normal model with a shared mean, from noisy sums of known variance."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 _BETWEEN = np.append(0.0, 0.5 ** np.arange(15, -1, -1))  # variances between segments, relative to the largest
 _WITHIN = 0.5 ** np.arange(4, -1, -1)  # variances between the voters of one segment, relative to the largest
@@ -33,11 +35,12 @@ class _Model:
     """Normal model of the segments' noisy means and the noisy overall mean, for given variances.
 
     Segment s has the true mean y_s = theta + d_s, where theta is unknown and d_s ~ N(0, a_s). The noisy means are y_s +
-    N(0, v_s), and sum p_s y_s + N(0, v). Their covariance matrix V is D = diag(a + v_s), bordered by k = p a.
+    N(0, v_s), and sum p_s y_s + N(0, v). Their covariance matrix V is D = diag(a + v_s), bordered by k = p a. All
+    vectors over the items sum to 0, so `degrees`, one less than the number of items, are independent.
     """
 
-    def __init__(self, own, total, shares, spread, own_noise, total_noise):
-        self.shares, self.spread = shares, spread
+    def __init__(self, own, total, shares, spread, own_noise, total_noise, degrees):
+        self.shares, self.spread, self.own_noise = shares, spread, own_noise
         self.diagonal = spread + own_noise
         self.border = shares * spread / self.diagonal  # D^-1 k
         self.corner = total_noise + (shares**2 * spread * own_noise / self.diagonal).sum()  # Schur complement of D
@@ -50,7 +53,7 @@ class _Model:
         misfit = (rest * self.rest).sum() + (rest_total * self.rest_total).sum()
         log_volume = np.log(self.diagonal).sum() + np.log(self.corner) + np.log(self.precision)
         #: Restricted log likelihood, up to a constant.
-        self.log_likelihood = -(len(self.centre) * log_volume + misfit) / 2
+        self.log_likelihood = -(degrees * log_volume + misfit) / 2
         self.ones = ones[:, 0] + shares * total_one[0]
 
     def solved(self, own, total):
@@ -59,12 +62,12 @@ class _Model:
         return own / self.diagonal[:, np.newaxis] - np.outer(self.border, last), last
 
     def estimate(self):
-        """Return the best linear predictions of y and their posterior standard deviations."""
+        """Return the best linear predictions of y and their posterior variances."""
         means = self.centre + self.spread[:, np.newaxis] * (self.rest + np.outer(self.shares, self.rest_total))
-        explained = 1 / self.diagonal + (self.shares - self.border) ** 2 / self.corner
+        remaining = self.spread * self.own_noise / self.diagonal  # given the segment's own answer
+        by_total = (self.spread * (self.shares - self.border)) ** 2 / self.corner
         of_centre = (1 - self.spread * self.ones) ** 2 / self.precision
-        variance = self.spread - self.spread**2 * explained + of_centre
-        return means, np.sqrt(np.maximum(variance, 0))
+        return means, remaining - by_total + of_centre
 
 
 def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation: float) -> Pooled:
@@ -89,25 +92,41 @@ def pooled(wins: Any, total: Any, sizes: Any, deviation: float, total_deviation:
     Notes
     -----
     The variance of the true mean of a segment of n voters is t^2 + c / n: t^2 between segments, and c between voters.
-    Both are chosen from a grid by restricted maximum likelihood. The largest possible c is (m^2 - 1) / 3.
+    The largest possible c is (m^2 - 1) / 3. Estimates are averages over a grid of both variances, with weights
+    proportional to their restricted likelihoods. Net wins sum to 0, so noise in this direction is removed first.
 
     Examples
     --------
     >>> wins = np.array([[30.0, 0.0, -30.0], [0.0, 1.0, -1.0]])
     >>> alike = pooled(wins, wins.sum(axis=0), np.array([100.0, 1.0]), 20.0, 20.0)
     >>> alike.own_weights.round(2).tolist(), alike.means.round(2).tolist()
-    ([0.04, 0.0], [[0.3, 0.01, -0.3], [0.3, 0.01, -0.3]])
+    ([0.48, 0.0], [[0.3, 0.01, -0.3], [0.3, 0.01, -0.31]])
     """
-    shares = sizes / sizes.sum()
-    largest = (wins.shape[1] ** 2 - 1) / 3
+    n_items = wins.shape[1]
+    shares, degrees = sizes / sizes.sum(), max(n_items - 1, 1)
+    largest = (n_items**2 - 1) / 3
     own_noise = (deviation / sizes) ** 2
     total_noise = (total_deviation / sizes.sum()) ** 2
-    own, mean = wins / sizes[:, np.newaxis], total / sizes.sum()
-    models = [
-        _Model(own, mean, shares, largest * (between + within / sizes), own_noise, total_noise)
-        for between in _BETWEEN
-        for within in _WITHIN
-    ]
-    best = max(models, key=lambda model: model.log_likelihood)
-    means, std = best.estimate()
-    return Pooled(means, best.spread / best.diagonal, std)
+    own, mean = _centred(wins / sizes[:, np.newaxis]), _centred(total / sizes.sum())
+
+    def models():
+        for between, within in product(_BETWEEN, _WITHIN):
+            spread = largest * (between + within / sizes)
+            yield _Model(own, mean, shares, spread, own_noise, total_noise, degrees)
+
+    chances = softmax([model.log_likelihood for model in models()])
+    means = np.zeros_like(own)
+    own_weights, variance, square = np.zeros((3, len(sizes)))
+    for chance, model in zip(chances, models(), strict=True):
+        expected, remaining = model.estimate()
+        means += chance * expected
+        own_weights += chance * model.spread / model.diagonal
+        variance += chance * remaining
+        square += chance * (expected**2).sum(axis=1)
+    between_models = (square - (means**2).sum(axis=1)) / degrees
+    return Pooled(means, own_weights, np.sqrt(np.maximum(variance + between_models, 0)))
+
+
+def _centred(wins):
+    """Return net wins without the noise in their sum."""
+    return wins - wins.mean(axis=-1, keepdims=True)

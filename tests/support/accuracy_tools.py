@@ -1,7 +1,9 @@
-"""The mean error of an estimator on Mallows profiles, for tests that compare it with a recorded error."""
+"""The mean error of an estimator on Mallows profiles and on segments, for tests that compare it with a record."""
 
+import numpy as np
 from sklearn.base import clone
 
+from sklearn_dprank import SegmentedAggregator
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import excess_kendall_tau, kemeny_positions
@@ -21,3 +23,49 @@ def mean_excess(estimator, profiles, repeats=1):
         fitted = clone(estimator).set_params(random_state=seed).fit(profile)
         errors.append(excess_kendall_tau(fitted.ranks_, profile, optimum=optimum))
     return 100 * sum(errors) / len(errors)
+
+
+def mallows_segments(sizes, n_items, phi, between, seed):
+    """Mallows rankings of segments, and their labels 0, 1, ...
+
+    Centres of the segments are Mallows rankings of dispersion `between` around a random centre. With 0, all are equal.
+    """
+    centres = make_mallows(len(sizes), n_items, between, random_state=seed)
+    tables = [
+        make_mallows(size, n_items, phi, center=centre, random_state=1000 * seed + number)
+        for number, (size, centre) in enumerate(zip(sizes, centres, strict=True))
+    ]
+    return np.concatenate(tables), np.repeat(np.arange(len(sizes)), sizes)
+
+
+class SegmentErrors:
+    """Errors of estimators on ballots in segments 0, 1, ..., in percent of the item pairs.
+
+    The error of a fit is the mean over segments of the excess Kendall tau error in each segment, against the Kemeny
+    optimum of that segment.
+    """
+
+    def __init__(self, X, labels):
+        self.profile, self.labels = Profile.from_rankings(X), np.asarray(labels)
+        self.classes = sorted(set(self.labels.tolist()))
+        self._parts = [self.profile.take(np.flatnonzero(self.labels == label)).counted() for label in self.classes]
+        self._optima = [kemeny_positions(part) for part in self._parts]
+
+    def fitted(self, seed, **parameters):
+        """Return a fit of a `SegmentedAggregator`."""
+        estimator = SegmentedAggregator(self.classes, random_state=seed, **parameters)
+        return estimator.fit(self.profile, segments=self.labels)
+
+    def of(self, ranks):
+        """Return the error of one ranking per segment."""
+        parts = zip(ranks, self._parts, self._optima, strict=True)
+        return 100 * np.mean([excess_kendall_tau(row, part, optimum=best) for row, part, best in parts])
+
+    def mean(self, seeds, **parameters):
+        """Return the mean error over fits with these seeds."""
+        return np.mean([self.of(self.fitted(seed, **parameters).ranks_) for seed in seeds])
+
+    def mean_of_splitting(self, seeds, epsilon, delta=1e-6):
+        """Return the mean error if every segment gets an equal part of epsilon and delta."""
+        n = len(self.classes)
+        return self.mean(seeds, epsilon=epsilon / n, delta=delta / n, pooling=False)
