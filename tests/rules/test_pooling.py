@@ -12,8 +12,8 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.queries import SegmentNetWins, SegmentSizes
-from sklearn_dprank.rules import SegmentRule, pooling
 from sklearn_dprank.rules.pooling import pooled
+from sklearn_dprank.rules.segments import SegmentRule, pooling
 from sklearn_dprank.sampling.streams import SeededBits
 
 
