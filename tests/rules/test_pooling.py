@@ -11,7 +11,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from sklearn_dprank.channels.plan import Session
-from sklearn_dprank.queries import SegmentNetWins, SegmentSizes
+from sklearn_dprank.queries.segments import SegmentNetWins, SegmentSizes
 from sklearn_dprank.rules.pooling import pooled
 from sklearn_dprank.rules.segments import SegmentRule, pooling
 from sklearn_dprank.sampling.streams import SeededBits
