@@ -60,6 +60,7 @@ class RankAggregator(CollectionMixin, PartialFitMixin, RankIntervalsMixin, Guara
     consensus_: NDArray[Any]
     ranks_: NDArray[np.int64]
     privacy_: PrivacyGuarantee
+    max_weight_: float  # only of private fits on persons or weights
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     random_state: RandomState  # only of estimators that draw random numbers

@@ -77,6 +77,8 @@ class DPPairwise(_PublishedOnce):
         column's.
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -156,6 +158,8 @@ class DPHistogram(_PublishedOnce):
         positions. Missing for more than 10 items, where the histogram is not drawn.
     noise_ : PublishedNoise
         Distribution of the noise in ``histogram_`` (public numbers). Missing for more than 10 items.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

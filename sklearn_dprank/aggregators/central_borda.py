@@ -47,6 +47,8 @@ class DPBorda(RankAggregator):
         Noisy net wins. K-norm noise releases the order only, so this attribute and ``noise_`` are missing.
     noise_ : PublishedNoise
         Distribution of the published noise (public numbers). `rank_intervals` and `pair_confidence` use it.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -132,6 +134,8 @@ class DPSwissBorda(RankAggregator):
     scores_ : ndarray of float, shape (n_items,)
         Strength of each item, larger is better, estimated from the noisy answers only. A share of about
         1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -55,6 +55,8 @@ class DPKwikSort(RankAggregator):
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     optimal_gap_ : float
         Only set if the answers ran out: certified bound, as in `Kemeny`, for the Kemeny order of all noisy margins.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -140,6 +142,8 @@ class DPKemenySampler(RankAggregator):
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -36,6 +36,8 @@ class DPPrudentOrder(RankAggregator):
         Position of each item, 0 is best.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)
@@ -131,6 +133,8 @@ class DPTopK(RankAggregator):
         Positions of all items: 0 to k - 1 for the best k. All others are tied at k.
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

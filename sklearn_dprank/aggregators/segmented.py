@@ -101,6 +101,8 @@ class SegmentedAggregator(RankAggregator):
         with pooling.
     sizes_ : ndarray, shape (n_segments,)
         Noisy number of voters in each segment; it may be negative. Only with pooling.
+    max_weight_ : float
+        Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str, shape (n_items,)

@@ -27,7 +27,18 @@ from .counting import (
 from .names import checked_names, column_names, is_frame, names_differ
 from .rankings import as_array, is_dask, read_positions
 from .tables import check_is_table
-from .weights import PERSON, WeightBound, Weights, refuse_large, weight_bound, weights_of
+from .weights import (
+    N_CLASSES,
+    PERSON,
+    MaxWeight,
+    WeightBound,
+    Weights,
+    persons_by_weight,
+    reduced,
+    refuse_large,
+    weight_bound,
+    weights_of,
+)
 
 Keep: TypeAlias = Literal["positions", "counts"]
 KEPT: tuple[Keep, ...] = get_args(Keep)
@@ -80,7 +91,8 @@ class Profile:
         Public epsilon of each voter for local mechanisms, if voters have individual ones.
     bound : WeightBound or None
         Public bound on the weight of a person, if ballots are weighted. All counts are then sums of weights, in units
-        of 1 / 720720.
+        of 1 / 720720. With ``max_weight="auto"``, these counts have weights of up to 4096 per person, and each fit
+        scales the weights down to the bound that it chooses.
     weights : Weights or None
         Weights of the ballots, if they are weighted and kept.
     total_weight : int
@@ -159,6 +171,18 @@ class Profile:
         return _read_only(count_placements(self.positions))
 
     @cached_property
+    def persons_by_weight(self) -> NDArray[np.int64]:
+        """Number of persons by total weight: below 2, 2 to 4, ..., 2048 and more: int64, shape (12,).
+
+        A person without a positive weight is not counted.
+        """
+        if self.weights is not None:
+            return _read_only(persons_by_weight(self.weights))
+        if self.bound is not None:
+            raise ValueError("this Profile keeps only counts; build it with keep='positions'.")
+        return _read_only(np.bincount(np.zeros(self.n_voters, dtype=int), minlength=N_CLASSES))
+
+    @cached_property
     def strict(self) -> bool:
         """Whether ballots are kept and all are complete strict rankings; see `all_strict`."""
         return self.positions is not None and all_strict(self.positions.table)
@@ -180,7 +204,7 @@ class Profile:
         voter_epsilon: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        max_weight: float = 1,
+        max_weight: MaxWeight = 1,
     ) -> Self:
         """Return the profile of a table of ballots.
 
@@ -201,10 +225,12 @@ class Profile:
             ballots of one person. None if each row is another person.
         sample_weight : array-like of shape (n_voters,) or None, default=None
             Weight of each ballot, at least 0: for example, the design weights of a survey. None weights all alike.
-        max_weight : float, default=1
+        max_weight : float or "auto", default=1
             Public bound on the sum of the weights of one person, for `groups` or `sample_weight`. The weights of a
             person with a larger sum are scaled down to it. With 1 and `groups`, every person counts once, by the mean
-            of the person's ballots. Noise is proportional to it. It must not be computed from the data.
+            of the person's ballots. Noise is proportional to it. It must not be computed from the data. With "auto",
+            each fit chooses 1, 2, 4, ..., or 2048 for 5 % of its budget. This needs Gaussian noise and
+            ``keep="positions"``.
 
         Returns
         -------
@@ -216,7 +242,8 @@ class Profile:
         ValueError
             If X is not a two-dimensional array of numbers with at least two items, `item_names` are not one distinct
             name per item, `keep` is unknown, or `voter_epsilon` is not one positive, finite number per voter. Also if
-            `groups` or `sample_weight` is not one valid value per ballot, or `max_weight` is out of range.
+            `groups` or `sample_weight` is not one valid value per ballot, or `max_weight` is out of range, or "auto"
+            without the ballots.
 
         Notes
         -----
@@ -234,9 +261,9 @@ class Profile:
         """
         check_choice(keep, "keep", KEPT)
         profile = cls._read(X, item_names)
-        bound = _bound(groups, sample_weight, max_weight)
+        bound = _bound(groups, sample_weight, max_weight, keep)
         if bound is not None:
-            weights = weights_of(profile.n_voters, groups, sample_weight, bound.most)
+            weights = weights_of(profile.n_voters, groups, sample_weight, bound.kept)
             profile = profile._weighted(bound, weights, profile.n_voters)
         if voter_epsilon is not None:
             profile = profile.with_voter_epsilon(voter_epsilon)
@@ -254,7 +281,7 @@ class Profile:
 
     def _weighted(self, bound, weights, n_voters):
         """Return the profile of the same ballots with weights, as part of a profile of `n_voters`."""
-        refuse_large(n_voters, self.n_items, bound.most)
+        refuse_large(n_voters, self.n_items, bound)
         own = {"positions": self.positions, "bound": bound, "weights": weights}
         return type(self)(self.n_voters, self.n_items, self.item_names, **own)
 
@@ -267,7 +294,7 @@ class Profile:
         keep: Keep = "counts",
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        max_weight: float = 1,
+        max_weight: MaxWeight = 1,
     ) -> Self:
         """Return the profile of ballots in chunks; with ``keep="counts"``, only one chunk at a time is in memory.
 
@@ -286,8 +313,8 @@ class Profile:
         groups, sample_weight : array-like of shape (n_voters,) or None, default=None
             As in `from_rankings`, for the ballots of all chunks in order. A person may have ballots in several chunks.
             Not for dask collections, whose partitions have unknown lengths.
-        max_weight : float, default=1
-            As in `from_rankings`.
+        max_weight : float or "auto", default=1
+            As in `from_rankings`. "auto" needs ``keep="positions"``.
 
         Returns
         -------
@@ -310,7 +337,7 @@ class Profile:
         Profile(n_voters=7000, n_items=5)
         """
         check_choice(keep, "keep", KEPT)
-        bound = _bound(groups, sample_weight, max_weight)
+        bound = _bound(groups, sample_weight, max_weight, keep)
         read: Callable[[Any], Self] = partial(cls.from_rankings, item_names=item_names, keep=keep)
         if is_lazy(chunks):
             if bound is not None:
@@ -352,7 +379,7 @@ class Profile:
             raise ValueError("profiles add up only if all have the same max_weight and unit, or none has weights.")
         total = sum(profile.total_weight for profile in profiles)
         if first.bound is not None:
-            refuse_large(n_voters, first.n_items, first.bound.most)
+            refuse_large(n_voters, first.n_items, first.bound)
         whole = partial(cls, n_voters, first.n_items, names, bound=first.bound, total_weight=total)
         whole = partial(whole, voter_epsilon=np.concatenate(own) if own else None)
         if all(profile.positions is not None for profile in profiles):
@@ -430,8 +457,38 @@ class Profile:
             n_voters, self.n_items, names, positions=positions, voter_epsilon=own, bound=self.bound, weights=weights
         )
 
+    def bounded(self, bound: WeightBound) -> Profile:
+        """Return this profile, which has ``max_weight="auto"``, with the bound that a fit has chosen.
+
+        Parameters
+        ----------
+        bound : WeightBound
+            The same unit with a bound of at most 2048.
+
+        Returns
+        -------
+        Profile
+            Same ballots; the weights of a person with a larger sum are scaled down to the bound.
+
+        Raises
+        ------
+        ValueError
+            If this profile has another `max_weight`.
+        """
+        if self.weights is None or self.bound is None or self.bound.most is not None or bound.most is None:
+            raise ValueError("only a Profile with max_weight='auto' can be given a bound that a fit has chosen.")
+        return self._weighted(bound, reduced(self.weights, bound.most), self.n_voters)
+
     def counted(self) -> Profile:
-        """Return this profile without the ballots, with all counts computed."""
+        """Return this profile without the ballots, with all counts computed.
+
+        Raises
+        ------
+        ValueError
+            If this profile has ``max_weight="auto"``.
+        """
+        if self.bound is not None and self.bound.most is None:
+            raise ValueError(_NEEDS_BALLOTS)
         return Profile(
             self.n_voters,
             self.n_items,
@@ -476,7 +533,7 @@ class _WeightedChunks:
     def __init__(self, cls, item_names, keep, bound, groups, sample_weight):
         self._read, self._keep, self._bound = partial(cls._read, item_names=item_names), keep, bound
         n_voters = len(sample_weight if groups is None else groups)
-        self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.most), 0
+        self._weights, self._start = weights_of(n_voters, groups, sample_weight, bound.kept), 0
 
     def __call__(self, chunk):
         part, start = self._read(chunk), self._start
@@ -496,7 +553,10 @@ class _WeightedChunks:
         return whole
 
 
-def _bound(groups, sample_weight, max_weight):
+_NEEDS_BALLOTS = "max_weight='auto' needs the ballots, because each fit chooses a bound; use keep='positions'."
+
+
+def _bound(groups, sample_weight, max_weight, keep):
     """Return the `WeightBound` of ballots with these arguments, or None if they have no weights."""
     if groups is None and sample_weight is None:
         if max_weight != 1:
@@ -504,7 +564,10 @@ def _bound(groups, sample_weight, max_weight):
                 f"max_weight={max_weight!r} is for ballots with groups or sample_weight; give one of them."
             )
         return None
-    return weight_bound(groups, max_weight)
+    bound = weight_bound(groups, max_weight)
+    if bound.most is None and keep == "counts":
+        raise ValueError(_NEEDS_BALLOTS)
+    return bound
 
 
 #: Ballots that `fit` and `score` accept.
@@ -538,7 +601,7 @@ def as_profile(X: Ballots, *, estimator: Any = None, least_voters: int = 0, leas
     return Profile._read(X, estimator=estimator, least_voters=least_voters, least_items=least_items)
 
 
-_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "voter_epsilon")
+_READ_ONLY = ("pairwise_counts", "margins", "net_wins", "placements", "persons_by_weight", "voter_epsilon")
 
 
 _FAN_IN = 8  # parts that one task merges

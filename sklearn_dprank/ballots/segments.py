@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .names import is_frame
 from .profile import Profile
+from .weights import WeightBound
 
 
 class SegmentedProfile(Profile):
@@ -32,7 +33,12 @@ class SegmentedProfile(Profile):
 
     def __init__(self, profile: Profile, numbers: NDArray[np.intp], n_segments: int) -> None:
         vars(self).update(vars(profile))
+        self._whole, self._numbers = profile, numbers
         self.parts = [profile.take(np.flatnonzero(numbers == segment)) for segment in range(n_segments)]
+
+    def bounded(self, bound: WeightBound) -> SegmentedProfile:
+        """Return this profile with the bound that a fit has chosen: persons are clipped first, and split later."""
+        return SegmentedProfile(self._whole.bounded(bound), self._numbers, len(self.parts))
 
 
 def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray[np.intp]:

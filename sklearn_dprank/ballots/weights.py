@@ -6,19 +6,22 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._utils.checks import check_number
+from .._utils.checks import check_number, safe_repr
 from .names import is_frame
 from .rankings import as_array
 
+MaxWeight: TypeAlias = float | Literal["auto"]
 #: Weights are integers in units of 1 / WEIGHT_GRID. Persons with up to 16 equal ballots share the grid exactly.
 WEIGHT_GRID = 720720
 BALLOT = "one ballot"
 PERSON = "all ballots of one person"
+#: Classes of `persons_by_weight`: below 2, 2 to 4, and so on. With "auto", bounds are 1, 2, 4, ..., 2**(N_CLASSES - 1).
+N_CLASSES = 12
 _LARGEST = 2**61  # bound on sums of all counts of pairs, which are 64-bit integers
 
 
@@ -29,12 +32,27 @@ class WeightBound(NamedTuple):
     ----------
     unit : str
         What one weight bound protects: "all ballots of one person", or "one ballot" if each row is a person.
-    most : int
-        Largest total weight of one unit, in units of 1 / 720720: floor(720720 `max_weight`).
+    most : int or None
+        Largest total weight of one unit, in units of 1 / 720720: floor(720720 `max_weight`). None if each fit chooses
+        it privately (``max_weight="auto"``).
     """
 
     unit: str
-    most: int
+    most: int | None
+
+    @property
+    def kept(self) -> int:
+        """Largest total weight of one unit in a profile. With "auto", rounding leaves larger ones in the last class."""
+        return 2**N_CLASSES * WEIGHT_GRID if self.most is None else self.most
+
+    @property
+    def max_weight(self) -> float | None:
+        """Bound in votes, rounded down to the grid; None if each fit chooses it."""
+        return None if self.most is None else self.most / WEIGHT_GRID
+
+    def chosen(self, max_weight: int) -> WeightBound:
+        """Return the bound after a choice of `max_weight`."""
+        return self._replace(most=max_weight * WEIGHT_GRID)
 
 
 class Weights(NamedTuple):
@@ -43,7 +61,7 @@ class Weights(NamedTuple):
     Attributes
     ----------
     each : ndarray of int64, shape (n_voters,)
-        Weight of each ballot, in units of 1 / 720720. The weights of one person add up to at most `most`.
+        Weight of each ballot, in units of 1 / 720720. The weights of one person add up to at most `WeightBound.kept`.
     persons : ndarray of int, shape (n_voters,), or None
         Number of the person who cast each ballot. None if each ballot has its own person.
     """
@@ -52,19 +70,27 @@ class Weights(NamedTuple):
     persons: NDArray[np.intp] | None
 
 
-def weight_bound(groups: Any, max_weight: float) -> WeightBound:
+def weight_bound(groups: Any, max_weight: MaxWeight) -> WeightBound:
     """Return the bound of a profile with this `max_weight`; raise ValueError if it is out of range."""
+    unit = BALLOT if groups is None else PERSON
+    if isinstance(max_weight, str):
+        if max_weight != "auto":
+            raise ValueError(f"max_weight must be a number or 'auto', got {safe_repr(max_weight)}.")
+        return WeightBound(unit, None)
     check_number(max_weight, "max_weight", above=0)
     most = math.floor(Fraction(float(max_weight)) * WEIGHT_GRID)
     if not 1 <= most < 2**53:
         raise ValueError(f"max_weight must be above 1/{WEIGHT_GRID} and at most 1e10, got {max_weight!r}.")
-    return WeightBound(BALLOT if groups is None else PERSON, most)
+    return WeightBound(unit, most)
 
 
-def refuse_large(n_voters: int, n_items: int, most: int) -> None:
+def refuse_large(n_voters: int, n_items: int, bound: WeightBound) -> None:
     """Raise ValueError if counts of so many weighted ballots may exceed 64-bit integers."""
-    if n_voters * most * n_items**2 >= _LARGEST:
-        raise ValueError("max_weight is too large for so many ballots and items: counts would exceed 64-bit integers.")
+    if n_voters * bound.kept * n_items**2 >= _LARGEST:
+        auto = "='auto', which may be 2048," if bound.most is None else ""
+        raise ValueError(
+            f"max_weight{auto} is too large for so many ballots and items: counts would exceed 64-bit integers."
+        )
 
 
 def weights_of(n_voters: int, groups: Any, sample_weight: Any, most: int) -> Weights:
@@ -112,6 +138,49 @@ def _take_back(each, persons, n_persons, most):
     for person in np.flatnonzero(total > most):
         rows = np.flatnonzero(persons == person)
         each[rows[np.argmax(each[rows])]] -= total[person] - most
+
+
+def reduced(weights: Weights, most: int) -> Weights:
+    """Return weights scaled down so that those of one person add up to at most `most`, and rounded down.
+
+    `weights` are those of a profile with ``max_weight="auto"``, and `most` is at most 2048 units, so that products fit
+    in 64 bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.ballots.weights import Weights, reduced
+    >>> each = np.array([720720, 720720, 720720, 360360])
+    >>> reduced(Weights(each, np.array([0, 0, 0, 1])), 2 * 720720).each
+    array([480480, 480480, 480480, 360360])
+    """
+    each, persons = weights
+    total = np.maximum(_totals(weights), most)
+    return Weights(each * most // (total if persons is None else total[persons]), persons)
+
+
+def persons_by_weight(weights: Weights) -> NDArray[np.int64]:
+    """Return the number of persons by total weight: positive and below 2, 2 to 4, ..., and 2048 and more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.ballots.weights import Weights, persons_by_weight
+    >>> persons_by_weight(Weights(np.array([720720] * 4), np.array([0, 0, 0, 1]))).tolist()
+    [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    """
+    total = _totals(weights)
+    edges = WEIGHT_GRID * 2 ** np.arange(1, N_CLASSES)
+    return np.bincount(np.searchsorted(edges, total[total > 0], side="right"), minlength=N_CLASSES)
+
+
+def _totals(weights):
+    """Return the total weight of each person; 0 for a number that no ballot has."""
+    if weights.persons is None:
+        return weights.each
+    total = np.zeros(weights.persons.max(initial=-1) + 1, dtype=np.int64)
+    np.add.at(total, weights.persons, weights.each)
+    return total
 
 
 def person_numbers(groups: Any, n_voters: int) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ from ..queries import (
     Ask,
     Histogram,
     NetWins,
+    PersonsByWeight,
     PositionalScores,
     Publication,
     Query,
@@ -31,8 +32,11 @@ from ..queries import (
     Sensitivity,
 )
 from ..queries.base import weighted_sensitivity
+from ..queries.persons import chosen_max_weight
 from ..uncertainty import PublishedNoise
 from .plan import Plan, Session, check_asks, refuse
+
+_CHOICE = Fraction(1, 20)  # share of the budget that chooses max_weight="auto"
 
 
 class Price(NamedTuple):
@@ -155,19 +159,46 @@ class Central(BaseEstimator):
         for ask in asks:
             if bound is not None and ask.query.needs == "positions" and not ask.query.takes_weights:
                 refuse(self, ask.query, "it does not count the weights of ballots; pass a Profile without them.")
-        epsilon = round_down(self.epsilon)
+        if bound is not None and bound.most is None:
+            return self._choosing(asks, release, n_items, bound)
+        prices, opening = self._priced(asks, release, n_items, bound)
+        return self._planned(prices, opening, n_items, bound)
+
+    def _priced(self, asks, release, n_items, bound, share=1):
+        """Return the prices of the asks for a share of the budget, and what opens their poll."""
         most = None if bound is None else bound.most
         sensitivity = partial(weighted_sensitivity, n_items=n_items, neighboring=self.neighboring, most=most)
         prices = {
-            ask.query.kind: self._price(ask, epsilon, n_items, sensitivity(ask.query))
+            ask.query.kind: self._price(
+                ask._replace(share=share * Fraction(ask.share)), n_items, sensitivity(ask.query)
+            )
             for ask in rescale_shares(asks, sensitivity)
         }
-        guarantee = self._guarantee(sum(p.epsilon * p.times for p in prices.values()) / epsilon, prices)
+        return prices, partial(CuratorPoll, prices, release, sensitivity)
+
+    def _planned(self, prices, opening, n_items, bound):
+        """Return the plan for these prices."""
+        guarantee = self._guarantee(prices)
         needs = frozenset(price.query.needs for price in prices.values())
         if bound is not None:
             guarantee = replace(guarantee, unit=bound.unit)
-        opening = partial(CuratorPoll, prices, release, sensitivity)
         return Plan(guarantee, opening, needs=needs, prices=prices, n_items=n_items, bound=bound)
+
+    def _choosing(self, asks, release, n_items, bound):
+        """Return the plan of ballots with ``max_weight="auto"``.
+
+        Noisy counts of persons cost a share of mu squared. The rest pays the asks at the chosen bound. Sensitivities
+        and standard deviations are both proportional to the bound, so the guarantee does not depend on the choice.
+        """
+        if type(self._mechanism()) is not Gaussian:
+            raise ValueError(
+                f"max_weight='auto' needs Gaussian noise, got noise={safe_repr(self.noise)}; give max_weight a number, "
+                "or, where noise can be chosen, set noise='gaussian' and delta=1e-6, say."
+            )
+        counts, counting = self._priced([Ask(PersonsByWeight())], None, n_items, None, _CHOICE)
+        rest = partial(self._priced, asks, release, n_items, share=1 - _CHOICE)
+        prices = {"max_weight": counts[PersonsByWeight()], **rest(bound.chosen(1))[0]}
+        return self._planned(prices, partial(ChoosingPoll, counting, rest), n_items, bound)
 
     def _released(self, asks, n_items):
         """Return the query that is published once; scores replace a histogram too large to list, with the same law."""
@@ -178,9 +209,9 @@ class Central(BaseEstimator):
                 return ScoresByHistogram(scores)
         return release
 
-    def _price(self, ask, epsilon, n_items, sensitivity):
+    def _price(self, ask, n_items, sensitivity):
         """Return the `Price` of one kind of query for its share of the budget."""
-        query, times, mechanism = ask.query, ask.times, self._mechanism()
+        query, times, mechanism, epsilon = ask.query, ask.times, self._mechanism(), round_down(self.epsilon)
         if not any(sensitivity):
             return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
@@ -206,8 +237,9 @@ class Central(BaseEstimator):
             each = calibrated.spent(sensitivity, times, delta) / times
         return Price(query, sensitivity, calibrated, times, each)
 
-    def _guarantee(self, used_up, prices):
-        """Return the guarantee of answers that use a fraction of the budget, above 1 with some printed scales."""
+    def _guarantee(self, prices):
+        """Return the guarantee of answers; they use more than the budget with some printed scales."""
+        used_up = sum(price.epsilon * price.times for price in prices.values()) / round_down(self.epsilon)
         used = [price.mechanism for price in prices.values()]
         known = [price.mechanism.losses(price.sensitivity, price.times) for price in prices.values()]
         losses = None if None in known else Losses.together(known)
@@ -251,6 +283,7 @@ class CuratorPoll:
     def __init__(self, prices, release, sensitivity, profile):
         self.prices, self.sensitivity = prices, sensitivity
         self.grid = 1 if profile.bound is None else WEIGHT_GRID
+        self.max_weight = None if profile.bound is None else profile.bound.max_weight
         self.n_items = profile.n_items
         self._release, self._profile = release, profile
         self._kept: tuple[Any, Any] = (None, None)
@@ -259,6 +292,8 @@ class CuratorPoll:
         session = _CentralSession(self, bits)
         if self._release is not None:
             session.publish(self._release)
+        if self.max_weight is not None:
+            session.published["max_weight"] = self.max_weight
         return session
 
     def sampler(self, query, mechanism, completion):
@@ -276,6 +311,25 @@ class CuratorPoll:
 
     def __getstate__(self):
         return {**vars(self), "_kept": (None, None)}
+
+
+class ChoosingPoll:
+    """Poll of a profile with ``max_weight="auto"``: each session chooses a bound, then opens the poll for it."""
+
+    def __init__(self, counting, priced, profile):
+        self._counts, self._priced, self._profile = counting(profile), priced, profile
+        self._polls: dict[int, CuratorPoll] = {}  # by bound; at most 12
+
+    def __call__(self, bits):
+        counts = self._counts(bits)
+        chosen = chosen_max_weight(counts.answer(PersonsByWeight()), counts.deviation(PersonsByWeight()))
+        if chosen not in self._polls:
+            bound = self._profile.bound.chosen(chosen)
+            self._polls[chosen] = self._priced(bound=bound)[1](self._profile.bounded(bound))
+        return self._polls[chosen](bits)
+
+    def __getstate__(self):
+        return {**vars(self), "_polls": {}}
 
 
 class _CentralSession(Session):

@@ -34,8 +34,12 @@ class Exact(BaseEstimator):
         Raises
         ------
         ValueError
-            If the rule asks for a random order, or for a query that cannot be computed.
+            If the rule asks for a random order, or for a query that cannot be computed. Also if ``max_weight="auto"``.
         """
+        if bound is not None and bound.most is None:
+            raise ValueError(
+                "max_weight='auto' is for private estimators with Gaussian noise, which choose it; give a number."
+            )
         for ask in asks:
             if ask.query.answered_with == "order":
                 refuse(self, ask.query, "it draws nothing at random; use a Central channel, or the rule 'kemeny'.")

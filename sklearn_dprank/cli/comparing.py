@@ -61,6 +61,8 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> str:
     """Return the mean excess errors by mechanism and epsilon, and write the picture."""
     _check_picture(options.picture)
+    if options.max_weight == "auto":
+        raise ValueError("--max-weight auto is for rank; give compare a number.")
     ballots = files.read(options) if options.file else example()
     if ballots.n_voters == 0:
         raise ValueError(f"{options.file.name} holds no ballots; add ballots to compare estimators on.")

@@ -60,9 +60,10 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument("--weight", help="a column with the weight of each row; needs --max-weight")
     added.add_argument(
         "--max-weight",
-        type=float,
+        type=_max_weight,
         help="public bound on the weight of a person, for --person and --weight: larger weights are scaled down to it. "
-        "Noise is proportional to it. Without --weight, a person counts for at most so many rows; default: 1",
+        "Noise is proportional to it. Without --weight, a person counts for at most so many rows; default: 1. With "
+        '"auto", rank chooses 1, 2, 4, ..., or 2048 privately, which needs Gaussian noise',
     )
     added.add_argument(
         "--unreadable",
@@ -71,6 +72,14 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
         help="what happens if a row of a CSV or Parquet file cannot be read: an error, or the row counts as a ballot "
         "without opinions; default: %(default)s",
     )
+
+
+def _max_weight(text):
+    """Return a bound on weights as a number, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or auto, got {text!r}") from None
 
 
 def read(options: argparse.Namespace) -> Profile:

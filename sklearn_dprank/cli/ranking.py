@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> str:
     """Return the consensus of all or of each segment, its intervals if there are any, and the privacy guarantee."""
     segmented = segments.aggregator(options)
     estimator = _estimator(options) if segmented is None else segmented
+    _check_choice(options)
     check_number(options.level, "--level", above=0, below=1)  # before the budget is charged
     ballots, cells = files.read_with_segments(options, options.segments)
     given: dict[str, Any] = {} if segmented is None else {"segments": segments.labels(cells, segmented.classes)}
@@ -69,6 +70,8 @@ def run(options: argparse.Namespace) -> str:
     else:
         made = segments.results(fitted, ballots.item_names, options.level)
     made["unranked"] = files.unranked(options)
+    if hasattr(fitted, "max_weight_"):
+        made["max_weight"] = fitted.max_weight_
     made["privacy"] = _guarantee(fitted.privacy_)
     if budget:
         made["budget"] = {"spent": budget.spent_.epsilon, "remaining": budget.remaining.epsilon}
@@ -86,6 +89,18 @@ def _estimator(options):
     for name in given.keys() - estimator.get_params().keys():
         raise ValueError(f"{options.estimator} has no --{name}; leave it out.")
     return estimator.set_params(**given)
+
+
+def _check_choice(options):
+    """Raise ValueError if ``--max-weight auto`` is without Gaussian noise."""
+    gaussian = options.estimator == "DPSwissBorda" or (options.noise == "gaussian" and options.delta)
+    if options.segments is not None:
+        gaussian = options.delta != 0
+    if options.max_weight == "auto" and (options.top is not None or not gaussian):
+        raise ValueError(
+            "--max-weight auto needs Gaussian noise: add --noise gaussian --delta 1e-6 for DPBorda or DPPairwise, use "
+            "--estimator DPSwissBorda, or leave out --delta 0 with --segments; else give --max-weight a number."
+        )
 
 
 def _budget(options, estimator):
@@ -123,7 +138,8 @@ def _guarantee(guarantee):
 
 def _as_text(made, guarantee):
     ranked = segments.as_text(made) if "segments" in made else f"{segments.ranking(made)}\n\n{_about(made)}"
-    lines = [ranked, files.about_unranked(made["unranked"]), "", guarantee.statement()]
+    weighed = ["A person has at most the weight {max_weight:g}.".format(**made)] if "max_weight" in made else []
+    lines = [ranked, files.about_unranked(made["unranked"]), *weighed, "", guarantee.statement()]
     if "budget" in made:
         lines.append(
             "Budget: epsilon {spent:.6g} spent, {remaining:.6g} left for releases with delta = 0.".format(

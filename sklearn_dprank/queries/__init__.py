@@ -7,6 +7,7 @@ the answer for a rule. A query that follows from an answered query costs no budg
 from .base import Ask, Publication, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
+from .persons import PersonsByWeight
 from .scores import SCORE_GRID, GroupNetWins, NetWins, PositionalScores, ScoresByHistogram
 from .utilities import KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, OrderUtility
 from .voters import NumberOfVoters
@@ -25,6 +26,7 @@ __all__ = [
     "OrderUtility",
     "PairMargin",
     "PairTallies",
+    "PersonsByWeight",
     "PositionalScores",
     "Publication",
     "Query",
