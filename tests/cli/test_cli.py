@@ -137,6 +137,33 @@ def test_weights_decide_up_to_their_bound(tmp_path, printed):
     assert made["consensus"] == NAMES and made["privacy"]["unit"] == "one ballot"
 
 
+def test_a_bound_on_weights_may_be_chosen_privately(tmp_path, printed, run):
+    """200 persons with four rows each outvote 300 with one row, unless every person counts once."""
+    rows = [[f"p{k % 200}", 3, 2, 1, 0] for k in range(800)] + [[f"q{k}", 0, 1, 2, 3] for k in range(300)]
+    path = write(tmp_path / "votes.csv", rows, ["who", *NAMES])
+    common = ["rank", path, "--positions", "--person", "who", *LARGE]
+    assert printed(*common)["consensus"] == NAMES and printed(*common)["max_weight"] == 1
+    gaussian = ["--noise", "gaussian", "--delta", "1e-6"]
+    for more in (gaussian, [*gaussian, "--estimator", "DPPairwise"], ["--estimator", "DPSwissBorda"]):
+        made = printed(*common, "--max-weight", "auto", *more)
+        assert made["consensus"] == NAMES[::-1] and made["max_weight"] >= 4  # noise alone chooses 8 in one percent
+        assert made["privacy"]["unit"] == "all ballots of one person" and made["privacy"]["delta"] == 1e-6
+    assert re.search(r"\nA person has at most the weight \d+\.\n", run(*common, "--max-weight", "auto", *gaussian))
+    for more in ([], ["--noise", "gaussian"], ["--noise", "knorm"], ["--estimator", "DPPrudentOrder"], ["--top", "2"]):
+        said = run(*common, "--max-weight", "auto", *more)
+        assert "--max-weight auto needs Gaussian noise: add --noise gaussian --delta 1e-6" in said
+    by_segment = [*common, "--max-weight", "auto", "--segments", "kind", "--segment-values", "p,q"]
+    write(tmp_path / "votes.csv", [[*row, row[0][0]] for row in rows], ["who", *NAMES, "kind"])
+    made = printed(*by_segment)
+    assert [each["consensus"] for each in made["segments"]] == [NAMES[::-1], NAMES] and made["max_weight"] >= 4
+    assert abs(made["segments"][0]["size"] - 800) < 40 and abs(made["segments"][1]["size"] - 300) < 40
+    assert "leave out --delta 0 with --segments" in run(*by_segment, "--delta", "0")
+    compared = run("compare", path, "--positions", "--person", "who", "--max-weight", "auto")
+    assert "--max-weight auto is for rank; give compare a number." in compared
+    with pytest.raises(SystemExit):
+        run(*common, "--max-weight", "most")
+
+
 def test_rows_with_unreadable_weights_do_not_count(tmp_path, printed, capsys):
     rows = [[1, 0, 1, 2, 3]] * 3 + [["", 3, 2, 1, 0], [-1, 3, 2, 1, 0], ["x", 3, 2, 1, 0]] * 3
     path = write(tmp_path / "votes.csv", rows, ["w", *NAMES])

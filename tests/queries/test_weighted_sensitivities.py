@@ -1,7 +1,7 @@
 """No person moves an answer on weighted ballots further than stated: every two ballots of a person, by brute force."""
 
 from functools import lru_cache
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from sklearn_dprank.queries import (
     NumberOfVoters,
     PairMargin,
     PairTallies,
+    PersonsByWeight,
     PositionalScores,
 )
 from sklearn_dprank.queries.base import weighted_sensitivity
@@ -71,6 +72,26 @@ def test_no_person_moves_the_vector_further(query, neighboring):
     assert limit.l2_squared / 4 < (moved**2).sum(axis=1).max() <= limit.l2_squared or not moved.any()
     if limit.gauge is not None:
         assert limit.gauge / 2 < max(map(permutohedron_gauge, moved)) <= limit.gauge + 1e-12
+
+
+@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@pytest.mark.parametrize("others", [[], [1, 2, 2, 9, 5000]])
+def test_a_person_is_in_at_most_one_class(others, neighboring):
+    """Persons of up to three ballots with weights on both sides of every limit, beside others, and nobody."""
+    limits = [0, 0.5, 1, *(2**k + side for k in range(1, 13) for side in (-1, 0)), 9999]
+    some = [[w] for w in limits] + [[w, v] for w, v in combinations(limits[::3], 2)] + [[w] * 3 for w in limits]
+    counts = []
+    for own in [[], *some]:
+        rows = np.zeros((len(others) + len(own), M))
+        groups = [*range(len(others)), *[99] * len(own)]
+        w = np.array([*others, *own], dtype=float)
+        profile = Profile.from_rankings(rows, groups=groups, sample_weight=w, max_weight="auto")
+        counts.append(PersonsByWeight().vector(profile, None))
+    counts, limit = np.array(counts), PersonsByWeight().sensitivity(M, neighboring)
+    moved = counts[1:] - counts[0] if neighboring == "add_remove" else (counts[:, None] - counts).reshape(-1, 12)
+    assert np.abs(moved).sum(axis=1).max() == limit.l1 == {"add_remove": 1, "replace": 2}[neighboring]
+    assert (moved**2).sum(axis=1).max() == limit.l2_squared == limit.l1
+    assert len(np.unique(counts[1:] - counts[0], axis=0)) == 13  # every class, and none without a positive weight
 
 
 def log_law(query, margins):

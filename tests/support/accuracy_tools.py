@@ -1,4 +1,4 @@
-"""The mean error of an estimator on Mallows profiles and on segments, for tests that compare it with a record."""
+"""The mean error of an estimator on simulated or real ballots, for tests that compare it with another error."""
 
 import numpy as np
 from sklearn.base import clone
@@ -15,13 +15,17 @@ def mallows_profiles(n_profiles, n_voters, n_items):
     return [Profile.from_rankings(make_mallows(n_voters, n_items, 0.75, random_state=seed)) for seed in seeds]
 
 
-def mean_excess(estimator, profiles, repeats=1):
-    """Mean excess Kendall tau error over profiles, in percent of the item pairs. Each fit has a seed of its own."""
-    solved = [(profile, kemeny_positions(profile)) for profile in profiles]
+def mean_excess(estimator, profiles, repeats=1, targets=None):
+    """Mean excess Kendall tau error over profiles, in percent of the item pairs. Each fit has a seed of its own.
+
+    The error is that to the same profiles, or to `targets`.
+    """
+    targets = profiles if targets is None else targets
+    solved = [(profile, target, kemeny_positions(target)) for profile, target in zip(profiles, targets, strict=True)]
     errors = []
-    for seed, (profile, optimum) in enumerate(solved * repeats):
+    for seed, (profile, target, optimum) in enumerate(solved * repeats):
         fitted = clone(estimator).set_params(random_state=seed).fit(profile)
-        errors.append(excess_kendall_tau(fitted.ranks_, profile, optimum=optimum))
+        errors.append(excess_kendall_tau(fitted.ranks_, target, optimum=optimum))
     return 100 * sum(errors) / len(errors)
 
 
@@ -69,3 +73,46 @@ class SegmentErrors:
         """Return the mean error if every segment gets an equal part of epsilon and delta."""
         n = len(self.classes)
         return self.mean(seeds, epsilon=epsilon / n, delta=delta / n, pooling=False)
+
+
+def mallows_people(n_persons, most, seed):
+    """Ballots of persons, and the number of the person who cast each: (X, persons).
+
+    Two thirds of the persons cast one ballot, few cast up to `most`, and these often have another opinion. Every person
+    has an order near one of two centres, and ballots near that order.
+    """
+    rng = np.random.default_rng(seed)
+    n_ballots, n_items = _ballots_of_persons(n_persons, most, rng), 10
+    others = rng.random(n_persons) < np.minimum(n_ballots / 10, 0.9)
+    own = np.empty((n_persons, n_items), dtype=int)
+    for these in (others, ~others):
+        own[these] = make_mallows(these.sum(), n_items, 0.85, random_state=rng)
+    persons = np.repeat(np.arange(n_persons), n_ballots)
+    near = make_mallows(len(persons), n_items, 0.6, center=range(n_items), random_state=rng)
+    return np.take_along_axis(near, own[persons], axis=1), persons
+
+
+def people_of(ballots, n_persons, most, seed):
+    """Ballots of a survey as those of persons: (X, persons). Persons with many ballots dislike the first item."""
+    rng = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(n_persons), np.sort(_ballots_of_persons(n_persons, most, rng))[::-1])[: len(ballots)]
+    return ballots[_by_first_item(ballots, rng)[: len(persons)]], persons
+
+
+def design_weights(ballots, seed):
+    """Log-normal survey weights with mean 1, between 1/9 and 9. Voters who dislike the first item weigh more."""
+    rng = np.random.default_rng(seed)
+    weight = np.empty(len(ballots))
+    weight[_by_first_item(ballots, rng)] = np.sort(rng.lognormal(sigma=0.75, size=len(ballots)))[::-1]
+    return np.clip(weight / weight.mean(), 1 / 9, 9)
+
+
+def _ballots_of_persons(n_persons, most, rng):
+    several = np.arange(2, most + 1)
+    shares = several**-2.0 / (several**-2.0).sum()
+    return rng.choice(np.arange(1, most + 1), n_persons, p=[2 / 3, *shares / 3])
+
+
+def _by_first_item(ballots, rng):
+    """Voters in order, those who dislike the first item first, but for chance."""
+    return np.argsort(-ballots[:, 0] + rng.normal(0, 3, len(ballots)))

@@ -61,6 +61,7 @@ FACTS = {
     "histogram_",
     "scores_",
     "noise_",
+    "max_weight_",
     "periods_",
     "segments_",
     "net_wins_",

@@ -24,9 +24,9 @@ CASES = [(kind, m, k) for kind in SENT for m in (3, 4) for k in range(len(kind.e
 
 
 def test_devices_know_all_sums_of_numbers():
-    """What else there is draws orders, or counts the voters, or stands for a histogram that nobody can list."""
+    """What else there is draws orders, counts voters or persons, or stands for a histogram that nobody can list."""
     others = {kind.__name__ for kind in EVERY if kind not in SENT and kind.answered_with == "vector" and kind != Query}
-    assert others == {"NumberOfVoters", "ScoresByHistogram"}
+    assert others == {"NumberOfVoters", "PersonsByWeight", "ScoresByHistogram"}
     names = {name_of(query.summed_as(3)) for kind in SENT for query in kind.examples(3)}
     assert names == set(SUMMANDS)
 
