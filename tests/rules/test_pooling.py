@@ -12,8 +12,9 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dprank.channels.plan import Session
 from sklearn_dprank.queries.segments import SegmentNetWins, SegmentSizes
+from sklearn_dprank.rules import pooling
 from sklearn_dprank.rules.pooling import pooled
-from sklearn_dprank.rules.segments import SegmentRule, pooling
+from sklearn_dprank.rules.segments import SegmentRule
 from sklearn_dprank.sampling.streams import SeededBits
 
 
