@@ -40,7 +40,7 @@ def _labels(classes):
     if not valid or any(label is None or label != label for label in labels):  # NaN differs from itself
         raise ValueError(
             f"classes must be None or a list of at least two different labels, got {safe_repr(classes)}; list all "
-            "segments that are to be published, whether or not anybody is in them."
+            "segments that are to be published, whether or not anybody is in them. None and NaN cannot be labels."
         )
     if len(labels) > _MOST:
         raise ValueError(f"classes must list at most {_MOST} segments, got {len(labels)}.")
@@ -100,7 +100,7 @@ class SegmentedAggregator(RankAggregator):
         Weight of the segment's own answers, from 0 (it repeats the other segments) to 1 (it speaks for itself). Only
         with pooling.
     sizes_ : ndarray, shape (n_segments,)
-        Noisy number of voters in each segment; it may be negative. Only with pooling.
+        Noisy number of voters in each segment, or sum of their weights in votes; it may be negative. Only with pooling.
     max_weight_ : float
         Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
@@ -226,9 +226,10 @@ class SegmentedAggregator(RankAggregator):
         UserWarning
             If X has more items than fits were measured with, or if a fit without a seed runs in a dask worker.
         """
-        numbers = self._numbers(X, segments)
-        if numbers is not None:
-            X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(_labels(self.classes)))
+        classes = self._listed()
+        numbers = self._segment_numbers(X, segments, classes)
+        if classes is not None:
+            X = SegmentedProfile(as_profile(X, estimator=self, least_voters=1), numbers, len(classes))
         return super().fit(X)
 
     def publish(self, consensus: Consensus, session: Any, guarantee: PrivacyGuarantee, names: Any) -> Self:
@@ -247,7 +248,7 @@ class SegmentedAggregator(RankAggregator):
         y : None
             Ignored.
         segments : array-like of shape (n_voters,) or None, default=None
-            Label of each ballot's segment, as in `fit`.
+            Label of each ballot's segment, as in `fit`. The listed labels are those of the fit, ``segments_``.
 
         Returns
         -------
@@ -261,9 +262,9 @@ class SegmentedAggregator(RankAggregator):
             If no ballot is in a listed segment, or `segments` is invalid.
         """
         check_is_fitted(self, "ranks_")
-        profile = self.read_ballots(X)
-        numbers = self._numbers(profile, segments)
-        if numbers is None:
+        profile, classes = self.read_ballots(X), getattr(self, "segments_", None)
+        numbers = self._segment_numbers(profile, segments, classes)
+        if classes is None:
             return super().score(profile)
         parts = SegmentedProfile(profile, numbers, len(self.ranks_)).parts
         weights = np.array([part.total_weight for part in parts])
@@ -278,7 +279,28 @@ class SegmentedAggregator(RankAggregator):
     def guarantee_before(
         self, X: Ballots, voter_epsilon: ArrayLike | None = None, segments: ArrayLike | None = None
     ) -> PrivacyGuarantee:
-        self._numbers(X, segments)
+        """Return an upper limit on the guarantee of a fit on X, which depends on no ballot and no label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_voters, n_items) or Profile
+            Ballots. Only public properties are read, such as the number of items.
+        voter_epsilon : None
+            Not supported.
+        segments : array-like of shape (n_voters,) or None, default=None
+            Label of each ballot's segment, as in `fit`.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Guarantee that `PrivacyBudget` charges before the fit.
+
+        Raises
+        ------
+        ValueError
+            If the fit is impossible.
+        """
+        self._segment_numbers(X, segments, self._listed())
         return super().guarantee_before(X, voter_epsilon)
 
     @available_if(noise_is_known)
@@ -357,18 +379,22 @@ class SegmentedAggregator(RankAggregator):
         differences = self.scores_[:, :, np.newaxis] - self.scores_[:, np.newaxis, :]
         return ndtr(differences / (math.sqrt(2) * np.maximum(self.score_std_, 1e-300))[:, np.newaxis, np.newaxis])
 
-    def _numbers(self, X: Ballots, segments: Any) -> NDArray[np.intp] | None:
-        """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""
+    def _listed(self):
+        """Return the labels in `classes`, or None; raise ValueError if a parameter is invalid."""
         self._validate_params()
-        if self.classes is None and segments is None:
+        return None if self.classes is None else _labels(self.classes)
+
+    def _segment_numbers(self, X: Ballots, segments: Any, classes: Any) -> Any:
+        """Return the number of each ballot's segment, or None without segments; raise ValueError if they do not fit."""
+        if classes is None and segments is None:
             return None
-        if self.classes is None or segments is None:
-            given, missing = ("segments", "classes") if self.classes is None else ("classes", "segments")
+        if classes is None or segments is None:
+            given, missing = ("segments", "classes") if classes is None else ("classes", "segments")
             raise ValueError(f"{missing} must be given with {given}, got None; give both, or neither.")
         if isinstance(X, Profile) and X.positions is None:
             raise ValueError("X must keep its ballots to be split into segments; build it with keep='positions'.")
         n_voters = X.n_voters if isinstance(X, Profile) else shape_of(X)[0]
-        return segment_numbers(segments, _labels(self.classes), n_voters)
+        return segment_numbers(segments, classes, n_voters)
 
     def _checked_order(self, consensus):
         """Return one order per segment."""

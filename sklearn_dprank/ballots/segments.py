@@ -51,13 +51,13 @@ def segment_numbers(segments: Any, classes: list[Any], n_voters: int) -> NDArray
     >>> segment_numbers(["south", None, "north", "moon"], ["north", "south"], 4)
     array([ 1, -1,  0, -1])
     """
-    if isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments):
+    unlisted = isinstance(segments, (str, bytes, Mapping, set, frozenset)) or is_frame(segments)
+    if unlisted or not hasattr(type(segments), "__len__"):  # an iterator would be used up by a forecast
         raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.")
+    if getattr(segments, "ndim", 1) != 1:  # the rows of a table would be labels that nobody lists
+        raise ValueError(f"segments must have one dimension, got {segments.ndim}; pass one column.")
     to_list = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(segments, name)), None)
-    try:
-        labels = list(segments if to_list is None else getattr(segments, to_list)())
-    except TypeError:
-        raise ValueError(f"segments must list one label for each ballot, got a {type(segments).__name__}.") from None
+    labels = list(segments if to_list is None else getattr(segments, to_list)())
     if len(labels) != n_voters:
         raise ValueError("segments must hold one label for each ballot, and has another length.")
     listed = {label: number for number, label in enumerate(classes)}

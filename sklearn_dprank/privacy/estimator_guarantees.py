@@ -23,7 +23,7 @@ _FITTED_IN = "_fitted_in_"  # attribute that `record_pipeline` writes and `clear
 #: Methods of an aggregator that read ballots, draw noise and publish. An override may reveal more than the forecast.
 _CARRYING = (
     *("fit", "read_ballots", "_check_items", "_set_items"),
-    *("_planned", "_release", "publish"),
+    *("_planned", "_release", "publish", "_checked_order", "_segment_numbers"),
 )
 
 

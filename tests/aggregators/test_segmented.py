@@ -105,6 +105,16 @@ def test_score_is_the_mean_over_listed_ballots():
     assert fitted.score(X, segments=LABELS) == pytest.approx(-expected, abs=1e-15)
 
 
+@pytest.mark.parametrize("classes", [REGIONS[::-1], ["moon", *REGIONS], None], ids=str)
+def test_score_reads_the_labels_of_the_fit(classes):
+    """Not those of parameters that were changed later."""
+    fitted = SegmentedAggregator(REGIONS, epsilon=5.0).fit(X, segments=LABELS)
+    assert fitted.set_params(classes=classes).score(X, segments=LABELS) == 0
+    borda = SegmentedAggregator(epsilon=5.0).fit(X)
+    score = borda.score(X)
+    assert borda.set_params(classes=classes).score(X) == score
+
+
 def test_without_classes_it_is_borda():
     plain, borda = SegmentedAggregator(random_state=5), DPBorda(delta=1e-6, noise="gaussian", random_state=5)
     plain.fit(X), borda.fit(X)
@@ -223,6 +233,9 @@ def test_parameters_are_refused_before_a_charge(parameters, message):
         (REGIONS, {"north": 1}, "segments must list one label for each ballot, got a dict"),
         (REGIONS, pd.DataFrame({"region": LABELS}), "segments must list one label for each ballot, got a DataFrame"),
         (REGIONS, 7, "segments must list one label for each ballot, got a int"),
+        (REGIONS, iter(LABELS), "segments must list one label for each ballot, got a"),
+        (REGIONS, LABELS[:, np.newaxis], "segments must have one dimension, got 2; pass one column"),
+        (REGIONS, np.array("north"), "segments must have one dimension, got 0; pass one column"),
     ],
 )
 def test_segments_are_refused_before_a_charge(classes, segments, message):

@@ -13,7 +13,7 @@ import pytest
 from budget_tools import pure
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import DPBorda
+from sklearn_dprank import DPBorda, SegmentedAggregator
 from sklearn_dprank.preprocessing import RatingsToRankings
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget, PrivacyGuarantee
 from sklearn_dprank.privacy.guarantee import TRUST
@@ -26,7 +26,7 @@ every_relation = pytest.mark.parametrize("neighboring", ["add_remove", "replace"
 
 
 @pytest.mark.parametrize(
-    "name", ["fit", "read_ballots", "_check_items", "_set_items", "_planned", "_release", "publish"]
+    "name", ["fit", "read_ballots", "_check_items", "_set_items", "_planned", "_release", "publish", "_checked_order"]
 )
 def test_a_method_of_its_own_is_refused(name):
     """A failure: the budget charges the guarantee of DPBorda for a fit that may reveal more."""
@@ -47,6 +47,16 @@ def test_a_method_of_its_own_is_refused(name):
             with pytest.raises(ValueError, match=refusal):
                 budget.fit(fitted, X)
             assert budget.releases_ == ()
+
+
+@pytest.mark.parametrize("name", ["fit", "publish", "_release", "_checked_order", "_segment_numbers"])
+def test_a_method_of_its_own_is_refused_with_segments(name):
+    """`SegmentedAggregator` has a forecast of its own, which does not vouch for its subclasses."""
+    derived = type("Derived", (SegmentedAggregator,), {name: lambda self, *args, **kwargs: pytest.fail("it ran")})
+    budget = PrivacyBudget(10.0, 1e-5)
+    with pytest.raises(ValueError, match=f"has a {name} of its own"):
+        budget.fit(derived(["a", "b"]), X, segments=["a"] * 100)
+    assert budget.releases_ == ()
 
 
 def test_a_pipeline_with_a_fit_of_its_own_is_refused():
