@@ -10,6 +10,7 @@ from ..._utils.checks import safe_repr
 from ...ballots.profile import Profile, Shape
 from ...ballots.rankings import shape_of
 from ...privacy.estimator_guarantees import last_step, mixing_step
+from ...rules.segments import SegmentRule
 from ..parameters import configured, grid_of, in_words, is_aggregator
 from .scorer import public_bound
 
@@ -47,9 +48,15 @@ def pure_guarantee(estimator, shape):
             "transform the table before Profile.from_rankings, and leave the steps out."
         )
     try:
-        guarantee = aggregator.plan_for(shape)[1].guarantee
+        rule, plan = aggregator.plan_for(shape)
     except ValueError as error:
         raise ValueError(f"the candidate {in_words(estimator)} is impossible: {error}") from error
+    if isinstance(rule, SegmentRule):
+        raise ValueError(
+            f"the candidate {in_words(estimator)} has an order for each segment, and a score is of one order; leave "
+            "out its classes."
+        )
+    guarantee = plan.guarantee
     if math.isinf(guarantee.epsilon):
         raise ValueError(f"the candidate {in_words(estimator)} is not private; choose among private ones only.")
     if guarantee.delta > 0:

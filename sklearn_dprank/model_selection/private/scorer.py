@@ -212,6 +212,8 @@ def _order_and_ballots(estimator, X):
             f"estimator must be an aggregator, or a Pipeline that ends in one, got {type(estimator).__name__}."
         )
     check_is_fitted(estimator, "ranks_")
+    if estimator.ranks_.ndim > 1:
+        raise ValueError("estimator has an order for each segment, and a score is of one order; leave out its classes.")
     return estimator.ranks_, estimator.read_ballots(X)
 
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dprank import Aggregator, Borda, DPBorda, DPKwikSort, DPPairwise, LDPPairwise, ShufflePairwise
+from sklearn_dprank import (
+    Aggregator,
+    Borda,
+    DPBorda,
+    DPKwikSort,
+    DPPairwise,
+    LDPPairwise,
+    SegmentedAggregator,
+    ShufflePairwise,
+)
 from sklearn_dprank.ballots import Profile
 from sklearn_dprank.ballots.weights import BALLOT, PERSON, WEIGHT_GRID, WeightBound
 from sklearn_dprank.channels import Central
@@ -140,6 +149,18 @@ def test_candidates_of_another_unit_are_refused():
 def test_candidates_of_one_report_a_voter_are_refused(candidate):
     with pytest.raises(ValueError, match="is impossible: groups and sample_weight are for a trusted curator"):
         PrivateSelection([DPBorda(neighboring="replace"), candidate]).fit(PERSONS)
+
+
+def test_an_order_for_each_segment_has_no_score():
+    regions = SegmentedAggregator(["a", "b"], delta=0.0, pooling=False)
+    budget = PrivacyBudget(100.0)
+    with pytest.raises(ValueError, match="has an order for each segment, and a score is of one order"):
+        budget.fit(PrivateSelection([DPBorda(), regions]), X)
+    assert budget.releases_ == ()
+    with pytest.raises(ValueError, match="has an order for each segment, and a score is of one order"):
+        PrivateKendallTau()(regions.fit(X, segments=["a", "b"] * 60), X)
+    whole = PrivateSelection(SegmentedAggregator(delta=0.0)).fit(PERSONS)
+    assert whole.privacy_.unit == PERSON
 
 
 def test_pipelines_that_transform_are_refused_before_a_draw():
