@@ -549,6 +549,7 @@ class _WeightedChunks:
         if self._start < len(self._weights.each):
             raise ValueError("groups and sample_weight have more values than the chunks have ballots.")
         if self._keep == "positions":
+            _read_only(self._weights.each)
             whole.weights = self._weights
         return whole
 

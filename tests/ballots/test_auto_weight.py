@@ -108,6 +108,9 @@ def test_every_way_to_a_profile_keeps_the_weights(more):
     whole = auto(**more)
     same(whole, Profile.from_chunks([X[:20], X[20:20], X[20:]], keep="positions", **more, max_weight="auto"))
     same(whole, pickle.loads(pickle.dumps(whole)))
+    for chunks in ([X], [X[:20], X[20:]]):
+        read = Profile.from_chunks(chunks, keep="positions", **more, max_weight="auto")
+        assert not read.weights.each.flags.writeable  # a larger weight would exceed the bound
     same(whole, whole.take(np.arange(60)))
     some = np.flatnonzero(WHO < 9)
     part = {name: value[some] for name, value in more.items()}
