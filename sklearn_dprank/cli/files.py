@@ -20,7 +20,17 @@ from .cells import Unreadable, as_numbers, csv_rows, is_no_name, read_csv, read_
 
 _PREFLIB = {".soc", ".soi", ".toc", ".toi"}
 _WHO = ("user", "voter", "person", "respondent", "participant", "customer")
-_NO_ITEMS = {"id", "index", "timestamp", *_WHO, *(f"{who}id" for who in _WHO)}
+_NO_ITEMS = {
+    "id",
+    "index",
+    "timestamp",
+    "wave",
+    "weight",
+    "designweight",
+    "sampleweight",
+    *_WHO,
+    *(f"{who}id" for who in _WHO),
+}
 _LAYOUTS = "--ratings (larger is better), --positions (smaller is better) or --orders (items, best first)"
 _LEFT_OUT = {
     "last": "count as worse than those that it lists (--unranked last)",
@@ -45,7 +55,7 @@ def add_arguments(added: argparse.ArgumentParser, optional: bool = False) -> Non
     added.add_argument(
         "--items",
         help="names of the items, with commas between: of all with --orders, else of the columns that are items "
-        "(without it, all but --person and --weight)",
+        "(without it, all columns that no other option names)",
     )
     added.add_argument("--separator", help="what stands between the cells of a CSV file; default: a comma")
     added.add_argument(
@@ -231,7 +241,7 @@ def _check_items(names):
         if re.sub("[^a-z]", "", name.lower()) in _NO_ITEMS:
             raise ValueError(
                 f"column {safe_repr(name)} does not look like an item. If it identifies the voter, name it with "
-                "--person. Otherwise list the items with --items."
+                "--person, and if it holds weights, with --weight. Otherwise list the items with --items."
             )
 
 

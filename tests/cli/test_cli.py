@@ -219,6 +219,7 @@ def test_two_meanings_of_items_that_are_left_out(tmp_path, printed):
         (VOTES, NAMES, ["--ratings", "--items", "tea,a"], "--items names 'a', which is none of the columns"),
         (VOTES, ["", *NAMES[1:]], ["--ratings"], "column 1 has no name; row numbers"),
         (VOTES, ["User_ID", *NAMES[1:]], ["--ratings"], "column 'User_ID' does not look like an item"),
+        (VOTES, ["design_weight", *NAMES[1:]], ["--ratings"], "column 'design_weight' does not look like an item"),
         (VOTES, NAMES, ["--ratings", "--separator", ";"], "--separator ';' or --separator tab"),
         (VOTES, NAMES, ["--ratings", "--separator", ";;"], "--separator must be one character, or tab, got ';;'"),
         (
