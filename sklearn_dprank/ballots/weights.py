@@ -42,7 +42,10 @@ class WeightBound(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Largest total weight of one unit in a profile. With "auto", rounding leaves larger ones in the last class."""
+        """Largest total weight of one unit in a profile.
+
+        With "auto", it is twice the start of the last class, so that a person who is scaled down to it stays there.
+        """
         return 2**N_CLASSES * WEIGHT_GRID if self.most is None else self.most
 
     @property
@@ -143,8 +146,8 @@ def _take_back(each, persons, n_persons, most):
 def reduced(weights: Weights, most: int) -> Weights:
     """Return weights scaled down so that those of one person add up to at most `most`, and rounded down.
 
-    `weights` are those of a profile with ``max_weight="auto"``, and `most` is at most 2048 units, so that products fit
-    in 64 bits.
+    `weights` are those of a profile with ``max_weight="auto"``, and `most` is at most 2048 x 720720, so that products
+    fit in 64 bits.
 
     Examples
     --------

@@ -20,9 +20,9 @@ class SegmentNetWins(Query):
     """Net wins of every segment, or of all segments together.
 
     A ballot is in at most one segment, so it changes the net wins of all segments as much as those of one. Let r be the
-    norm of its net wins. If a replaced ballot stays in its segment, the squared L2 norm of the change is at most (2
-    r)^2. If the ballot moves to another segment, it is at most 2 r^2. The same holds for the L1 norm and for the sum of
-    the segments' gauges, which are at most 2 r in both cases.
+    largest L2 norm of its net wins. If a replaced ballot stays in its segment, the squared L2 norm of the change is at
+    most (2 r)^2. If the ballot moves to another segment, it is at most 2 r^2. The L1 norm, and the sum of the segments'
+    gauges, are at most twice those of one ballot in both cases.
 
     Parameters
     ----------
