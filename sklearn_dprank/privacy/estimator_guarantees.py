@@ -183,7 +183,7 @@ def guarantee_before(estimator: Any, X: Any, voter_epsilon: Any = None, **segmen
     if not _states_guarantee(last):
         return _UNSTATED
     kind, own = type(last), _replaced(last)
-    own += [name for name in _CARRYING if _position(kind, name) < _position(kind, "guarantee_before")]
+    own += [name for name in _CARRYING if _overridden(kind, name)]
     if own:
         raise ValueError(
             f"{kind.__name__} has a {own[0]} of its own, so its guarantee is not known before the fit; charge() an "
@@ -197,9 +197,15 @@ def _states_guarantee(estimator):
     return issubclass(type(estimator), GuaranteedEstimator)
 
 
-def _position(kind, name):
-    """Return the index in the MRO of `kind` of the first class that defines `name`; its length if none does."""
-    return next((i for i, base in enumerate(kind.__mro__) if name in vars(base)), len(kind.__mro__))
+def _overridden(kind, name):
+    """Return whether a class that the forecast of `kind` does not know defines a method that a fit calls.
+
+    The forecast knows its own class and the bases of that class. Their last definition of the method calls no other.
+    """
+    known = next(base for base in kind.__mro__ if "guarantee_before" in vars(base)).__mro__
+    defining = [base for base in kind.__mro__ if name in vars(base)]
+    last = max((place for place, base in enumerate(defining) if base in known), default=0)
+    return any(base not in known for base in defining[:last])
 
 
 def _replaced(estimator):

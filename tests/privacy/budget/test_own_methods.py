@@ -59,6 +59,19 @@ def test_a_method_of_its_own_is_refused_with_segments(name):
     assert budget.releases_ == ()
 
 
+@pytest.mark.parametrize("name", ["_release", "publish"])
+def test_a_method_between_a_forecast_and_its_base_is_refused(name):
+    """`SegmentedAggregator` calls it by ``super()``, or does not define it."""
+    between = type("Between", (DPBorda,), {name: lambda self, *args, **kwargs: pytest.fail("it ran")})
+
+    class Both(SegmentedAggregator, between):
+        def __init__(self, classes=None, epsilon=1.0, delta=1e-6, pooling=True, neighboring="add_remove"):
+            super().__init__(classes, epsilon, delta, pooling, neighboring)
+
+    with pytest.raises(ValueError, match=f"has a {name} of its own"):
+        PrivacyBudget(10.0, 1e-5).fit(Both(["a", "b"]), X, segments=["a"] * 100)
+
+
 def test_a_pipeline_with_a_fit_of_its_own_is_refused():
     pipeline = make_pipeline(DPBorda(epsilon=0.1))
     pipeline.fit = lambda X, y=None: DPBorda(epsilon=8.0).fit(X)
