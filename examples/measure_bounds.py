@@ -100,7 +100,7 @@ ROWS = (
     Row(f"DPTopK({TOP})", PURE, lambda m, e: DPTopK(TOP, epsilon=e, **REPLACE)),
     Row('DPBorda(noise="gaussian")', APPROXIMATE, lambda m, e: DPBorda(e, **GAUSSIAN)),
     Row('DPPairwise(noise="gaussian")', APPROXIMATE, _kemeny(**GAUSSIAN), {45: 12}),
-    Row(f"DPPrudentOrder(delta={DELTA})", APPROXIMATE, lambda m, e: DPPrudentOrder(e, DELTA, **REPLACE)),
+    Row("DPPrudentOrder(delta=1e-6)", APPROXIMATE, lambda m, e: DPPrudentOrder(e, DELTA, **REPLACE)),
     Row("DPSwissBorda", APPROXIMATE, lambda m, e: DPSwissBorda(e, DELTA, **REPLACE)),
     Row(f"DPStreamingBorda(horizon={PERIODS})", APPROXIMATE, _streaming, {10: 40, 45: 40}),
     Row("SecAggBorda", SERVERS, lambda m, e: SecAggBorda(e, DELTA)),

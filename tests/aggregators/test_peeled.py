@@ -18,7 +18,7 @@ from sklearn_dprank.privacy import PrivacyBudget, PrivacyGuarantee, guarantee_of
 from sklearn_dprank.privacy.bounded_range import choice_range
 from sklearn_dprank.privacy.calibration import gaussian_epsilon
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.rules import ChooseOneByOne
+from sklearn_dprank.rules import ChooseOneByOne, ChooseTop
 from sklearn_dprank.theory.peeling import agreeing_voters
 
 DELTA = 1e-6
@@ -81,6 +81,11 @@ def test_one_choice_more_is_not_answered():
     ("estimator", "n_items", "message"),
     [
         (DPPrudentOrder(delta=DELTA, window=7), 30, "a window needs delta=0, got window=7 and delta=1e-06; set delta"),
+        (
+            Aggregator(Central(1.0, DELTA, "exponential"), ChooseTop(5)),
+            45,
+            "with a delta, choices of one kind use the whole budget; use delta=0",
+        ),
         (DPPrudentOrder(delta=-1e-6), 5, "delta must be a number in \\[0, 1\\), got"),
         (DPPrudentOrder(delta=1.0), 5, "delta must be a number in \\[0, 1\\), got"),
         (DPPrudentOrder(delta="1e-6"), 5, "delta must be a number"),
