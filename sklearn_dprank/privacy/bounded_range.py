@@ -91,7 +91,7 @@ def range_delta(epsilon: float, width: float, n_choices: int) -> float:
     Examples
     --------
     >>> round(range_delta(1.0, 0.1, 44), 9), range_delta(1.0, 0.5, 2)
-    (0.002201834, 0.0)
+    (0.000215873, 0.0)
     """
     if epsilon < 0:
         return float(_mirrored(-epsilon, range_delta(-epsilon, width, n_choices)))

@@ -30,7 +30,7 @@ def prices(estimator, n_items):
 
 
 @pytest.mark.parametrize(("neighboring", "moves"), [("add_remove", 1), ("replace", 2)])
-@pytest.mark.parametrize("m", [2, 3, 16, 45])
+@pytest.mark.parametrize("m", [2, 3, 9, pytest.param(45, marks=pytest.mark.slow)])
 def test_each_choice_has_the_range_that_all_together_may_have(m, neighboring, moves):
     (price,) = prices(DPPrudentOrder(0.7, DELTA, neighboring=neighboring), m).values()
     assert price.times == m - 1 and price.sensitivity.l1 == 2 * moves
@@ -48,7 +48,7 @@ def test_rounding_may_widen_the_range_at_both_ends():
     assert 1.9 < lost[1] / lost[0] < 2.1
 
 
-@pytest.mark.parametrize("m", [2, 17, 60])
+@pytest.mark.parametrize("m", [2, 17, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_fit(m):
     fitted = DPPrudentOrder(50.0, DELTA, random_state=0).fit(np.tile(np.arange(m)[::-1], (400, 1)))
     assert fitted.consensus_.tolist() == list(range(m))[::-1]

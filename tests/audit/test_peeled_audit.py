@@ -111,6 +111,7 @@ def test_half_the_noise_is_caught(neighboring, monkeypatch):
     assert share_of_delta(under(PEELED["small epsilon"], neighboring), BASES["unanimous"], CORNERS) > 2
 
 
+@pytest.mark.slow
 def test_fits_follow_their_law():
     profile = profile_of([[0, 1, 2, 3]] * 4 + [[3, 0, 1, 2]] * 3 + [[0, 0, 1, np.nan]], 4)
     estimator = DPPrudentOrder(epsilon=1.0, delta=1e-2)

@@ -27,9 +27,7 @@ def cyclic(n_items, n_voters, seed):
 
 
 @pytest.mark.parametrize("neighboring", ["add_remove", "replace"])
-@pytest.mark.parametrize(
-    "votes", [make_mallows(120, 5, 0.9, random_state=1), cyclic(5, 120, 2)], ids=["near", "far"]
-)
+@pytest.mark.parametrize("votes", [make_mallows(120, 5, 0.9, random_state=1), cyclic(5, 120, 2)], ids=["near", "far"])
 def test_the_margin_holds_as_often_as_stated(votes, neighboring):
     """The excess over the smallest possible margin is larger at most as often as stated."""
     profile = Profile.from_rankings(votes)
