@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
+from numbers import Real
+
+from .._utils.checks import safe_repr
 from .._utils.types import Amount, Neighboring, RandomState
 from ..channels import Central
 from ..queries import MaxViolatedMargin
-from ..rules import Choose, ChooseNearAnchor, ChooseTop
+from ..rules import Choose, ChooseNearAnchor, ChooseOneByOne, ChooseTop
 from .base import RankAggregator
 
 
 class DPPrudentOrder(RankAggregator):
     """Private ranking for a trusted curator, without the bias of Borda; use it if you have many voters.
 
-    Minimax-margin mechanism (new in this package): draws a ranking that overrules no large majority.
+    Minimax-margin mechanism (new in this package): draws a ranking that overrules no large majority. Up to 16 items,
+    use ``delta=0``, which draws a whole order. For more items, set ``delta=1e-6``, say, which chooses the items one
+    after another.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy loss of the release, in nats.
+    delta : float, default=0.0
+        The delta of the guarantee. 0 draws a whole order, for up to 16 items or with a window. If it is positive, the
+        order is peeled, for any number of items: the best of the remaining items is chosen m - 1 times.
     window : int or None, default=None
-        None draws among all orders, for up to 16 items. An integer from 2 to 12 is the two-stage form, for any number
-        of items. Half of epsilon finds an anchor order by Borda with K-norm noise. The other half draws among the
+        None draws among all orders. An integer from 2 to 12 is the two-stage form, for any number of items and
+        ``delta=0``. Half of epsilon finds an anchor order by Borda with K-norm noise. The other half draws among the
         orders that keep all pairs at least `window` apart in the anchor. 7 is a good choice. 9 corrects worse anchors,
         in about eight times the time.
     neighboring : {"add_remove", "replace"}, default="add_remove"
@@ -53,9 +62,23 @@ class DPPrudentOrder(RankAggregator):
     (-epsilon u / 4 + Exp(1) under "replace"). The two-stage form spends half of epsilon in each stage. Its second stage
     draws with probability proportional to exp(-epsilon u / 4) (exp(-epsilon u / 8) under "replace"). The time depends a
     little on the number of distinct margins.
+
+    With a delta, each place is filled by the exponential mechanism. Let u be the largest margin by which another
+    remaining item beats an item. The item is chosen with probability proportional to exp(-w u / 2) (exp(-w u / 4)
+    under "replace"). One choice has bounded range w: the logs of its probability ratios lie in an interval of length w.
+    The largest w is used for which all m - 1 choices together, each of which depends on the earlier ones, are
+    (epsilon, delta)-private. The composition is tight: it uses the worst choices of range w. At delta = 1e-6 and many
+    items, w is 8 % larger than by zero-concentrated differential privacy. It is never below epsilon / (m - 1).
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks
+
+    With a delta and many voters, it usually has the smallest error of all estimators of a trusted curator above 16
+    items. If voters agree well, ``window=7`` can be better up to about 30 items. Let voters contradict the consensus on
+    22 or 37 % of the pairs of 20 items, 12 % of 45 or 15 % of 100. Its error is then below that of Gaussian `DPBorda`
+    from about n epsilon = 120, 350, 150 and 350 on. It is below that of `DPSwissBorda` from about 130, 430, 210 and 850
+    on. For 2,341 ratings of 40 jokes (JESTER, 40 %), both are better up to epsilon = .5, and it is better from 1 on.
+    Far below these numbers, it is much worse. Up to 16 items, ``delta=0`` needs less epsilon.
 
     Permute-and-flip has the epsilon of the exponential mechanism and a smaller error. The error is half as large if the
     result is nearly certain. Near an anchor, orders have weights of their own, so the exponential mechanism is used
@@ -76,7 +99,8 @@ class DPPrudentOrder(RankAggregator):
     References
     ----------
     Arrow and Raynaud (1986) for prudent orders; McKenna and Sheldon (2020) for permute-and-flip; McSherry and Talwar
-    (2007) for the exponential mechanism; Joseph and Yu (2023) for the noise of the anchor.
+    (2007) for the exponential mechanism; Joseph and Yu (2023) for the noise of the anchor; Dong, Durfee and Rogers
+    (2020) for the composition of exponential mechanisms.
 
     Examples
     --------
@@ -88,20 +112,30 @@ class DPPrudentOrder(RankAggregator):
     def __init__(
         self,
         epsilon: Amount = 1.0,
+        delta: Amount = 0.0,
         window: int | None = None,
         neighboring: Neighboring = "add_remove",
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
+        self.delta = delta
         self.window = window
         self.neighboring = neighboring
         self.random_state = random_state
 
     def _compose(self):
-        if self.window is None:
-            drawn = Central(self.epsilon, noise="permute_and_flip", neighboring=self.neighboring)
-            return drawn, Choose(MaxViolatedMargin())
-        return Central(self.epsilon, noise="knorm", neighboring=self.neighboring), ChooseNearAnchor(self.window)
+        peeled = isinstance(self.delta, Real) and self.delta > 0
+        if self.window is not None and peeled:
+            raise ValueError(
+                f"a window needs delta=0, got window={safe_repr(self.window)} and delta={safe_repr(self.delta)}; set "
+                "delta=0, or window=None, which takes any number of items with a delta."
+            )
+        channel = partial(Central, self.epsilon, self.delta, neighboring=self.neighboring)
+        if self.window is not None:
+            return channel(noise="knorm"), ChooseNearAnchor(self.window)
+        if peeled:
+            return channel(noise="exponential"), ChooseOneByOne()
+        return channel(noise="permute_and_flip"), Choose(MaxViolatedMargin())
 
 
 class DPTopK(RankAggregator):

@@ -16,6 +16,7 @@ from .._utils.types import Amount, Neighboring, NoiseName
 from ..ballots.weights import WEIGHT_GRID, WeightBound
 from ..mechanisms import MECHANISMS, Calibrated, Gaussian, Mechanism, NoNoise
 from ..mechanisms.base import checked_calibrated
+from ..privacy.bounded_range import choice_range
 from ..privacy.composition import Losses
 from ..privacy.guarantee import PrivacyGuarantee
 from ..privacy.ledger import BudgetExhausted, Ledger
@@ -92,7 +93,8 @@ class Central(BaseEstimator):
     epsilon : float, default=1.0
         Total privacy loss, in nats.
     delta : float, default=0.0
-        Total delta. Must be positive for Gaussian noise, and 0 for other noise.
+        Total delta. Must be positive for Gaussian noise, and 0 for other noise. With "exponential", a positive delta
+        lowers the cost of many choices that follow each other.
     noise : {"laplace", "gaussian", "knorm", "exponential", "permute_and_flip"} or Mechanism, default="laplace"
         Noise for the answers. "exponential" and "permute_and_flip" draw orders and answer no other query. With any
         other noise, the exponential mechanism draws orders.
@@ -149,7 +151,7 @@ class Central(BaseEstimator):
         for ask in asks:
             ask.query.check(n_items)
             if n_voters is not None and self.neighboring == "replace":
-                ask.query.warn_of_few(n_items, n_voters * float(self.epsilon) * float(ask.share) / ask.times)
+                ask.query.warn_of_few(n_items, n_voters * self._of_one_answer(ask))
         release = None
         if self.release is not None:
             release = self._released(asks, n_items)
@@ -163,6 +165,12 @@ class Central(BaseEstimator):
             return self._choosing(asks, release, n_items, bound)
         prices, opening = self._priced(asks, release, n_items, bound)
         return self._planned(prices, opening, n_items, bound)
+
+    def _of_one_answer(self, ask):
+        """Return the epsilon of one answer."""
+        if self.delta and self._mechanism().answers_with == "order":
+            return choice_range(float(self.epsilon), float(self.delta), ask.times)
+        return float(self.epsilon) * float(ask.share) / ask.times
 
     def _priced(self, asks, release, n_items, bound, share=1):
         """Return the prices of the asks for a share of the budget, and what opens their poll."""
@@ -215,8 +223,10 @@ class Central(BaseEstimator):
         if not any(sensitivity):
             return Price(query, sensitivity, NoNoise(), times, Fraction(0))
         if query.answered_with == "order":
-            if self.delta:
+            if self.delta and mechanism.answers_with != "order":
                 refuse(self, query, "an order is drawn with pure epsilon; use delta=0.")
+            if self.delta and ask.share != 1:
+                refuse(self, query, "with a delta, choices of one kind use the whole budget; use delta=0.")
             if mechanism.answers_with != "order":
                 mechanism = MECHANISMS["exponential"]
         elif mechanism.answers_with == "order":
@@ -270,7 +280,7 @@ class Central(BaseEstimator):
                 f"noise={self.noise!r} needs delta > 0, got delta=0; set delta=1e-6, say; where noise can be chosen, "
                 "'laplace' needs none."
             )
-        if pure and self.delta > 0:
+        if pure and self.delta > 0 and not getattr(self._mechanism(), "takes_delta", False):
             raise ValueError(
                 f"noise={self.noise!r} is pure and needs delta=0, got delta={self.delta!r}; "
                 "set delta=0 or noise='gaussian'."

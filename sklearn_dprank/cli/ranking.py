@@ -24,7 +24,9 @@ def add_arguments(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--epsilon", type=float, required=True, help="privacy loss: a smaller value is more private and less accurate"
     )
-    added.add_argument("--delta", type=float, help="failure probability, for Gaussian noise and DPSwissBorda")
+    added.add_argument(
+        "--delta", type=float, help="failure probability, for Gaussian noise, DPSwissBorda, DPPrudentOrder"
+    )
     added.add_argument(
         "--neighboring",
         choices=["add_remove", "replace"],

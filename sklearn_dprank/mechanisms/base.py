@@ -85,6 +85,7 @@ class AnyQuery(BaseEstimator):
 
     answers_with: Literal["vector", "order"] = "vector"
     pure = True
+    takes_delta = False
 
     def refusal(self, query: Query, n_items: int) -> str:
         """Return "": accept every query."""
@@ -100,6 +101,9 @@ class Mechanism(Protocol):
         Kind of answer; see `Query.answered_with`.
     pure : bool
         Whether it satisfies delta = 0. Other mechanisms need a positive delta.
+    takes_delta : bool
+        Whether a pure mechanism also accepts a positive delta, for a tighter composition of its answers. Optional;
+        False if it is missing.
     """
 
     answers_with: Literal["vector", "order"]
@@ -127,7 +131,7 @@ class Mechanism(Protocol):
         epsilon : Fraction
             Total epsilon of all answers.
         delta : float
-            Total delta of all answers; 0 for pure mechanisms.
+            Total delta of all answers; 0 for pure mechanisms that do not take a delta.
         times : int or Fraction
             Number of answers that would use up the whole budget; a fraction if others have a share of it.
 

@@ -14,6 +14,7 @@ from .._utils.types import OrderSampler
 from ..orders.samplers.choice import log_choice_error
 from ..orders.samplers.partition import log_rounding_error
 from ..orders.samplers.permute_and_flip import log_flip_error
+from ..privacy.bounded_range import choice_range
 from ..queries import Sensitivity
 from .base import AnyQuery, OfBudget, Sampler, Times
 
@@ -42,6 +43,8 @@ class ExponentialNoise(OfBudget):
 class Exponential(AnyQuery):
     """Exponential mechanism over orders: orders of lower cost are more likely.
 
+    It accepts a positive delta. Its answers then compose as choices of bounded range, and together need less noise.
+
     Parameters
     ----------
     sampler : {"auto", "table"}, default="auto"
@@ -60,6 +63,7 @@ class Exponential(AnyQuery):
 
     parameter_checks: dict[str, Check] = {"sampler": one_of("auto", "table")}
     answers_with: Literal["vector", "order"] = "order"
+    takes_delta = True
 
     def __init__(self, sampler: OrderSampler = "auto") -> None:
         self.sampler = sampler
@@ -69,7 +73,8 @@ class Exponential(AnyQuery):
     ) -> ExponentialNoise:
         """Return the mechanism with rate (epsilon / times - 2 eta) / l1.
 
-        Every probability is correct up to a factor of e^eta.
+        Every probability is correct up to a factor of e^eta. With a delta, the rate is (w - 4 eta) / l1, where w is the
+        range for which `times` answers are (epsilon, delta)-private. Rounding may add 2 eta at either end of the range.
 
         Raises
         ------
@@ -78,11 +83,13 @@ class Exponential(AnyQuery):
         """
         check_parameters(self)
         budget = Fraction(epsilon) / times
+        if delta:
+            budget = Fraction(choice_range(float(epsilon), delta, math.ceil(times)))
         # rate times the cost of any order is at most budget * n, so no sum has a larger exponent.
         exponent = float(budget) * MOST_VOTERS
         eta = 2 * log_rounding_error(n_items, exponent)
         eta += log_choice_error(query.options(n_items), exponent + math.lgamma(n_items + 1), n_items)
-        rate = float(budget) * (1 - 2**-50) - 2 * eta
+        rate = float(budget) * (1 - 2**-50) - (4 if delta else 2) * eta
         if rate <= 0:
             raise ValueError(f"epsilon={float(epsilon)!r} is too small for double precision; use at least 1e-9.")
         return ExponentialNoise(rate / sensitivity.l1)

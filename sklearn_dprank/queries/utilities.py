@@ -18,7 +18,7 @@ from .._utils.checks import changed_ballots, check_whole, safe_repr
 from .._utils.types import Neighboring
 from ..orders.samplers.linear_extensions import MinimaxMarginFlips, MinimaxMarginSampler
 from ..orders.samplers.partition import PartitionTable
-from ..orders.samplers.top_k import TopFlips, TopSampler, largest_batch, n_ways
+from ..orders.samplers.top_k import NextSampler, TopFlips, TopSampler, largest_batch, n_ways
 from ..orders.samplers.windowed import WindowedSampler
 from .base import Query, Sensitivity, n_pairs
 
@@ -40,7 +40,8 @@ def are_items(items: Any, n_items: int) -> bool:
 class OrderUtility(Query):
     """Base class of costs of orders, answered with an order drawn with probability proportional to exp(-rate cost).
 
-    `Sensitivity.l1` is the privacy loss per unit of rate, also for permute-and-flip.
+    `Sensitivity.l1` is the privacy loss per unit of rate, also for permute-and-flip. With a delta, it must also be at
+    least the range: the largest change of the cost of any order, minus the smallest.
     """
 
     answered_with = "order"
@@ -177,7 +178,8 @@ class MaxViolatedMargin(OrderUtility):
     def check(self, n_items: int) -> None:
         if self.window is None and n_items > 16:
             raise ValueError(
-                f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7."
+                f"the prudent order of {n_items} items needs a window (without one at most 16 items); set window=7, "
+                "or choose the items one after another, with delta=1e-6, say."
             )
         check_window(self.window)
         if self.anchor is not None:
@@ -246,6 +248,8 @@ class MaxViolatedPrefixMargin(OrderUtility):
         return MaxViolatedPrefixMargin, self.k
 
     def sampler(self, margins: NDArray[Any], rate: float) -> Any:
+        if self.k == 1:
+            return NextSampler(margins, rate, self.placed or ())
         return TopSampler(margins, self.k, rate, self.placed or ())
 
     @property
@@ -278,15 +282,15 @@ class MaxViolatedPrefixMargin(OrderUtility):
             )
 
     def options(self, n_items: int) -> int:
-        return n_items * (n_items - 1)
+        return n_items if self.k == 1 else n_items * (n_items - 1)
 
     def warn_of_few(self, n_items: int, signal: float) -> None:
         least = math.log(n_ways(n_items, self.k))
         if signal / 2 < least:
             warnings.warn(
                 f"the best {self.k} of {n_items} items are little better than chance where half of n_voters * epsilon "
-                f"is below the log of the number of choices, {least:.3g}, and here it is {signal / 2:.3g}: take a "
-                "epsilon, or net wins (DPBorda with noise='knorm').",
+                f"of one answer is below the log of the number of choices, {least:.3g}, and here it is "
+                f"{signal / 2:.3g}: take a larger epsilon, or net wins (DPBorda with noise='knorm').",
                 UserWarning,
                 stacklevel=2,
             )

@@ -9,7 +9,7 @@ from .._utils.checks import Check, check_made, safe_repr
 from .._utils.types import RuleName
 from .base import Consensus, Rule
 from .bradley_terry import AdaptiveBradleyTerryRule, BradleyTerryRule
-from .choose import Choose, ChooseNearAnchor, ChooseTop
+from .choose import Choose, ChooseNearAnchor, ChooseOneByOne, ChooseTop
 from .hierarchical import HierarchicalRule
 from .instant_runoff import InstantRunoffRule
 from .kemeny import KemenyRule
@@ -24,6 +24,7 @@ __all__ = [
     "BradleyTerryRule",
     "Choose",
     "ChooseNearAnchor",
+    "ChooseOneByOne",
     "ChooseTop",
     "Consensus",
     "HierarchicalRule",

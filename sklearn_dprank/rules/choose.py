@@ -89,6 +89,30 @@ class ChooseNearAnchor(Rule):
         return Consensus(session.answer(MaxViolatedMargin(anchor, self.window)))
 
 
+class ChooseOneByOne(Rule):
+    """Rule that chooses the next best of the remaining items, until all items are in order (peeling).
+
+    Each of the m - 1 choices has the same share of the budget. With ``Central(noise="exponential", delta=1e-6)``, they
+    compose as choices of bounded range.
+
+    Examples
+    --------
+    >>> from sklearn_dprank.rules import ChooseOneByOne
+    >>> [(str(ask.query), ask.times) for ask in ChooseOneByOne().asks(45)]
+    [('MaxViolatedPrefixMargin of 1', 44)]
+    """
+
+    def asks(self, n_items: int) -> list[Ask]:
+        return [Ask(MaxViolatedPrefixMargin(), n_items - 1)]
+
+    def aggregate(self, session: Any) -> Consensus:
+        placed: list[int] = []
+        for _ in range(session.n_items - 1):
+            placed += session.answer(MaxViolatedPrefixMargin(1, tuple(placed) or None)).tolist()
+        last = set(range(session.n_items)).difference(placed)
+        return Consensus(np.array([*placed, *last]))
+
+
 class ChooseTop(Rule):
     """Rule that returns the best k items in order; all others are tied behind them.
 

@@ -158,6 +158,12 @@ def test_prudent_order(benchmark, m):
     benchmark(DPPrudentOrder(epsilon=0.1, random_state=0).fit, mallows(1000, m, 0.75))
 
 
+@pytest.mark.parametrize("m", [45, 200])
+def test_peeled_order(benchmark, m):
+    """The range of one choice is computed once for all fits: .06 s for 45 items, .3 s for 200."""
+    benchmark(DPPrudentOrder(epsilon=0.1, delta=1e-6, random_state=0).fit, mallows(1000, m, 0.75))
+
+
 @pytest.mark.parametrize("window", [5, 7, 9])
 def test_two_stages(benchmark, window):
     """Prototype: 14 ms at 45 items with window 7."""

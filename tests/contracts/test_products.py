@@ -28,6 +28,7 @@ from sklearn_dprank.rules import (
     BradleyTerryRule,
     Choose,
     ChooseNearAnchor,
+    ChooseOneByOne,
     ChooseTop,
     HierarchicalRule,
     InstantRunoffRule,
@@ -47,6 +48,7 @@ CHANNELS = {
     "gaussian": Central(delta=1e-6, noise="gaussian"),
     "knorm": Central(noise="knorm"),
     "exponential": Central(noise="exponential"),
+    "exponential, delta": Central(delta=1e-6, noise="exponential"),
     "permute-and-flip": Central(noise="permute_and_flip"),
     "as printed": Central(noise=hay.PrintedLaplace()),
     "as printed, gaussian": Central(delta=1e-6, noise=shang.PrintedGaussian()),
@@ -83,13 +85,14 @@ RULES = {
     "choose near anchor": ChooseNearAnchor(2),
     "choose top": ChooseTop(2),
     "choose top one by one": ChooseTop(3, batch=1),
+    "choose one by one": ChooseOneByOne(),
     "swiss": SwissRule(),
 }
 # The rules that each channel answers. It must refuse all others.
 PAIRWISE = {"borda", "kwiksort", "p-sort", "dp-kwiksort", "binary insertion", "kemeny", "hierarchical", "markov chain"}
 NOISY = PAIRWISE | {"plurality", "instant runoff", "bradley-terry", "adaptive", "swiss"}
 TOP = {"choose top": 2, "choose top one by one": 3}  # the number of items that the consensus names
-DRAWN = {"choose kemeny", "choose prudent", *TOP}
+DRAWN = {"choose kemeny", "choose prudent", "choose one by one", *TOP}
 ANSWERED = {
     "exact": NOISY,
     "non-private survey": PAIRWISE | {"bradley-terry"},
@@ -97,7 +100,8 @@ ANSWERED = {
     "gaussian": NOISY,
     "knorm": {"borda", "choose near anchor"} | DRAWN,
     "exponential": DRAWN,
-    "permute-and-flip": {"choose prudent", *TOP},
+    "exponential, delta": DRAWN,
+    "permute-and-flip": {"choose prudent", "choose one by one", *TOP},
     "as printed": {"borda", "instant runoff", "kwiksort", "p-sort", "binary insertion", "choose near anchor"} | DRAWN,
     "as printed, gaussian": {"instant runoff"},
     "margins released": PAIRWISE,

@@ -57,6 +57,7 @@ APART = {
     (sklearn_dprank.DPHistogram, "noise_"): "rank_intervals does not use it",
     (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
     (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
+    (sklearn_dprank.DPPrudentOrder, "delta"): "it decides how the order is drawn",
     (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",
     (sklearn_dprank.Aggregator, "scores_"): "they are those of any rule",
     **{

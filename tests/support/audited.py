@@ -89,7 +89,13 @@ SEGMENTS = {
     "by themselves": SegmentedAggregator(["a", "b"], delta=1e-2, pooling=False),
     "K-norm": SegmentedAggregator(["a", "b"], delta=0.0, pooling=False),
 }
-CENTRAL = [*PURE.values(), *LARGE.values(), *ROUNDS.values(), *SEGMENTS.values()]
+# Trusted curator, choices with a delta: the law of the whole order.
+PEELED = {
+    "epsilon 1": DPPrudentOrder(epsilon=1.0, delta=1e-2),
+    "small epsilon": DPPrudentOrder(epsilon=0.3, delta=1e-2),
+    "large delta": DPPrudentOrder(epsilon=0.5, delta=0.05),
+}
+CENTRAL = [*PURE.values(), *PEELED.values(), *LARGE.values(), *ROUNDS.values(), *SEGMENTS.values()]
 CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.values()]]
 
 # Nobody trusted, one report a voter: the law of a device's report on every ballot of three items.

@@ -43,7 +43,7 @@ VARIANTS = {
         {"rule": KemenyRule(tolerance=0.5), "noise": "gaussian", "delta": 1e-6},
     ],
     "DPKemenySampler": [{"sampler": "table"}],
-    "DPPrudentOrder": [{"window": 2}],
+    "DPPrudentOrder": [{"window": 2}, {"delta": 1e-6}],
     "DPTopK": [{"k": 3}, {"k": 3, "batch": 2}],
     "DPStreamingBorda": [{"neighboring": "replace", "horizon": 2}],
     "DPSwissBorda": [{"neighboring": "replace"}],

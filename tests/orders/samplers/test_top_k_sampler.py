@@ -16,6 +16,7 @@ from sklearn_dprank.orders.samplers.top_k import (
     MOST_WAYS,
     Counted,
     Listed,
+    NextSampler,
     TopFlips,
     TopSampler,
     costs_of_ways,
@@ -144,3 +145,24 @@ def test_large_margins_and_wrong_ones():
             sampler(margins, 3, inf)
         with pytest.raises(ValueError, match="square"):
             sampler(margins[:2], 1, 1.0)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("placed", [(), (2,), (3, 0)])
+@pytest.mark.parametrize("margins", [CYCLE, margins_of(1, 5), np.zeros((5, 5), int)], ids=["cycle", "five", "ties"])
+def test_the_next_item_follows_the_law(margins, placed, rate):
+    left = [item for item in range(len(margins)) if item not in placed]
+    costs = np.array([max(margins[other, item] for other in left if other != item) for item in left])
+    law = np.exp(-rate * costs)
+    draws = NextSampler(margins, rate, placed).sample(3000, SeededBits(4))[:, 0]
+    seen = np.array([(draws == item).sum() for item in left])
+    assert seen.sum() == 3000
+    assert stats.chisquare(seen, 3000 * law / law.sum()).pvalue > 1e-3
+
+
+def test_the_next_item_is_drawn_with_its_exact_probability_however_small():
+    """Twice item 1 loses to item 0 by 900 votes; all other items lose by more than any uniform double can tell."""
+    margins = np.array([[0, 900, 800], [-900, 0, 700], [-800, -700, 0]])
+    item = NextSampler(margins, 1.0)._item
+    assert item.at(-1599.0) == 0 and item.at(-1699.9) == 2 and item.at(-1801.0) == 1
+    assert NextSampler(margins, 1e-3, placed=[0, 2]).draw(SeededBits(0)).tolist() == [1]
