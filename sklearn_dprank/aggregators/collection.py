@@ -13,6 +13,7 @@ from .._utils.types import Items, Message, RandomState
 from ..ballots.names import checked_names
 from ..ballots.profile import Shape
 from ..collection.client import Allowance, Device
+from ..collection.curator import ReportCounts
 
 #: Method to call instead, by the ability of the channel.
 _INSTEAD = {
@@ -135,15 +136,26 @@ class CollectionMixin:
         return _for_devices(self._planned(Shape(n_items, None, None if epsilon is None else [epsilon]), names))[1]
 
     @available_if(channel_can("collects_reports"))
-    def fit_reports(self, reports: Iterable[Message], *, items: Items, epsilons: Sequence[float] | None = None) -> Self:
+    def fit_reports(
+        self,
+        reports: Iterable[Message] | ReportCounts,
+        *,
+        items: Items,
+        epsilons: Sequence[float] | None = None,
+    ) -> Self:
         """Aggregate reports from voters' devices.
 
         Parameters
         ----------
-        reports : iterable of dict, str or bytes
+        reports : iterable of dict, str or bytes, ReportCounts, or dask collection
             Reports as JSON objects, parsed or not. An open file has one report per line. Reports are read once, as a
             stream. Reports that do not follow this estimator's protocol for these items are left out and counted in
             ``reports_refused_``.
+
+            Or the counts of all reports, which `count_reports` returns. Or a dask collection: a bag of reports, or a
+            list of ``dask.delayed`` parts. Each part is an iterable of reports or a `ReportCounts`. Dask's active
+            scheduler counts each part in a worker, and only counts leave it. The fit is the same, to the last bit, as
+            on all reports in order.
 
             In the local model, pass one report per voter. The collector of the reports must drop further reports of a
             voter.
@@ -166,13 +178,53 @@ class CollectionMixin:
         Raises
         ------
         ValueError
-            If a parameter is invalid, no report is accepted, or too few are accepted to hide each voter.
+            If a parameter is invalid, no report is accepted, or too few are accepted to hide each voter. Also if counts
+            belong to another protocol.
         """
+        names, n_items, planned = self._plan_of_reports(items, epsilons)
+        return self._fitted_on(reports, names, n_items, planned)
+
+    @available_if(channel_can("collects_reports"))
+    def count_reports(
+        self,
+        reports: Iterable[Message] | ReportCounts,
+        *,
+        items: Items,
+        epsilons: Sequence[float] | None = None,
+    ) -> ReportCounts:
+        """Count some of the reports, for `fit_reports` on the sum of all counts.
+
+        Parameters
+        ----------
+        reports : iterable of dict, str or bytes, ReportCounts, or dask collection
+            Reports, as for `fit_reports`. None of them has to be valid.
+        items : sequence of str or of int, or int
+            As for `fit_reports`.
+        epsilons : sequence of float or None, default=None
+            As for `fit_reports`.
+
+        Returns
+        -------
+        ReportCounts
+            Counts, which add up with ``+``. They are not a release: `fit_reports` checks ``min_reports`` on the sum.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or counts belong to another protocol.
+        """
+        _, plan = self._plan_of_reports(items, epsilons)[2]
+        if plan.reader is None:
+            raise ValueError(f"{type(self).__name__} cannot count reports in parts; call fit_reports on all of them.")
+        return plan.reader(reports)
+
+    def _plan_of_reports(self, items, epsilons):
+        """Return (names or None, number of items, (rule, plan))."""
         self._validate_params()
         if epsilons is not None:
             epsilons = _grid(epsilons)
         names, n_items = _named(items)
-        return self._fitted_on(reports, names, n_items, self._planned(Shape(n_items, None, epsilons), names))
+        return names, n_items, self._planned(Shape(n_items, None, epsilons), names)
 
     @available_if(channel_can("collects_sums"))
     def fit_sums(self, sums: Iterable[Message], *, items: Items) -> Self:

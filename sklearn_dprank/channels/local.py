@@ -9,12 +9,12 @@ from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
-from ..collection.client.protocol import digest
 from ..collection.client.randomizers import CLIENT_RANDOMIZERS, checked
 from ..collection.curator import Randomizer
 from ..collection.curator.base import ReceivedReports
 from ..collection.curator.epsilon_grid import stated_epsilon
-from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
+from ..collection.curator.inbox import FOLLOW, Inbox
+from ..collection.curator.report_counts import ReportReader
 from ..collection.curator.resolve import check_randomizer, resolve_randomizer
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
@@ -100,15 +100,34 @@ class Local(BaseEstimator):
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
-        opened = partial(_LocalPoll, randomizer, protocols, personal)
+        reader = _LocalReader(randomizer, protocols.values())
+        opened = partial(_LocalPoll, randomizer, protocols, personal, reader)
         own = None if randomizer.name in CLIENT_RANDOMIZERS else client
-        return Plan(guarantee, opened, protocols[min(grid)], needs=POSITIONS, client=own, n_items=n_items)
+        protocol = protocols[min(grid)]
+        return Plan(guarantee, opened, protocol, needs=POSITIONS, client=own, n_items=n_items, reader=reader)
+
+
+class _LocalReader(ReportReader):
+    """Reader of the reports of one randomizer. A report has no number, so none can be recognised as a second one."""
+
+    def __init__(self, randomizer, protocols):
+        super().__init__(protocols)
+        self._randomizer = randomizer
+
+    def read(self, submissions, reports, name):
+        return self._randomizer.read_all(reports, self.protocols[name])
+
+    def counts(self, drawn, protocol):
+        return self._randomizer.counts(drawn, protocol)
+
+    def are_counts(self, counts, n_reports, protocol):
+        return self._randomizer.are_counts(counts, n_reports, protocol)
 
 
 class _LocalPoll:
     """Poll with one report per voter: received reports, read once, or new simulated reports for each session."""
 
-    def __init__(self, randomizer, protocols, personal, voters):
+    def __init__(self, randomizer, protocols, personal, reader, voters):
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
         self._n_items = len(next(iter(protocols.values()))["items"])
         self._inbox = Inbox()
@@ -122,32 +141,27 @@ class _LocalPoll:
             self._groups = list(self._grouped(voters))
             self._inbox.accepted = voters.n_voters
         else:
-            self._epsilons = {digest(protocol): epsilon for epsilon, protocol in protocols.items()}
-            self._received = self._counted(self._collected(as_reports(voters)))
+            counts = reader(voters)
+            own = "" if personal else "; where voters have their own epsilon, give epsilons="
+            self._inbox = counts.inbox(f"devices {FOLLOW}{own}.")
+            every = [ReceivedReports(reader.protocols[name], *tally) for name, tally in counts.tallies.items()]
+            self._received = [received for received in every if received.n_reports]
 
     def __call__(self, bits):
-        received = self._received if self._groups is None else self._counted(self._simulated(bits))
+        received = self._received if self._groups is None else self._simulated(bits)
         publication = Publication(self._randomizer.releases, self._randomizer.combined(received))
         # With several epsilons, the reports are weighted by epsilon, and no law of the noise is stated.
         law = self._randomizer.law(received[0]) if len(received) == 1 else None
         return PublishedSession(self._n_items, bits.coins, publication, self._inbox.published, law)
 
-    def _counted(self, blocks):
-        """Return a `ReceivedReports` for each epsilon: the sum of its `blocks` (epsilon, counts, n_voters)."""
-        sums: dict[float, ReceivedReports] = {}
-        for epsilon, counts, n_voters in blocks:
-            protocol = self._protocols[epsilon]
-            received = ReceivedReports(protocol, counts, n_voters)
-            if before := sums.get(epsilon):
-                received = ReceivedReports(protocol, before.counts + received.counts, before.n_reports + n_voters)
-            sums[epsilon] = received
-        return [sums[epsilon] for epsilon in self._protocols if epsilon in sums]
-
     def _simulated(self, bits):
-        """Yield (epsilon, counts, n_voters) of simulated reports."""
+        """Return the `ReceivedReports` of simulated reports for each epsilon."""
+        received = []
         for epsilon, ballots in self._groups:
-            counts = self._randomizer.simulated(self._protocols[epsilon], ballots, bits)
-            yield epsilon, counts, ballots.table.shape[1]
+            protocol = self._protocols[epsilon]
+            counts = self._randomizer.simulated(protocol, ballots, bits)
+            received.append(ReceivedReports(protocol, counts, ballots.table.shape[1]))
+        return received
 
     def _grouped(self, profile):
         """Yield (epsilon, ballots) for each epsilon of the plan."""
@@ -157,16 +171,3 @@ class _LocalPoll:
                 yield epsilon, ballots._replace(table=ballots.table[:, profile.voter_epsilon == epsilon])
             else:
                 yield epsilon, ballots
-
-    def _collected(self, reports):
-        """Yield (epsilon, counts, n_reports) of received reports; raise ValueError if none was accepted."""
-        accepted = self._inbox.read_together(reports, self._epsilons, self._read)
-        for name, drawn, n_reports in gathered(accepted, self._n_items):
-            epsilon = self._epsilons[name]
-            yield epsilon, self._randomizer.counts(drawn, self._protocols[epsilon]), n_reports
-        own = "" if self._personal else "; where voters have their own epsilon, give epsilons="
-        self._inbox.require(f"devices {FOLLOW}{own}.")
-
-    def _read(self, reports, name):
-        """Return the contents of reports of the protocol with digest `name`."""
-        return self._randomizer.read_all(reports, self._protocols[self._epsilons[name]])

@@ -14,6 +14,7 @@ from .._utils.checks import check_number, check_whole
 from ..ballots.compact import Positions
 from ..ballots.profile import Profile
 from ..ballots.weights import WeightBound
+from ..collection.curator import ReportCounts
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import AllMargins, Ask, NetWins, PairTallies, Publication, Query
 from ..sampling.bit_source import BitSource
@@ -150,6 +151,8 @@ class Plan:
         Reason why there is no protocol, if clients cannot send what the rule asks for. Empty otherwise.
     bound : WeightBound or None
         Public bound on the weight of a person. `open` refuses a Profile with another bound.
+    reader : callable of (reports) -> ReportCounts, or None
+        Counts reports of clients that report once. The poll also accepts its result. None for other plans.
     """
 
     guarantee: PrivacyGuarantee
@@ -161,6 +164,7 @@ class Plan:
     n_items: int | None = None
     unsent: str = ""
     bound: WeightBound | None = None
+    reader: Callable[[Any], ReportCounts] | None = None
 
     def open(self, voters: Any) -> Poll:
         """Return the poll of a Profile, or of messages from clients.
@@ -170,10 +174,11 @@ class Plan:
         ValueError
             If the plan does not fit these voters, or no message was accepted.
         """
-        n_items = getattr(voters, "n_items", self.n_items)
+        profile = voters if isinstance(voters, Profile) else None
+        n_items = getattr(profile, "n_items", self.n_items)
         if self.n_items not in (None, n_items):
             raise ValueError(f"the plan is for {self.n_items} items, got voters with {n_items}.")
-        if getattr(voters, "bound", None) != self.bound:
+        if getattr(profile, "bound", None) != self.bound:
             raise ValueError(f"the plan is for ballots with the bound {self.bound}, got a Profile with another one.")
         return self.poll(voters)
 

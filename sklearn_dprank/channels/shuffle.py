@@ -26,7 +26,7 @@ from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
 from ..ballots.profile import Profile
 from ..collection.client import hidden
-from ..collection.client.protocol import FLIP_GRID, digest, flips_cost
+from ..collection.client.protocol import FLIP_GRID, flips_cost
 from ..collection.client.shuffled import ShuffledRandomizer
 from ..collection.curator.base import make_protocol
 from ..collection.curator.epsilon_grid import as_text, both_ways, cost_as_text
@@ -34,17 +34,16 @@ from ..collection.curator.inbox import (
     FOLLOW,
     Inbox,
     RefusedReport,
-    as_reports,
     bits_of,
     columns,
     end_to_end,
-    gathered,
     new_numbers,
     pairs_of,
     whole_numbers,
 )
+from ..collection.curator.report_counts import ReportReader, Tally
 from ..collection.curator.resolve import check_randomizer, resolve_flips
-from ..collection.curator.response import PairFlips, counted_wins
+from ..collection.curator.response import PairFlips, are_wins, counted_wins, numbered_wins
 from ..privacy.guarantee import SHUFFLER, PrivacyGuarantee
 from ..privacy.rounding import rounded_up
 from ..privacy.shuffle.groups import balanced_group_size, composed_local_epsilon, composed_shuffle_epsilon
@@ -174,8 +173,9 @@ class Shuffle(BaseEstimator):
             costs.epsilon, costs.delta, "shuffle", "replace", how, caveats=(caveat,), whom=whom
         )
         published = {"local_epsilon": costs.each * rounds}
-        opening = partial(_ShufflePoll, protocol, n_messages, published)
-        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items)
+        reader = _ShuffledReader(protocol)
+        opening = partial(_ShufflePoll, protocol, n_messages, published, reader)
+        return Plan(guarantee, opening, protocol, needs=POSITIONS, n_items=n_items, reader=reader)
 
     def _costs(self, randomizer, n_messages, rounds):
         """Return the costs of messages that hide among `n_messages`; below 2, the local epsilon with delta 0."""
@@ -233,13 +233,86 @@ def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource
     return slots.reshape(n_voters, n_queries, 2)[bits.permutation(n_voters)]
 
 
+class _ShuffledReader(ReportReader):
+    """Reader of shuffled messages and of submissions.
+
+    The code of a message is (shuffle n_items + i) n_items + j if it puts item i before item j. Counts are the number of
+    messages in each shuffle, and then the number of messages for each (i, j).
+    """
+
+    def __init__(self, protocol):
+        super().__init__([protocol])
+        self._k, self._hidden = protocol["n_queries"], protocol["pairs"] == "hidden"
+        self._n_items = len(protocol["items"])
+        self._shuffles = self._k if self._hidden else 1  # assigned pairs share one
+
+    def counts(self, drawn, protocol):
+        shuffle, wins = np.divmod(drawn, self._n_items**2)
+        return np.concatenate(
+            [np.bincount(shuffle, minlength=self._shuffles), np.bincount(wins, minlength=self._n_items**2)]
+        )
+
+    def are_counts(self, counts, n_reports, protocol):
+        if counts.shape != (self._shuffles + self._n_items**2,):
+            return False
+        received, wins = np.split(counts, [self._shuffles])
+        if received.min() < 0 or received.sum() != n_reports:
+            return False
+        return are_wins(wins.reshape(self._n_items, -1), n_reports, n_reports, self._n_items)
+
+    def total(self, counts):
+        """Return the number of messages in each shuffle, and of those that put item i before item j, as two arrays."""
+        ((name, tally),) = counts.tallies.items()
+        codes = counts.submitted()
+        total = tally.plus(Tally(self.counts(codes, self.protocols[name]), len(codes))).counts
+        received, wins = np.split(total, [self._shuffles])
+        return received, wins.reshape(self._n_items, self._n_items)
+
+    def read(self, submissions, reports, name):
+        """Return the codes of messages; raise RefusedReport for invalid reports.
+
+        A report is one message released by a shuffler, or a submission with all messages of one voter. A block with
+        both forms is refused, and `Inbox` then reads its halves.
+        """
+        if not any("messages" in report for report in reports):
+            return self._codes(*self._messages(reports, ("protocol",)))
+        numbers, groups = columns(reports, "report", "messages")
+        k = self._k
+        shuffle, *answers = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
+        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in answers[:2]))
+        new_numbers(numbers, submissions.keys())
+        codes = self._codes(shuffle, *answers)
+        each = zip(numbers, codes.reshape(-1, k), strict=True)
+        submissions.update((int(number, 16), messages.tobytes()) for number, messages in each)
+        return codes[:0]
+
+    def _messages(self, messages, head):
+        """Return arrays (shuffle, first, second, answer); refuse messages with fields other than these and `head`."""
+        if not all(type(message) is dict for message in messages):
+            raise RefusedReport("not a JSON object")
+        numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
+        shuffle = whole_numbers(numbers, 0, self._shuffles - 1, "shuffle out of range")
+        return shuffle, *pairs_of(pairs, self._n_items), bits_of(answers)
+
+    def _check_submissions(self, shuffle, first, second):
+        """Refuse rows (voters) without exactly one message per shuffle, or with equal pairs if pairs are assigned."""
+        hidden, k = self._hidden, self._k
+        if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
+            raise RefusedReport("shuffle out of range")
+        pairs = np.sort(first * self._n_items + second, axis=1)
+        if not hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
+            raise RefusedReport("pair asked twice")
+
+    def _codes(self, shuffle, first, second, answers):
+        return shuffle * self._n_items**2 + numbered_wins(first, second, answers, self._n_items)
+
+
 class _ShufflePoll:
     """Poll of shuffled messages: received, at least the required number, or simulated."""
 
-    def __init__(self, protocol, n_messages, published, voters):
+    def __init__(self, protocol, n_messages, published, reader, voters):
         self._protocol, self._n_messages = protocol, n_messages
         self._inbox = Inbox()
-        self._received: set[int] = set()  # random numbers of accepted submissions
         self._ballots: Any = None
         if isinstance(voters, Profile):
             if voters.n_voters < protocol["min_reports"]:
@@ -247,7 +320,10 @@ class _ShufflePoll:
             self._ballots = ballots_of(voters)
             self._inbox.accepted = voters.n_voters * protocol["n_queries"]
         else:
-            self._wins = self._collected(as_reports(voters))
+            counts = reader(voters)
+            self._inbox = counts.inbox(f"devices {FOLLOW}.")
+            received, self._wins = reader.total(counts)
+            self._check_mixed(received, self._wins)
         self._more = published
 
     def __call__(self, bits):
@@ -265,55 +341,6 @@ class _ShufflePoll:
         design = balanced_design(n_voters, m, self._protocol["n_queries"], bits.assignment)
         first, second, answers = ShuffledRandomizer().draw(self._protocol, self._ballots, bits, design)
         return counted_wins(first, second, answers, m)
-
-    def _collected(self, messages):
-        """Return the number of messages that put item i before item j, int64, shape (n_items, n_items)."""
-        m, shuffles = len(self._protocol["items"]), self._n_shuffles()
-        received, wins = np.zeros(shuffles, dtype=np.int64), np.zeros((m, m), dtype=np.int64)
-        accepted = self._inbox.read_together(messages, {digest(self._protocol)}, self._read)
-        for _, (shuffle, first, second, answers), _ in gathered(accepted, m):
-            received = received + np.bincount(shuffle, minlength=shuffles)
-            wins = wins + counted_wins(first, second, answers, m)
-        self._inbox.accepted = int(received.sum())  # messages, single or in submissions
-        self._inbox.require(f"devices {FOLLOW}.")
-        self._check_mixed(received, wins)
-        return wins
-
-    def _n_shuffles(self):
-        """Return the number of shuffles; assigned pairs share one."""
-        return self._protocol["n_queries"] if self._protocol["pairs"] == "hidden" else 1
-
-    def _read(self, reports, name):
-        """Return arrays (shuffle, first, second, answer); raise RefusedReport for invalid reports.
-
-        A report is one message released by a shuffler, or a submission with all messages of one voter. A block with
-        both forms is refused, and `Inbox` then reads its halves.
-        """
-        if not any("messages" in report for report in reports):
-            return self._messages(reports, ("protocol",))
-        numbers, groups = columns(reports, "report", "messages")
-        k = self._protocol["n_queries"]
-        shuffle, *answers = self._messages(end_to_end(groups, k, "wrong number of messages"), ())
-        self._check_submissions(shuffle.reshape(-1, k), *(items.reshape(-1, k) for items in answers[:2]))
-        self._received |= new_numbers(numbers, self._received)
-        return shuffle, *answers
-
-    def _messages(self, messages, head):
-        """Return arrays (shuffle, first, second, answer); refuse messages with fields other than these and `head`."""
-        if not all(type(message) is dict for message in messages):
-            raise RefusedReport("not a JSON object")
-        numbers, pairs, answers = columns(messages, "shuffle", "pair", "answer", also=head)
-        shuffle = whole_numbers(numbers, 0, self._n_shuffles() - 1, "shuffle out of range")
-        return shuffle, *pairs_of(pairs, len(self._protocol["items"])), bits_of(answers)
-
-    def _check_submissions(self, shuffle, first, second):
-        """Refuse rows (voters) without exactly one message per shuffle, or with equal pairs if pairs are assigned."""
-        hidden, k = self._protocol["pairs"] == "hidden", self._protocol["n_queries"]
-        if hidden and (np.sort(shuffle, axis=1) != np.arange(k)).any():
-            raise RefusedReport("shuffle out of range")
-        pairs = np.sort(first * len(self._protocol["items"]) + second, axis=1)
-        if not hidden and (pairs[:, 1:] == pairs[:, :-1]).any():
-            raise RefusedReport("pair asked twice")
 
     def _check_mixed(self, received, wins):
         """Raise ValueError unless each message hides among the required number of messages."""

@@ -1,4 +1,4 @@
-"""Collection of ballots without a trusted curator: devices, allowances, shufflers and aggregation servers."""
+"""Collection of ballots without a trusted curator: devices, allowances, shufflers, servers and counts."""
 
 from typing import TYPE_CHECKING
 
@@ -6,12 +6,13 @@ from .._utils.lazy import lazily
 
 if TYPE_CHECKING:
     from .client import Allowance, Device
+    from .curator import ReportCounts
     from .server import AggregationServer, ServerFileError, Shuffler, agreed
 
-__all__ = ["AggregationServer", "Allowance", "Device", "ServerFileError", "Shuffler", "agreed"]
+__all__ = ["AggregationServer", "Allowance", "Device", "ReportCounts", "ServerFileError", "Shuffler", "agreed"]
 
-# Loaded on first use, because a client imports this package and does not need the server modules.
+# Loaded on first use, because a client imports this package and does not need the other modules.
 if not TYPE_CHECKING:
     _CLIENT, _SERVER = ("Allowance", "Device"), ("AggregationServer", "ServerFileError", "Shuffler", "agreed")
-    _HOMES = {**dict.fromkeys(_CLIENT, "client"), **dict.fromkeys(_SERVER, "server")}
+    _HOMES = {**dict.fromkeys(_CLIENT, "client"), **dict.fromkeys(_SERVER, "server"), "ReportCounts": "curator"}
     __getattr__, __dir__ = lazily(__name__, _HOMES)

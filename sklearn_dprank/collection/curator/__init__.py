@@ -5,6 +5,7 @@ from .epsilon_grid import flip_within
 from .hypercube import HypercubeSampling
 from .inbox import RefusedReport
 from .privunit import PrivUnitG
+from .report_counts import ReportCounts
 from .response import RandomizedResponse
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "RandomizedResponse",
     "Randomizer",
     "RefusedReport",
+    "ReportCounts",
     "flip_within",
 ]

@@ -156,6 +156,26 @@ class Randomizer(BaseEstimator):
         """
         raise NotImplementedError
 
+    @staticmethod
+    def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
+        """Return whether reports can have these counts; a subclass may check them before a fit on `ReportCounts`.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            Sum of `counts` over some reports, perhaps read from a file.
+        n_reports : int
+            Number of these reports, at least 1.
+        protocol : dict
+            The protocol.
+
+        Returns
+        -------
+        bool
+            False if no reports have these counts.
+        """
+        return True
+
     def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
         """Return the counts of simulated devices.
 

@@ -97,6 +97,11 @@ class HypercubeSampling(Randomizer):
         return np.count_nonzero(drawn, axis=0)
 
     @staticmethod
+    def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
+        d = n_pairs(len(protocol["items"]))
+        return counts.shape == (d,) and counts.min() >= 0 and counts.max() <= n_reports
+
+    @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         m = len(protocol["items"])
         out = np.zeros((m, m))

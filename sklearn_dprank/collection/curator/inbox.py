@@ -19,6 +19,7 @@ LONGEST = 1 << 22  # characters of a report; longer ones are refused before pars
 # collector scans them, which would take longer than parsing.
 _TOGETHER, _CHARACTERS = 256, 1 << 13
 _HELD = 1 << 15  # bytes; smaller draws are joined before counting
+RECEIVED_BEFORE = "received before"  # reason of refusal
 #: Requirement for clients, part of the remedy in `Inbox.require`.
 FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
 _FROM_FILE = (
@@ -112,7 +113,7 @@ class Inbox:
     @property
     def published(self):
         """Counts that the release publishes."""
-        return {"reports_accepted": self.accepted, "reports_refused": dict(self.refused)}
+        return {"reports_accepted": self.accepted, "reports_refused": dict(sorted(self.refused.items()))}
 
     def require(self, remedy):
         """Raise ValueError, with the reasons of refusal, if no report was accepted.
@@ -256,8 +257,8 @@ def new_numbers(numbers, received):
     if not all(map(is_random_number, numbers)):
         raise RefusedReport("no report number")
     new = {int(number, 16) for number in numbers}
-    if len(new) < len(numbers) or not new.isdisjoint(received):
-        raise RefusedReport("received before")
+    if len(new) < len(numbers) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
+        raise RefusedReport(RECEIVED_BEFORE)
     return new
 
 

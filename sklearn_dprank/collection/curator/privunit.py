@@ -105,6 +105,11 @@ class PrivUnitG(Randomizer):
         return drawn.sum(axis=0) - drawn[long].sum(axis=0) + clipped.sum(axis=0)
 
     @staticmethod
+    def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
+        m = len(protocol["items"])
+        return counts.shape == (m,) and int(np.abs(counts).max()) <= n_reports * _largest(protocol)
+
+    @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
         scale = _radius(protocol) / float(_lean(*_shape(protocol)))
         return scale * counts / (protocol["points_per_unit"] * n_reports)

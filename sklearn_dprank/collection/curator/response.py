@@ -113,6 +113,10 @@ class PairFlips(Randomizer):
         first, second, answers = drawn
         return counted_wins(first, second, answers, len(protocol["items"]))
 
+    @staticmethod
+    def are_counts(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> bool:
+        return are_wins(counts, n_reports * protocol["n_queries"], n_reports, len(protocol["items"]))
+
     def simulated(self, protocol: dict[str, Any], ballots: Positions, bits: Bits) -> NDArray[np.int64]:
         """Return the counts of simulated devices.
 
@@ -221,5 +225,17 @@ class RandomizedResponse(PairFlips):
 
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    winner, loser = np.where(answers, first, second), np.where(answers, second, first)
-    return np.bincount((winner * n_items + loser).ravel(), minlength=n_items**2).reshape(n_items, n_items)
+    numbers = numbered_wins(first, second, answers, n_items)
+    return np.bincount(numbers.ravel(), minlength=n_items**2).reshape(n_items, n_items)
+
+
+def numbered_wins(first, second, answers, n_items):
+    """Return the number i n_items + j of each answer that puts i before j."""
+    return np.where(answers, first, second) * n_items + np.where(answers, second, first)
+
+
+def are_wins(wins, n_answers, most, n_items):
+    """Return whether `wins` can count `n_answers` answers about pairs of items, at most `most` about one pair."""
+    if wins.shape != (n_items, n_items) or wins.min() < 0 or np.diagonal(wins).any():
+        return False
+    return int(wins.sum()) == n_answers and int((wins + wins.T).max()) <= most
