@@ -2,8 +2,8 @@
 Counting and sweeping on a dask cluster
 =======================================
 
-The workers of a dask cluster count ballots where the ballots are, and share the trials of a sweep. Without an address,
-the script starts a cluster of processes on this machine. The extra ``distributed`` has the requirements::
+The workers of a dask cluster count ballots and reports where they are, and share the trials of a sweep. Without an
+address, the script starts a cluster of processes on this machine. The extra ``distributed`` has the requirements::
 
     python -m pip install ".[distributed]"
     python examples/run_on_dask.py
@@ -15,7 +15,9 @@ Every line is computed twice, by this process and by the cluster, with the same 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/run_on_dask.png"
 
 import argparse
+import json
 from contextlib import ExitStack
+from itertools import chain
 from time import perf_counter
 
 import dask
@@ -24,8 +26,9 @@ import joblib
 import numpy as np
 from dask.distributed import Client, LocalCluster
 
-from sklearn_dprank import DPBorda, LDPBorda
+from sklearn_dprank import DPBorda, LDPBorda, LDPPairwise
 from sklearn_dprank.ballots import Profile
+from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate
 
@@ -71,6 +74,38 @@ def compare_counting(n_voters):
     )
     if not np.array_equal(here.pairwise_counts, there.pairwise_counts):
         raise RuntimeError("the cluster counted something else.")
+    return alone, together
+
+
+# %%
+# Distributed reports
+# -------------------
+# If the voters trust nobody, their devices send reports. ``fit_reports`` accepts parts on dask in place of the reports.
+# A worker counts its part and sends counts, but never a report. Here, each task also runs the devices.
+
+CURATOR, SENT = LDPPairwise(epsilon=2.0, random_state=0), 1000  # reports in a part
+
+
+def send(seed, size):
+    """Return the reports of some devices as lines of JSON; the seed is for this comparison only."""
+    protocol = CURATOR.protocol(ITEMS)
+    devices = (Device(protocol, random_state=seed + voter) for voter in range(size))
+    return [json.dumps(device.report(ballot)) for device, ballot in zip(devices, draw(seed, size), strict=True)]
+
+
+def compare_reports(n_reports):
+    """Fit on the same reports here and on the cluster; return the seconds of both."""
+    parts = [(start, min(SENT, n_reports - start)) for start in range(0, n_reports, SENT)]
+
+    def margins(reports):
+        return CURATOR.fit_reports(reports, items=ITEMS).margins_
+
+    (here, alone), (there, together) = (
+        timed(lambda: margins(chain.from_iterable(send(*part) for part in parts))),
+        timed(lambda: margins([dask.delayed(send)(*part) for part in parts])),
+    )
+    if not np.array_equal(here, there):
+        raise RuntimeError("the cluster counted other reports.")
     return alone, together
 
 
@@ -126,6 +161,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("scheduler", nargs="?", help="address of a dask scheduler; by default a new cluster here")
     parser.add_argument("--voters", type=int, nargs="+", default=[1_000_000, 4_000_000, 20_000_000])
+    parser.add_argument("--reports", type=int, default=20_000)
     parser.add_argument("--central-trials", type=int, default=1440)
     parser.add_argument("--local-voters", type=int, default=100_000)
     parser.add_argument("--local-trials", type=int, default=20)
@@ -139,6 +175,7 @@ def main(argv=None):
 
         for n_voters in arguments.voters:
             report(f"draw and count {n_voters:,} ballots", compare_counting(n_voters))
+        report(f"draw and count {arguments.reports:,} reports", compare_reports(arguments.reports))
         profile = Profile.from_chunks(as_stream(arguments.local_voters), keep="positions")
         for estimator, n_trials in (
             (DPBorda(epsilon=0.01), arguments.central_trials),

@@ -1,6 +1,7 @@
 """More than one machine: dask collections, and a real cluster of two processes."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -21,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dprank import Borda, DPBorda, DPStreamingBorda, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile, partitions
+from sklearn_dprank.collection import Device
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import GridSearchCV, cross_validate
 from sklearn_dprank.privacy import BudgetExhausted, PrivacyBudget
@@ -380,12 +382,22 @@ def test_user_guide(on_cluster, capsys, tmp_path):
         frame.to_csv(tmp_path / "ballots" / f"{day}.csv", index=False)
         np.save(tmp_path / "ballots" / f"{day}.npy", part)
     page = (ROOT / "docs" / "user_guide" / "distributed.rst").read_text()
-    counting, files, sweep = map(textwrap.dedent, re.findall(r"code-block:: python\n\n((?: {3}.*\n|\n)+)", page))
+    (tmp_path / "reports").mkdir()
+    protocol = LDPPairwise(epsilon=2.0).protocol(["tea", "coffee", "milk"])
+    reports = [Device(protocol, random_state=voter).report([2, 0, 1]) for voter in range(60)]
+    for day in range(3):
+        lines = [*map(json.dumps, reports[20 * day : 20 * day + 20]), "damaged"]
+        (tmp_path / "reports" / f"{day}.jsonl").write_text("\n".join(lines))
+    counting, files, collected, sweep = map(
+        textwrap.dedent, re.findall(r"code-block:: python\n\n((?: {3}.*\n|\n)+)", page)
+    )
     names = {"DPBorda": DPBorda, "Profile": Profile}
 
     def run(block):
         block = block.replace("tcp://scheduler:8786", on_cluster.scheduler.address)
-        exec(compile(block.replace('"ballots/', f'"{tmp_path.as_posix()}/ballots/'), "distributed.rst", "exec"), names)
+        for folder in ("ballots", "reports"):
+            block = block.replace(f'"{folder}/', f'"{tmp_path.as_posix()}/{folder}/')
+        exec(compile(block, "distributed.rst", "exec"), names)
 
     expected = Profile.from_rankings(X, item_names=["tea", "coffee", "milk"])
     run(counting)
@@ -394,6 +406,8 @@ def test_user_guide(on_cluster, capsys, tmp_path):
         assert_same(names["profile"], expected)
         run(files)
         assert_same(names["profile"], expected)
+        run(collected)
+        assert capsys.readouterr().out == "['coffee' 'milk' 'tea'] 60 {'not JSON': 3}\n"
         run(sweep)
         assert_same(names["profile"], expected)
         assert names["search"].best_estimator_.consensus_.tolist() == ["coffee", "tea", "milk"]
@@ -405,13 +419,15 @@ def test_example(on_cluster, capsys):
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     example.CHUNK = 700
-    few = ["--voters", "1000", "3000", "--central-trials", "30", "--local-voters", "500", "--local-trials", "12"]
+    few = ["--voters", "1000", "3000", "--reports", "1200", "--central-trials", "30"]
+    few += ["--local-voters", "500", "--local-trials", "12"]
     example.main([on_cluster.scheduler.address, *few])
     printed = capsys.readouterr().out
     rows = dict(re.findall(r"^(\S.*?)  +(\d+\.\d\d +\d+\.\d\d)$", printed, flags=re.MULTILINE))
     assert list(rows) == [
         "draw and count 1,000 ballots",
         "draw and count 3,000 ballots",
+        "draw and count 1,200 reports",
         "30 trials of DPBorda, 500 voters",
         "12 trials of LDPBorda, 500 voters",
     ]
@@ -422,7 +438,8 @@ def test_example(on_cluster, capsys):
 @pytest.mark.slow
 def test_example_starts_a_cluster(tmp_path):
     script = [sys.executable, str(ROOT / "examples" / "run_on_dask.py")]
-    few = ["--voters", "1000", "--central-trials", "20", "--local-voters", "500", "--local-trials", "12"]
+    few = ["--voters", "1000", "--reports", "500", "--central-trials", "20"]
+    few += ["--local-voters", "500", "--local-trials", "12"]
     done = subprocess.run([*script, *few], capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "draw and count 1,000 ballots" in done.stdout and "Error" not in done.stderr

@@ -18,6 +18,7 @@ import sklearn_dprank as dp
 from sklearn_dprank import Aggregator, DPBorda, DPKwikSort, DPPairwise, Kemeny, LDPAdaptivePairs, LDPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.channels import Central, Channel, Exact, Interactive, Local, Plan, Rounds, Session, Shuffle
+from sklearn_dprank.collection import ReportCounts
 from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.collection.curator import PrivUnitG, RandomizedResponse
 from sklearn_dprank.datasets import (
@@ -104,6 +105,10 @@ def accepted_field() -> None:
     assert_type(fitted.reports_accepted_, int)
     assert_type(fitted.reports_refused_, dict[str, int])
     estimator.fit_reports(map(json.dumps, reports), items=["tea", "coffee", "water"])
+    counts = assert_type(estimator.count_reports(reports, items=["tea", "coffee", "water"]), ReportCounts)
+    total = assert_type(counts + ReportCounts.from_json(counts.to_json()), ReportCounts)
+    assert_type(total.reports_refused, dict[str, int])
+    estimator.fit_reports(total, items=["tea", "coffee", "water"])
     try:
         Device(protocol, max_epsilon=0.1)
     except RefusedProtocol as refused:

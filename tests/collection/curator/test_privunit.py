@@ -172,6 +172,21 @@ def test_long_reports_are_clipped_at_the_public_norm():
     assert np.linalg.norm(one) == pytest.approx(protocol["norm"] * radius / moment(protocol, 1), rel=1e-3)
 
 
+@pytest.mark.parametrize("m", [3, 10, 300])
+def test_a_report_is_clipped_alike_in_every_batch(m):
+    """So counts of parts add up to the last bit."""
+    protocol, rng = PrivUnitG().protocol(1.0, m), np.random.default_rng(m)
+    largest = protocol["norm"] * 1024 + 1
+    table = rng.integers(-largest, largest + 1, (60, m - 1)) // rng.choice([1, 40], (60, 1))
+    table[::7] = largest
+    drawn = np.column_stack([table, -table.sum(axis=1)])
+    alone = [PrivUnitG.counts(drawn[voter : voter + 1], protocol) for voter in range(60)]
+    assert 0 < sum(np.linalg.norm(drawn, axis=1) > largest) < 60
+    for size in (7, 60):
+        parts = [PrivUnitG.counts(drawn[start : start + size], protocol) for start in range(0, 60, size)]
+        np.testing.assert_array_equal(sum(parts), sum(alone))
+
+
 GOOD = {"protocol": "0" * 16, "vector": [100, -2000]}
 
 
