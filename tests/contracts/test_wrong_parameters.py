@@ -195,7 +195,7 @@ PARTS = {
 NOT_TRIED = {
     *("Aggregator", "Ask", "Channel", "Consensus", "Plan", "Publication", "Randomizer", "Rule", "Sensitivity"),
     *("RefusedReport", "Session", "Tallies", "Query", "Ledger", "BudgetExhausted", "UnsoundAmplificationWarning"),
-    *("OrderUtility", "RefusedProtocol", "ReportRandomizer", "ServerFileError"),
+    *("OrderUtility", "RefusedProtocol", "ReportRandomizer", "ServerFileError", "ReportCounts"),
 }
 
 

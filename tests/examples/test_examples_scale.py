@@ -8,6 +8,7 @@ import pytest
 import sklearn_dprank
 from sklearn_dprank._utils.checks import MOST_MEASURED
 from sklearn_dprank.ballots.profile import Shape
+from sklearn_dprank.collection import ReportCounts
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("resource")  # not on Windows
@@ -90,3 +91,32 @@ def test_words(scale):
     assert scale._taken(scale.Fit(0.0123, 3.2)) == "12 ms, 3 MB"
     assert scale._taken(scale.Fit(2.34, 310)) == "2.3 s, 310 MB"
     assert scale._taken(scale.Fit(said="refuses")) == scale._taken(None) == "–"
+
+
+def test_the_table_of_reports_states_what_is_extrapolated(scale):
+    with (scale.DOCS / "user_guide" / "scale_reports.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert [row[0] for row in rows] == list(scale.REPORTS)
+    for row, (_, sizes) in zip(rows, scale.REPORTS.values(), strict=True):
+        for size in scale.REPORTED:
+            said = row[header.index(f"{size:,} reports")]
+            assert said.endswith(", extrapolated") == (size not in sizes), said
+    assert 10**8 in scale.REPORTS["``LDPPairwise``"][1]
+
+
+@pytest.mark.slow
+def test_reports_are_counted_in_parts(scale, monkeypatch):
+    monkeypatch.setattr(scale, "PART", 70)
+    monkeypatch.setattr(scale, "DEVICES", 30)
+    for name in scale.REPORTS:
+        estimator = scale.REPORTS[name][0]
+        if "min_reports" in estimator.get_params():
+            estimator = sklearn_dprank.ShufflePairwise(min_reports=100)
+        lines = scale.report_lines(estimator)
+        assert len(lines) == 30 and all(line.endswith(b"}\n") for line in lines)
+        seconds, text = scale.count(estimator, lines, 200)
+        counts = ReportCounts.from_json(text)
+        assert seconds > 0 and (counts.reports_accepted, counts.reports_refused) == (200, {})
+        assert estimator.reports_accepted_ == 200
+        row = scale.report_row(name, estimator, (200,))
+        assert [each.endswith(", extrapolated") for each in row[2:-1]] == [True] * len(scale.REPORTED)
