@@ -3,17 +3,19 @@ Measuring the page on scale
 ===========================
 
 This script measures time and memory of every estimator against items, voters and epsilon. It also finds what happens
-beyond the sizes that take at most ten seconds. It makes the table and the picture of the user guide's page "Scale", on
+beyond the sizes that take at most ten seconds. It makes the tables and the picture of the user guide's page "Scale", on
 Linux or macOS::
 
     python examples/measure_scale.py           # three sizes per estimator, printed: half a minute
-    python examples/measure_scale.py --full    # writes the table and the picture of the page: minutes
+    python examples/measure_scale.py --full    # writes the tables and the picture of the page: minutes
+    python examples/measure_scale.py --reports # writes the table of reports only: minutes
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/measure_scale.png"
 
 import argparse
 import csv
+import json
 import math
 import multiprocessing
 import os
@@ -23,6 +25,7 @@ import sys
 import time
 import warnings
 from functools import lru_cache, partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,8 +36,9 @@ import sklearn
 from _shared import _LOOKS
 
 import sklearn_dprank
-from sklearn_dprank import DPPrudentOrder, DPTopK
+from sklearn_dprank import DPPrudentOrder, DPTopK, LDPBorda, LDPPairwise, ShufflePairwise
 from sklearn_dprank.ballots.profile import Shape
+from sklearn_dprank.collection import Device, ReportCounts
 
 DOCS = Path(__file__).parents[1] / "docs"
 ITEMS = (5, 10, 16, 25, 45, 100, 200, 500, 1000)
@@ -297,6 +301,67 @@ def _line(ax, found, look, name):
         ax.grid(lw=0.3, color="0.8")
 
 
+# %%
+# Reports are lines of JSON. They are counted in parts of a million, one part after another, and the counts of each part
+# pass through JSON, as from another machine. Each part repeats the lines of some devices, so the largest sizes need no
+# disk.
+
+REPORTS = {
+    "``LDPPairwise``": (LDPPairwise(), (10**6, 10**7, 10**8)),
+    '``LDPPairwise(randomizer="djw")``': (LDPPairwise(randomizer="djw"), (10**6, 10**7)),
+    "``LDPBorda``": (LDPBorda(), (10**6, 10**7)),
+    "``ShufflePairwise``": (ShufflePairwise(min_reports=10_000), (10**6, 10**7)),
+}
+REPORTED = (10**6, 10**7, 10**8, 10**9)  # sizes of the table
+PART, DEVICES = 10**6, 3000
+
+
+def report_lines(estimator):
+    """Return the reports of some devices, or the shuffled messages, as lines of a file."""
+    protocol, rng = estimator.protocol(FEW_ITEMS), np.random.default_rng(0)
+    devices = (Device(protocol, random_state=voter) for voter in range(DEVICES))
+    sent = [device.report(rng.permutation(FEW_ITEMS).tolist()) for device in devices]
+    if isinstance(estimator, ShufflePairwise):
+        sent = [{"protocol": one["protocol"], **message} for one in sent for message in one["messages"]]
+    return [json.dumps(one).encode() + b"\n" for one in sent]
+
+
+def count(estimator, lines, n_reports):
+    """Count the reports in parts and fit; return the seconds of processor time and the text of the counts."""
+    start, total = time.process_time(), None
+    for first in range(0, n_reports, PART):
+        part = islice(cycle(lines), min(PART, n_reports - first))
+        text = estimator.count_reports(part, items=FEW_ITEMS).to_json()
+        counts = ReportCounts.from_json(text)
+        total = counts if total is None else total + counts
+    estimator.fit_reports(total, items=FEW_ITEMS)
+    return time.process_time() - start, total.to_json()
+
+
+def report_row(name, estimator, sizes):
+    """Return a row of the table of reports; sizes that are not measured are extrapolated from the largest one."""
+    lines, seconds = report_lines(estimator), {}
+    for size in sizes:
+        seconds[size], text = count(estimator, lines, size)
+    each = seconds[sizes[-1]] / sizes[-1]
+    times = [_long(seconds[size]) if size in seconds else f"{_long(size * each)}, extrapolated" for size in REPORTED]
+    return name, f"{round(np.mean([len(line) for line in lines]))} bytes", *times, f"{len(text) / 1000:.1f} kB"
+
+
+def _long(seconds):
+    return f"{seconds / 60:.0f} min" if seconds >= 600 else _time(seconds)
+
+
+def _write_reports():
+    header = ("Estimator", "A report", *(f"{size:,} reports" for size in REPORTED), "Counts")
+    rows = []
+    for name, (estimator, sizes) in REPORTS.items():
+        rows.append(report_row(name, estimator, sizes))
+        print(*rows[-1], sep=" | ", flush=True)
+    with (DOCS / "user_guide" / "scale_reports.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
 def _write(measured):
     with (DOCS / "user_guide" / "scale.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([HEADER, *(row(*each) for each in measured.items())])
@@ -306,8 +371,14 @@ def _write(measured):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="measure all and write the page's table and picture")
-    if not parser.parse_args(arguments).full:
+    parser.add_argument("--full", action="store_true", help="measure all and write the page's tables and picture")
+    parser.add_argument("--reports", action="store_true", help="measure reports and write their table")
+    chosen = parser.parse_args(arguments)
+    if chosen.full or chosen.reports:
+        _write_reports()
+    if chosen.reports:
+        return
+    if not chosen.full:
         for name in NAMES:
             sizes = ((100, 10), (1000, 10), (1000, 45))
             print(f"{name:26}", *(f"n = {n:,}, m = {m}: {_taken(fit(name, n, m)):16}" for n, m in sizes))

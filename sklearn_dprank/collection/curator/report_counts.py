@@ -39,14 +39,14 @@ class Tally(NamedTuple):
 
 
 class ReportCounts:
-    """Counts of reports, for reports that are received or read in several parts.
+    """Counts of reports that add up, for reports that are received or read in several parts.
 
     ``estimator.count_reports(reports, items=...)`` makes it, and ``estimator.fit_reports(counts, items=...)`` accepts
     it in place of the reports. ``counts + other`` has the reports of both, in this order. The fit is the same, to the
     last bit, as a fit on all reports one after another.
 
-    Counts belong to the protocol, which they name by its digest. Counts of another protocol do not add up, and a fit
-    refuses them.
+    Counts belong to one protocol and contain its digest. Counts of different protocols do not add up. A fit refuses
+    counts of another protocol.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class ReportCounts:
     .. rubric:: Privacy
 
     Counts are sums over reports that devices have randomised. In the local model, each voter has the guarantee of the
-    report. In the shuffle model, counts of fewer than ``min_reports`` voters hide nobody: do not publish the counts of
-    a part. A fit checks ``min_reports`` on the sum of all parts.
+    report. In the shuffle model, counts of fewer than ``min_reports`` voters do not hide these voters. So do not
+    publish the counts of a part. A fit checks ``min_reports`` on the sum of all parts.
 
     If one party is both shuffler and curator and passes whole submissions, each voter counts once in all parts. The
     counts of a part therefore keep the submissions with their numbers, in memory and in a pickle. `to_json` refuses
@@ -78,14 +78,16 @@ class ReportCounts:
 
     Examples
     --------
+    >>> import json
     >>> from sklearn_dprank import LDPPairwise
     >>> from sklearn_dprank.collection import Device, ReportCounts
     >>> estimator, drinks = LDPPairwise(epsilon=2.0), ["tea", "coffee", "water"]
-    >>> device = Device(estimator.protocol(drinks))
-    >>> monday = estimator.count_reports([device.report([0, 1, 2]), "damaged"], items=drinks)
-    >>> total = monday + ReportCounts.from_json(monday.to_json())
-    >>> total
-    ReportCounts(reports_accepted=2, reports_refused={'not JSON': 2})
+    >>> protocol = estimator.protocol(drinks)
+    >>> monday = estimator.count_reports([Device(protocol).report([0, 1, 2]), "damaged"], items=drinks)
+    >>> tuesday = estimator.count_reports([json.dumps(Device(protocol).report([1, 0, 2]))], items=drinks)
+    >>> total = monday + tuesday
+    >>> ReportCounts.from_json(total.to_json())
+    ReportCounts(reports_accepted=2, reports_refused={'not JSON': 1})
     >>> estimator.fit_reports(total, items=drinks).reports_accepted_
     2
     """
