@@ -14,7 +14,7 @@ from ..collection.client.randomizers import CLIENT_RANDOMIZERS, checked
 from ..collection.curator import Randomizer
 from ..collection.curator.base import ReceivedReports
 from ..collection.curator.epsilon_grid import stated_epsilon
-from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered
+from ..collection.curator.inbox import FOLLOW, Inbox, as_reports, gathered, new_voters
 from ..collection.curator.resolve import check_randomizer, resolve_randomizer
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
@@ -66,7 +66,7 @@ class Local(BaseEstimator):
         n_items : int
             Number of items.
         n_voters : int or None, default=None
-            Number of voters. It is public here, and not used.
+            Number of ballots of a simulation, which is public. None for remote devices.
         voter_epsilon : sequence of float or None, default=None
             Public grid of epsilons that voters chose from. None is `epsilon` for all voters.
         items : list or None, default=None
@@ -88,6 +88,9 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
+        how = getattr(randomizer, "how", name)
+        if n_voters is not None:
+            randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
         client, named = randomizer.client, n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}
@@ -96,7 +99,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {getattr(randomizer, 'how', name)}",
+            f"reports by {how}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
@@ -112,6 +115,7 @@ class _LocalPoll:
         self._randomizer, self._protocols, self._personal = randomizer, protocols, personal
         self._n_items = len(next(iter(protocols.values()))["items"])
         self._inbox = Inbox()
+        self._voters: set[int] = set()  # registered voters of accepted reports, if reports name them
         self._groups: Any = None
         if isinstance(voters, Profile):
             if voters.n_voters == 0:  # their number is public here
@@ -169,4 +173,7 @@ class _LocalPoll:
 
     def _read(self, reports, name):
         """Return the contents of reports of the protocol with digest `name`."""
-        return self._randomizer.read_all(reports, self._protocols[self._epsilons[name]])
+        drawn = self._randomizer.read_all(reports, self._protocols[self._epsilons[name]])
+        if self._randomizer.names_voters:
+            self._voters |= new_voters([report["voter"] for report in reports], self._voters)
+        return drawn

@@ -261,6 +261,20 @@ def new_numbers(numbers, received):
     return new
 
 
+def new_voters(voters, received):
+    """Return the numbers of registered voters as a set.
+
+    Raises
+    ------
+    RefusedReport
+        If a number occurs twice, or is in `received`.
+    """
+    new = set(voters)
+    if len(new) < len(voters) or not new.isdisjoint(received):
+        raise RefusedReport("voter answered before")
+    return new
+
+
 def end_to_end(rows, length, reason):
     """Return lists as one list.
 
