@@ -151,8 +151,8 @@ def share_to_win(poll, voters, n_trials, steps=9):
 # %%
 # Polls that the liars win
 # ------------------------
-# The vertical axis is the share of polls in which the wanted item comes first. With hidden pairs, 1 to 3 % of the
-# voters are enough to win half of the polls, and `LDPBorda` needs even fewer. With assigned pairs, about 10 % must lie.
+# The vertical axis is the share of polls in which the wanted item comes first. With hidden pairs or
+# `LDPBorda`, 1 to 3 % of the voters are enough to win half of the polls. With assigned pairs, about 10 % must lie.
 # Without privacy, it is 15 to 20 %.
 
 SHARES = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4)

@@ -138,8 +138,8 @@ def test_no_report_tells_two_ballots_further_apart_than_stated(name):
 @pytest.mark.parametrize("estimator", DENSITIES.values(), ids=DENSITIES)
 @pytest.mark.parametrize("ballot", [[0, 1, 2], pytest.param([1, 2, 0], marks=pytest.mark.slow)], ids=str)
 def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
-    """Along the ballot's direction: normal, but for one factor above gamma and another below."""
-    protocol = estimator.protocol(3)
+    """Before a report is shortened, along the ballot's direction: normal, but for two factors around gamma."""
+    protocol = {**estimator.protocol(3), "norm": 1000}
     gamma = protocol["gamma"] / protocol["points_per_unit"]
     above, most = stats.norm.sf(gamma), math.exp(stated(estimator))
     low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart
