@@ -53,7 +53,7 @@ def liar_weight(protocol: dict[str, Any]) -> float:
       may be equal.
     - Hypercube sampling: 1 / (1 - 2 E k / C(m, 2)), where k signs differ.
     - PrivUnitG: sqrt((m + 1) / 3) norm / lean. An honest report has mean component lean along its direction, and a lie
-      has length norm. The first factor is the larger coordinate of a vector that is no ballot's.
+      has length norm. The first factor is due to directions that are not those of ballots.
 
     The paper shows that lies weigh more than honest reports in every local protocol, and most if epsilon is small.
 
