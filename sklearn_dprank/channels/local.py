@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .._utils.checks import EPSILON, Check, check_epsilon, check_parameters
 from .._utils.scikit_learn import BaseEstimator
 from .._utils.types import Amount, ItemNames
@@ -13,9 +15,10 @@ from ..collection.client.randomizers import CLIENT_RANDOMIZERS, checked
 from ..collection.curator import Randomizer
 from ..collection.curator.base import ReceivedReports
 from ..collection.curator.epsilon_grid import stated_epsilon
-from ..collection.curator.inbox import FOLLOW, Inbox
-from ..collection.curator.report_counts import ReportReader
+from ..collection.curator.inbox import ANSWERED_BEFORE, FOLLOW, Inbox, new_voters
+from ..collection.curator.report_counts import ReportReader, Tally
 from ..collection.curator.resolve import check_randomizer, resolve_randomizer
+from ..collection.curator.response import numbered_wins
 from ..privacy.guarantee import PrivacyGuarantee
 from ..queries import Ask, Publication
 from .plan import POSITIONS, Plan, PublishedSession, ballots_of, check_derivable
@@ -66,7 +69,7 @@ class Local(BaseEstimator):
         n_items : int
             Number of items.
         n_voters : int or None, default=None
-            Number of voters. It is public here, and not used.
+            Number of ballots of a simulation, which is public. None for remote devices.
         voter_epsilon : sequence of float or None, default=None
             Public grid of epsilons that voters chose from. None is `epsilon` for all voters.
         items : list or None, default=None
@@ -88,6 +91,9 @@ class Local(BaseEstimator):
             )
         randomizer = resolve_randomizer(self.randomizer)
         name = type(randomizer).__name__
+        how = getattr(randomizer, "how", name)
+        if n_voters is not None:
+            randomizer = randomizer.simulating(n_voters)
         check_derivable(self, asks, randomizer.releases, f"reports by {name} give {randomizer.releases}.")
         client, named = randomizer.client, n_items if items is None else items
         protocols = {value: checked(randomizer.protocol(value, named), client) for value in grid}
@@ -96,7 +102,7 @@ class Local(BaseEstimator):
             0.0,
             "local",
             "replace",
-            f"reports by {getattr(randomizer, 'how', name)}",
+            f"reports by {how}",
             randomizer.arithmetic,
             caveats=("each voter has its own epsilon, which is public; the largest is stated",) if personal else (),
         )
@@ -108,14 +114,42 @@ class Local(BaseEstimator):
 
 
 class _LocalReader(ReportReader):
-    """Reader of the reports of one randomizer. A report has no number, so none can be recognised as a second one."""
+    """Reader of the reports of one randomizer.
+
+    If reports name their voters, each voter counts once, with the first report under any of the protocols. The code of
+    an answer is then (p m + i) m + j if it puts item i before item j in a report of protocol p.
+    """
+
+    second = ANSWERED_BEFORE
 
     def __init__(self, randomizer, protocols):
         super().__init__(protocols)
         self._randomizer = randomizer
 
     def read(self, submissions, reports, name):
-        return self._randomizer.read_all(reports, self.protocols[name])
+        drawn = self._randomizer.read_all(reports, self.protocols[name])
+        if not self._randomizer.names_voters:
+            return drawn
+        voters = [report["voter"] for report in reports]
+        new_voters(voters, submissions.keys())
+        m, place = len(self.protocols[name]["items"]), list(self.protocols).index(name)
+        first, second, answers = drawn
+        codes = place * m**2 + numbered_wins(first, second, answers, m)
+        submissions.update(zip(voters, map(bytes, codes), strict=True))
+        return tuple(part[:0] for part in drawn)
+
+    def received(self, counts):
+        """Return the `ReceivedReports` of each protocol that has reports."""
+        m = len(next(iter(self.protocols.values()))["items"])
+        place, wins = np.divmod(counts.submitted(), m**2)
+        own = np.array([np.frombuffer(codes, np.int64, 1)[0] // m**2 for codes in counts.submissions.values()])
+        received = []
+        for p, (name, tally) in enumerate(counts.tallies.items()):
+            named = Tally(np.bincount(wins[place == p], minlength=m**2).reshape(m, m), int((own == p).sum()))
+            counted, n_reports = tally.plus(named)
+            if n_reports:
+                received.append(ReceivedReports(self.protocols[name], counted, n_reports))
+        return received
 
     def counts(self, drawn, protocol):
         return self._randomizer.counts(drawn, protocol)
@@ -144,8 +178,7 @@ class _LocalPoll:
             counts = reader(voters)
             own = "" if personal else "; where voters have their own epsilon, give epsilons="
             self._inbox = counts.inbox(f"devices {FOLLOW}{own}.")
-            every = [ReceivedReports(reader.protocols[name], *tally) for name, tally in counts.tallies.items()]
-            self._received = [received for received in every if received.n_reports]
+            self._received = reader.received(counts)
 
     def __call__(self, bits):
         received = self._received if self._groups is None else self._simulated(bits)

@@ -46,6 +46,7 @@ ESTIMATORS = {
     "kwiksort": LDPKwikSort(epsilon=4.0, n_queries=2),
     "borda": LDPBorda(epsilon=4.0),
     "one item": Aggregator(Local(epsilon=4.0, randomizer=OneItem()), "borda"),
+    "registered": LDPPairwise(epsilon=4.0, n_queries=2, pairs="assigned", n_voters=99, assignment_seed="0" * 32),
     "messages": ShufflePairwise(min_reports=DEVICES),
     "messages, 2 queries": ShufflePairwise(min_reports=DEVICES, n_queries=2, rule="kwiksort"),
     "messages, assigned": ShufflePairwise(min_reports=DEVICES, pairs="assigned"),
@@ -56,6 +57,7 @@ ESTIMATORS = {
 ESTIMATORS = {name: estimator.set_params(random_state=7) for name, estimator in ESTIMATORS.items()}
 NAMES = list(ESTIMATORS)
 SUBMITTED = [name for name in NAMES if name.startswith("submissions")]
+NUMBERED = [*SUBMITTED, "registered"]  # of reports with one number, the first one counts
 
 
 @lru_cache
@@ -70,7 +72,10 @@ def sent(name):
         device, ballot = Device(protocol, random_state=voter, **options), rng.sample(range(4), 4)
         k = protocol.get("n_queries", 1)
         assigned = [(pairs * 2)[(k * voter + each) % 6] for each in range(k)]
-        report = device.report(ballot, assigned) if protocol.get("pairs") == "assigned" else device.report(ballot)
+        if name == "registered":
+            report = device.report(ballot, voter=voter)
+        else:
+            report = device.report(ballot, assigned) if protocol.get("pairs") == "assigned" else device.report(ballot)
         out += apart(report) if name.startswith("messages") else [report]
     out += rng.choices(out, k=6)
     rng.shuffle(out)
@@ -113,8 +118,9 @@ def test_a_fit_on_parts_is_the_fit_on_all(name):
     assert 0 < total.reports_accepted == estimator.reports_accepted_
     assert total.reports_refused == estimator.reports_refused_ and sum(total.reports_refused.values()) >= 7
     assert ("received before" in total.reports_refused) == (name in SUBMITTED)
+    assert ("voter answered before" in total.reports_refused) == (name == "registered")
     parts = [counted(name, part) for part in split(messages, 0, 5)]
-    if name not in SUBMITTED:
+    if name not in NUMBERED:
         parts = [ReportCounts.from_json(part.to_json()) for part in parts]
     same_counts(reduce(add, parts), total)
     assert fitted(name, reduce(add, parts))[0] == fitted(name, total)[0] == whole
@@ -138,6 +144,22 @@ def test_any_parts_in_any_tree(name, seed, n_parts, data):
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     same_counts(parts[0], counted(name, messages))
     same_counts(pickle.loads(pickle.dumps(parts[0])), parts[0])
+
+
+def test_the_first_report_of_a_registered_voter_counts():
+    """In whichever parts they are, and under whichever of the voters' epsilons."""
+    estimator, epsilons = ESTIMATORS["registered"], [1.0, 4.0]
+    low, high = (Device(estimator.protocol(ITEMS, epsilon=epsilon), random_state=1) for epsilon in epsilons)
+    reports = [device.report(ballot, voter=3) for device, ballot in ((low, [0, 1, 2, 3]), (high, [3, 2, 1, 0]))]
+    for pair in (reports, reports[::-1]):
+        parts = [estimator.count_reports([report], items=ITEMS, epsilons=epsilons) for report in pair]
+        total = parts[0] + parts[1]
+        assert (total.reports_accepted, total.reports_refused) == (1, {"voter answered before": 1})
+        both = clone(estimator).fit_reports(total, items=ITEMS, epsilons=epsilons)
+        alone = clone(estimator).fit_reports(pair[:1], items=ITEMS, epsilons=epsilons)
+        np.testing.assert_array_equal(both.margins_, alone.margins_)
+        with pytest.raises(ValueError, match="send them between machines by pickle"):
+            total.to_json()
 
 
 @pytest.mark.parametrize("name", SUBMITTED)

@@ -115,16 +115,20 @@ def flip_of(protocol):
     return protocol.get("flip", [None])[0]
 
 
+FAST_REPORTS = ("djw", "KwikSort, as printed", "rr, an assigned pair")
+
+
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("djw", "KwikSort, as printed") else pytest.mark.slow) for name in REPORTS],
+    [pytest.param(name, marks=() if name in FAST_REPORTS else pytest.mark.slow) for name in REPORTS],
 )
 def test_no_report_tells_two_ballots_further_apart_than_stated(name):
     estimator = REPORTS[name]
     flip = flip_of(estimator.protocol(3))
     many = name == "rr, two pairs"
+    voter = {"voter": 7} if "n_voters" in estimator.protocol(3) else {}
     ballots = EVERY_KIND if many else distinct_ballots(3)
-    laws = [law_of(lambda b=ballot: estimator.client(3).report(b), flip) for ballot in ballots]
+    laws = [law_of(lambda b=ballot: estimator.client(3).report(b, **voter), flip) for ballot in ballots]
     assert all(sum(law.values()) == pytest.approx(1) for law in laws)
     spent = worst_ratio(laws)
     assert spent <= stated(estimator) + 1e-12
@@ -134,8 +138,8 @@ def test_no_report_tells_two_ballots_further_apart_than_stated(name):
 @pytest.mark.parametrize("estimator", DENSITIES.values(), ids=DENSITIES)
 @pytest.mark.parametrize("ballot", [[0, 1, 2], pytest.param([1, 2, 0], marks=pytest.mark.slow)], ids=str)
 def test_densities_have_two_levels_as_far_apart_as_stated(estimator, ballot):
-    """Along the ballot's direction: normal, but for one factor above gamma and another below."""
-    protocol = estimator.protocol(3)
+    """Before a report is shortened, along the ballot's direction: normal, but for two factors around gamma."""
+    protocol = {**estimator.protocol(3), "norm": 1000}
     gamma = protocol["gamma"] / protocol["points_per_unit"]
     above, most = stats.norm.sf(gamma), math.exp(stated(estimator))
     low = 1 / (most * above + 1 - above)  # the law whose two levels are exactly e^epsilon apart

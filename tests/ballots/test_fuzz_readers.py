@@ -20,6 +20,7 @@ from sklearn_dprank.cli import files, segments
 from sklearn_dprank.collection.client import Device
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.collection.curator import HypercubeSampling, PrivUnitG, RandomizedResponse
+from sklearn_dprank.collection.curator.assigned import AssignedPairs
 from sklearn_dprank.collection.curator.inbox import Inbox
 from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.datasets import read_preflib
@@ -221,6 +222,7 @@ class InMemory:
 
 REPORTS = {
     "rr": RandomizedResponse(n_queries=2),
+    "rr-assigned": AssignedPairs(RandomizedResponse(n_queries=2), 3, "5eed" * 8),
     "hypercube": HypercubeSampling(),
     "privunit": PrivUnitG(),
 }
@@ -234,7 +236,9 @@ class Reports:
         self.protocol = REPORTS[kind].protocol(2.0, M)
 
     def content(self, rng):
-        return [Device(self.protocol, random_state=rng.randrange(99)).report(rng.sample(range(M), M)) for _ in range(3)]
+        voters = [{"voter": v} if "n_voters" in self.protocol else {} for v in range(3)]
+        devices = [Device(self.protocol, random_state=rng.randrange(99)) for _ in voters]
+        return [made.report(rng.sample(range(M), M), **v) for made, v in zip(devices, voters, strict=True)]
 
     def mutated(self, reports, rng):
         return [changed(report, rng) if rng.random() < 0.6 else report for report in reports]

@@ -31,7 +31,7 @@ CHECK_VECTORS = """
 import { readFileSync } from "node:fs";
 import { check, draw, readProtocol } from "./device.mjs";
 const vectors = JSON.parse(readFileSync(process.argv[2]));
-const known = (one) => ["rr", "rr-shuffled"].includes(one.protocol.randomizer);
+const known = (one) => ["rr", "rr-assigned", "rr-shuffled"].includes(one.protocol.randomizer);
 class Listed {
   constructor(words) { this.left = words.map((word) => BigInt(`0x${word}`)); }
   take(n) { return this.left.splice(0, n); }
@@ -40,7 +40,7 @@ const reports = [];
 for (const one of vectors.reports.filter(known)) {
   check(one.protocol, null);
   const streams = Object.fromEntries(Object.entries(one.words).map(([name, words]) => [name, new Listed(words)]));
-  const report = await draw(one.protocol, one.ballot, streams, one.pairs ?? null);
+  const report = await draw(one.protocol, one.ballot, streams, one.pairs ?? null, one.voter ?? null);
   const unused = Object.values(streams).reduce((sum, stream) => sum + stream.left.length, 0);
   reports.push({ name: one.name, report, unused });
 }
@@ -74,12 +74,12 @@ class Seeded { // the same words for every device
 }
 let queue = Promise.resolve();
 const locks = { request: (_, task) => (queue = queue.then(task, task)) };
-async function taken(store, { protocol, poll = "0".repeat(32), ballot, full = null, seeded, unlocked, twice }) {
+async function taken(store, { protocol, poll = "0".repeat(32), ballot, voter, full = null, seeded, unlocked, twice }) {
   store.full = full;
   try {
     const words = seeded ? new Seeded() : new SecureWords();
     const allowance = new Allowance("8", store);
-    const device = new Device(protocol, { poll, allowance, store, words, locks: unlocked ? null : locks });
+    const device = new Device(protocol, { poll, voter, allowance, store, words, locks: unlocked ? null : locks });
     const reports = await Promise.all(twice ? [device.report(ballot), device.report(ballot)] : [device.report(ballot)]);
     return { reports, spent: allowance.spent() };
   } catch (error) {
@@ -174,7 +174,7 @@ def javascript(run_node):
 def test_its_reports_are_those_of_the_vectors(javascript):
     said, _, vectors = javascript
     expected = {one["name"]: one["report"] for one in vectors["reports"]}
-    assert len(said["reports"]) == 13
+    assert len(said["reports"]) == 21
     for one in said["reports"]:
         assert one["report"] == expected[one["name"]] and one["unused"] == 0
 
@@ -227,6 +227,19 @@ def test_every_later_ballot_gets_the_first_report(in_node):
     assert len(reports) == 48 and all(report == reports[0] for report in reports)
     assert json.loads(stored[f"dprank {name_of(protocol)}"]) == {"report": reports[0]}
     assert told[0]["spent"] == told[-1]["spent"]
+
+
+def test_a_registered_voter_answers_about_public_pairs(in_node):
+    """The curator accepts the report; without a registered number, there is none, and nothing is spent."""
+    estimator = LDPPairwise(1.0, pairs="assigned", n_voters=50, assignment_seed="5eed" * 8)
+    protocol = estimator.protocol(NAMES)
+    refused = [{"protocol": protocol, "ballot": [0, 1, 2, 3], "voter": voter} for voter in (50, -1, 0.5, "0", None)]
+    told, _ = in_node(*refused, {**refused[0], "voter": 49})
+    assert all("registered voters" in one["error"] for one in told[:-1])
+    (report,) = told[-1]["reports"]
+    fitted = estimator.fit_reports([report, report], items=NAMES)
+    assert (fitted.reports_accepted_, fitted.reports_refused_) == (1, {"voter answered before": 1})
+    assert report["voter"] == 49 and told[-1]["spent"] == pytest.approx(1.0)
 
 
 def test_a_report_of_one_question_is_none_of_another(in_node):

@@ -56,6 +56,7 @@ APART = {
     (sklearn_dprank.DPTopK, "ranks_"): "all others are tied",
     (sklearn_dprank.DPHistogram, "noise_"): "rank_intervals does not use it",
     (sklearn_dprank.KwikSort, "random_state"): "nothing is private, so that a seed gives nothing away",
+    (sklearn_dprank.LDPPairwise, "pairs"): "no shuffler hides them",
     (sklearn_dprank.DPSwissBorda, "delta"): "all of its noise is Gaussian",
     (sklearn_dprank.DPPrudentOrder, "delta"): "it decides how the order is drawn",
     (sklearn_dprank.DPSwissBorda, "scores_"): "they are decoded strengths",

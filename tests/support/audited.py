@@ -102,6 +102,7 @@ CENTRAL += [estimator for estimator, _ in [*GAUSSIAN.values(), *SLOW_GAUSSIAN.va
 REPORTS = {
     "rr": LDPPairwise(epsilon=1.5),
     "rr, two pairs": LDPPairwise(epsilon=1.5, n_queries=2),
+    "rr, an assigned pair": LDPPairwise(epsilon=1.5, pairs="assigned", n_voters=2000, assignment_seed="5eed" * 8),
     "laplace, as printed": LDPPairwise(epsilon=1.5, randomizer=yan.PrintedLaplace()),
     "gaussian, as printed": LDPPairwise(epsilon=1.5, randomizer=song.PrintedGaussian(1e-4)),
     "djw": LDPPairwise(epsilon=1.5, randomizer="djw"),

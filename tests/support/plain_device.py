@@ -185,6 +185,21 @@ def rr(protocol, ballot, noise, coins, assignment):
     return {"pairs": [list(pair) for pair in pairs], "answers": said}
 
 
+def rr_assigned(protocol, ballot, noise, coins, assignment, voter):
+    every = pairs_of(len(ballot))
+    width, numbers, step = (len(every) - 1).bit_length(), [], 0
+    while len(numbers) < protocol["n_queries"]:
+        text = f"{protocol['assignment_seed']}/{voter}/{step}"
+        word = int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
+        number = word % 2**width
+        if number < len(every) and number not in numbers:
+            numbers.append(number)
+        step += 1
+    pairs = [every[number] for number in numbers]
+    said = answers(ballot, pairs, protocol["flip"][0], noise, coins)
+    return {"voter": voter, "pairs": [list(pair) for pair in pairs], "answers": said}
+
+
 def hypercube(protocol, ballot, noise, coins, assignment):
     every = pairs_of(len(ballot))
     d, (high, low) = len(every), protocol["levels"]
@@ -397,9 +412,11 @@ def skellam_shares(protocol, ballot, noise, coins, assignment, stated=None, abou
 RANDOMIZERS = {"rr": rr, "laplace": rr, "gaussian": rr, "hypercube": hypercube, "privunit": privunit}
 
 
-def report(protocol, ballot, words, pairs=None):
+def report(protocol, ballot, words, pairs=None, voter=None):
     """What a device says; `words` has a `Words` for each stream."""
     name = {"protocol": digest(protocol)}
+    if protocol["randomizer"] == "rr-assigned":
+        return {**name, **rr_assigned(protocol, ballot, **words, voter=voter)}
     if protocol["randomizer"] == "rr-shuffled":
         return {**name, **shuffled(protocol, ballot, **words, pairs=pairs)}
     if protocol["randomizer"] == "skellam-shares":

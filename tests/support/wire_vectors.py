@@ -22,6 +22,7 @@ from sklearn_dprank.collection.curator import (
     RandomizedResponse,
     RefusedReport,
 )
+from sklearn_dprank.collection.curator.assigned import AssignedPairs
 from sklearn_dprank.collection.curator.inbox import parsed, protocol_of
 from sklearn_dprank.collection.server import AggregationServer
 from sklearn_dprank.collection.server.messages import longest
@@ -108,9 +109,24 @@ def reports():
         for epsilon, (what, ballot) in zip((0.1, 1.0, 4.0, 2.5), BALLOTS.items(), strict=True):
             yield f"{kind}, {what}", randomizer.protocol(epsilon, NAMES), {"ballot": ballot}, {}
         yield f"{kind}, few items", randomizer.protocol(1.0, 3), {}, {}
+    yield from registered()
     yield from shuffles()
     yield from shares()
     yield from corners()
+
+
+def assigned(items, n_queries=1):
+    """A protocol that assigns pairs to 100 registered voters."""
+    return AssignedPairs(RandomizedResponse(n_queries), 100, "0123456789abcdef" * 2).protocol(1.5, items)
+
+
+def registered():
+    for voter, (what, ballot) in enumerate(BALLOTS.items()):
+        yield f"rr-assigned, {what}", assigned(NAMES), {"ballot": ballot, "voter": voter}, {}
+    yield "rr-assigned, the last voter", assigned(3), {"voter": 99}, {}
+    yield "rr-assigned, three pairs", assigned(NAMES, 3), {"voter": 7}, {}
+    yield "rr-assigned, every pair", assigned(3, 3), {"voter": 8}, {}  # drawn again until all are there
+    yield "rr-assigned, two items", assigned(2), {"voter": 0}, {}
 
 
 def shuffles():
@@ -227,6 +243,12 @@ def refused_protocols():
     yield "a truth value", {**rr, "n_queries": True}
     yield "a name twice", {**rr, "items": ["a", "b", "a"]}
     yield "an unknown randomizer", {**rr, "randomizer": "exact"}
+    pairs = assigned(["a", "b", "c"])
+    yield "no voters", {**pairs, "n_voters": 0}
+    yield "no seed", {**pairs, "assignment_seed": None}
+    yield "a short seed", {**pairs, "assignment_seed": "0123456789abcdef"}
+    yield "a seed in capitals", {**pairs, "assignment_seed": "0123456789ABCDEF" * 2}
+    yield "assigned, dearer than stated", {**pairs, "epsilon": "1.499999"}
     yield "levels exchanged", {**cube, "levels": cube["levels"][::-1]}
     yield "a huge level", {**cube, "levels": [10**400, 1]}
     yield "levels of 36 for 1", {**vector, "levels": [grid, 1]}
@@ -289,6 +311,13 @@ def refused_reports():
         json.dumps({**honest, "answers": [10**400]}),
     ):
         yield rr, text
+    protocol = assigned(["a", "b", "c"])
+    own = device(protocol, {stream: chance("rr-assigned, refused", stream) for stream in STREAMS})
+    honest = own.report([0, 1, 2], voter=5)
+    other = next(pair for pair in ([0, 1], [0, 2]) if [pair] != honest["pairs"])
+    for field, value in (("voter", 100), ("voter", -1), ("voter", True), ("voter", "5"), ("pairs", [other])):
+        yield protocol, json.dumps({**honest, field: value})
+    yield protocol, json.dumps({name: value for name, value in honest.items() if name != "voter"})
 
 
 def refused_messages():
@@ -363,11 +392,12 @@ def in_full(asked):
 
 def reason_for(protocol, text):
     """Why a curator refuses this text from devices of a protocol of randomised response."""
+    randomizer = AssignedPairs if protocol["randomizer"] == "rr-assigned" else RandomizedResponse
     try:
         report = parsed(text)
         if protocol_of(report) != digest(protocol):
             return "another protocol"
-        RandomizedResponse.read(report, protocol)
+        randomizer.read(report, protocol)
     except RefusedReport as error:
         return error.reason
     return None

@@ -1,5 +1,5 @@
-// A voter's device, as in the documentation's page "The wire format", for randomised response on a few pairs ("rr") and
-// the hidden-pair shuffle ("rr-shuffled"). It runs where the ballot is and draws from the browser's secure source. It
+// A voter's device, as in the documentation's page "The wire format", for randomised response on a few pairs ("rr"), on
+// the public pairs of a registered voter ("rr-assigned"), and the hidden-pair shuffle ("rr-shuffled"). It runs where the ballot is and draws from the browser's secure source. It
 // refuses a protocol that spends more than it states or than its owner allows, and creates one report per poll.
 
 const GRID = 2n ** 52n;
@@ -8,11 +8,12 @@ const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 const AMOUNT = /^(0|[1-9][0-9]{0,19})(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?$/;
 const ALLOWANCE = "dprank allowance";
 const REPORT = /^dprank ([0-9a-f]{16}( [0-9a-f]{32})?)$/; // version 0.2.0 had no id of the poll
-const POLL = /^[0-9a-f]{32}$/;
+const DIGITS = /^[0-9a-f]{32}$/;
 const DAMAGED = "what this browser stored about its polls is damaged, so it answers no poll.";
 const UNKNOWN_PRICE = "8"; // version 0.2.0 kept no prices and refused protocols above this one
 const FIELDS = {
   rr: ["n_queries", "flip"],
+  "rr-assigned": ["n_queries", "flip", "n_voters", "assignment_seed"],
   "rr-shuffled": ["n_queries", "flip", "pairs", "min_reports", "central_epsilon", "central_delta"],
 };
 
@@ -116,7 +117,7 @@ function nPairs(protocol) {
 export function check(protocol, maxEpsilon) {
   refuseUnless(isObject(protocol), "it", "a JSON object");
   const own = Object.hasOwn(FIELDS, protocol.randomizer) ? FIELDS[protocol.randomizer] : null;
-  refuseUnless(own !== null, "randomizer", "one that this device knows, rr or rr-shuffled");
+  refuseUnless(own !== null, "randomizer", "one that this device knows, rr, rr-assigned or rr-shuffled");
   const expected = ["version", "randomizer", "items", "epsilon", ...own].sort();
   const found = Object.keys(protocol).sort();
   refuseUnless(found.length === expected.length && found.every((f, k) => f === expected[k]), "its set of fields", "exact");
@@ -128,6 +129,11 @@ export function check(protocol, maxEpsilon) {
   const { flip } = protocol;
   const flips = Array.isArray(flip) && flip.length === 2 && isWhole(flip[0], 1, 2 ** 51) && flip[1] === 2 ** 52;
   refuseUnless(flips, "flip", "[1 to 2^51, 2^52]");
+  if (protocol.randomizer === "rr-assigned") {
+    refuseUnless(isWhole(protocol.n_voters, 1), "n_voters", "at least 1");
+    const seed = protocol.assignment_seed;
+    refuseUnless(typeof seed === "string" && DIGITS.test(seed), "assignment_seed", "32 hexadecimal digits");
+  }
   if (protocol.randomizer === "rr-shuffled") {
     refuseUnless(["hidden", "assigned"].includes(protocol.pairs), "pairs", "hidden or assigned");
     refuseUnless(isWhole(protocol.min_reports, 1), "min_reports", "at least 1");
@@ -208,13 +214,28 @@ function drawnPairs(protocol, assignment) {
   return drawn.map((number) => pairOf(number, m));
 }
 
-// Draws the report of a ballot (a position for each item, smaller is better, null for no opinion) as the wire format
-// says; `streams` are the words for noise, coins and assignment.
-export async function draw(protocol, ballot, streams, assigned = null) {
-  return drawNamed(await digest(protocol), protocol, ballot, streams, assigned);
+// The public pairs of a registered voter: the first different numbers of the voter's own sequence.
+export async function publicPairs(protocol, voter) {
+  const known = isWhole(voter, 0, protocol.n_voters - 1);
+  if (!known) throw new Refused("this poll is for registered voters: it needs the voter's number.");
+  const [m, count, drawn] = [protocol.items.length, nPairs(protocol), []];
+  const mask = (1n << BigInt((count - 1).toString(2).length * Number(count > 1))) - 1n;
+  for (let step = 0; drawn.length < protocol.n_queries; step += 1) {
+    const hash = await sha256(`${protocol.assignment_seed}/${voter}/${step}`);
+    const number = Number(BigInt(`0x${hash.slice(0, 16)}`) & mask);
+    if (number < count && !drawn.includes(number)) drawn.push(number);
+  }
+  return drawn.map((number) => pairOf(number, m));
 }
 
-function drawNamed(name, protocol, ballot, streams, assigned) {
+// Draws the report of a ballot (a position for each item, smaller is better, null for no opinion) as the wire format
+// says; `streams` are the words for noise, coins and assignment.
+export async function draw(protocol, ballot, streams, assigned = null, voter = null) {
+  const pairs = protocol.randomizer === "rr-assigned" ? await publicPairs(protocol, voter) : assigned;
+  return drawNamed(await digest(protocol), protocol, ballot, streams, pairs, voter);
+}
+
+function drawNamed(name, protocol, ballot, streams, assigned, voter) {
   const pairs = assigned ?? drawnPairs(protocol, streams.assignment);
   const tossed = coins(streams.coins, pairs.length);
   const flips = integers(streams.noise, GRID, pairs.length);
@@ -225,6 +246,7 @@ function drawNamed(name, protocol, ballot, streams, assigned) {
     return says ^ Number(flips[k] < BigInt(protocol.flip[0]));
   });
   if (protocol.randomizer === "rr") return { protocol: name, pairs, answers };
+  if (protocol.randomizer === "rr-assigned") return { protocol: name, voter, pairs, answers };
   const hidden = protocol.pairs === "hidden";
   const messages = pairs.map((pair, k) => ({ shuffle: hidden ? k : 0, pair, answer: answers[k] }));
   return { protocol: name, report: reportNumber(streams.assignment), messages };
@@ -318,17 +340,20 @@ function decimalAbove(units) {
 
 // One voter's device. `store` keeps its one report, as the browser's local storage does. The same store gives the same
 // report for ever, whatever ballot comes later. It stores nothing else that depends on the ballot. `locks` makes all
-// tabs of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report.
+// tabs of a browser one device. `poll` is the id of the poll: two questions can share a protocol, but no report. `voter`
+// is the number of a registered voter, if the protocol assigns pairs to such voters.
 export class Device {
   constructor(protocol, options) {
     const { poll, maxEpsilon = null, allowance, store, words = new SecureWords(), locks = browserLocks() } = options;
+    const { voter = null } = options;
     check(protocol, maxEpsilon);
-    refuseUnless(typeof poll === "string" && POLL.test(poll), "the poll's id", "32 hexadecimal digits");
+    refuseUnless(typeof poll === "string" && DIGITS.test(poll), "the poll's id", "32 hexadecimal digits");
     if (!(allowance instanceof Allowance)) throw new Refused("this device needs an allowance for all polls.");
     if (!locks) throw new Refused("this browser cannot keep two tabs from answering twice. Use a newer one, over https.");
     dropHashes(store);
     this.protocol = protocol;
     this.poll = poll;
+    this.voter = voter;
     this.allowance = allowance;
     this.store = store;
     this.words = words;
@@ -357,19 +382,20 @@ export class Device {
       throw new Refused("a ballot must have a position, or null, for each item.");
     }
     const name = await this.name();
-    return this.locks.request("dprank", () => this.#once(name, ballot));
+    const pairs = this.protocol.randomizer === "rr-assigned" ? await publicPairs(this.protocol, this.voter) : null;
+    return this.locks.request("dprank", () => this.#once(name, ballot, pairs));
   }
 
   #kept(name) {
     return readStored(this.store, `dprank ${name}`, "report");
   }
 
-  #once(name, ballot) {
+  #once(name, ballot, pairs) {
     const kept = this.#kept(name);
     if (kept !== null) return kept;
     this.allowance.charge(name, price(this.protocol)); // stored first: no report exists that is not paid for
     const streams = { noise: this.words, coins: this.words, assignment: this.words };
-    const report = drawNamed(name.split(" ")[0], this.protocol, ballot, streams, null);
+    const report = drawNamed(name.split(" ")[0], this.protocol, ballot, streams, pairs, this.voter);
     this.store.setItem(`dprank ${name}`, JSON.stringify({ report }));
     return report;
   }

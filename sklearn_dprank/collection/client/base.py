@@ -67,8 +67,9 @@ class ReportRandomizer(ClientRandomizer):
         """Return the first voter's report as JSON-able data; keys and length must not depend on the ballot."""
         raise NotImplementedError
 
-    def assigned(self, pairs: Any, protocol: Any) -> Any:
-        """Return the curator's assignment of pairs, for `report`; raise ValueError if it does not fit the protocol."""
+    def assigned(self, pairs: Any, protocol: Any, voter: Any) -> Any:
+        """Return the assignment of pairs, for `report`; raise ValueError if an argument does not fit the protocol."""
+        refuse_voter(voter)
         if pairs is not None:
             raise ValueError("pairs must be given if and only if the protocol assigns them.")
 
@@ -95,6 +96,12 @@ class QuestionRandomizer(ClientRandomizer):
     def answer(self, protocol: Any, ballots: Any, bits: Any, asked: Any) -> Any:
         """Draw the first voter's answer as JSON-able data: one message, or one message per server."""
         raise NotImplementedError
+
+
+def refuse_voter(voter):
+    """Raise ValueError unless `voter` is None: the protocol does not name voters."""
+    if voter is not None:
+        raise ValueError("voter must be given if and only if the protocol has n_voters.")
 
 
 def with_digest(protocol, message):

@@ -160,7 +160,9 @@ class Device:
         """Copy of the protocol that this device follows."""
         return json.loads(json.dumps(self._protocol))
 
-    def report(self, ballot: ArrayLike, pairs: Sequence[Sequence[int]] | None = None) -> Any:
+    def report(
+        self, ballot: ArrayLike, pairs: Sequence[Sequence[int]] | None = None, *, voter: int | None = None
+    ) -> Any:
         """Return the randomised report of a ballot.
 
         Parameters
@@ -168,8 +170,11 @@ class Device:
         ballot : array-like of shape (n_items,)
             Position of each item. Smaller is better, equal is tied, NaN is a missing opinion.
         pairs : sequence of (int, int) or None, default=None
-            Pairs assigned by the curator (a row of `~sklearn_dprank.channels.balanced_design`), if the protocol assigns
-            pairs.
+            Pairs assigned by the curator (a row of `~sklearn_dprank.channels.balanced_design`), if a protocol for the
+            shuffler assigns pairs. If the protocol has ``n_voters``, the device computes the pairs, and verifies those
+            that are given.
+        voter : int or None, default=None
+            Number of this voter in the register, from 0 to ``n_voters`` - 1, if the protocol has ``n_voters``.
 
         Returns
         -------
@@ -183,13 +188,13 @@ class Device:
         BudgetExhausted
             If the device has reported another ballot, or is a copy (or a device of release 0.2.0) without a report.
         ValueError
-            If the ballot does not have one position per item, `pairs` does not fit the protocol, or the protocol asks
-            questions.
+            If the ballot does not have one position per item, `pairs` or `voter` does not fit the protocol, or the
+            protocol asks questions.
         """
         randomizer = self._randomizer
         if isinstance(randomizer, QuestionRandomizer):
             raise ValueError("this protocol asks questions: use device.answer(question, ballot).")
-        design = randomizer.assigned(pairs, self._protocol)
+        design = randomizer.assigned(pairs, self._protocol, voter)
         return self._send(
             "report", ballot, lambda positions, bits: randomizer.report(self._protocol, positions, bits, design)
         )

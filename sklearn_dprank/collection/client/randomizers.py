@@ -6,6 +6,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from ..._utils.checks import safe_repr
+from .assigned import AssignedRandomizer
 from .base import ClientRandomizer
 from .hypercube import HypercubeRandomizer
 from .interactive import InteractiveRandomizer
@@ -22,6 +23,7 @@ CLIENT_RANDOMIZERS: Mapping[str, ClientRandomizer] = MappingProxyType(
         "rr": PairsRandomizer(),
         "laplace": PairsRandomizer(),
         "gaussian": PairsRandomizer(),
+        "rr-assigned": AssignedRandomizer(),
         "hypercube": HypercubeRandomizer(),
         "privunit": PrivUnitRandomizer(),
         "rr-interactive": InteractiveRandomizer(),

@@ -10,7 +10,7 @@ device checks only their form.
 import numpy as np
 
 from .answers import flipped_answers, items_of, random_number
-from .base import with_digest
+from .base import refuse_voter, with_digest
 from .pairs import PairsRandomizer
 from .protocol import is_amount, is_pair, is_whole, n_pairs, refuse_unless
 
@@ -28,12 +28,13 @@ class ShuffledRandomizer(PairsRandomizer):
         for name in ("central_epsilon", "central_delta"):
             refuse_unless(is_amount(protocol[name]), name, "a positive decimal number as text")
 
-    def assigned(self, pairs, protocol):
+    def assigned(self, pairs, protocol, voter):
         """Return the curator's assignment as an array of shape (1, K, 2), or None if devices draw their own pairs.
 
         The curator is not trusted. ValueError is raised if `pairs` are not K distinct pairs, or if the protocol
         requires or forbids them.
         """
+        refuse_voter(voter)
         k = protocol["n_queries"]
         if (pairs is not None) != (protocol["pairs"] == "assigned"):
             raise ValueError("pairs must be given if and only if the protocol assigns them.")

@@ -61,12 +61,15 @@ class Randomizer(BaseEstimator):
         Query whose answer the reports determine.
     arithmetic : str
         "exact", or a note on the effect of rounding.
+    names_voters : bool
+        Whether a report has a field "voter", the number of a registered voter. Each number then counts once.
     """
 
     name: str
     client: ReportRandomizer
     releases: Query
     arithmetic: str = "exact"
+    names_voters: bool = False
 
     def protocol(self, epsilon: Amount, items: Items) -> dict[str, Any]:
         """Return the protocol for devices as JSON-able data. Make it with `make_protocol`.
@@ -197,6 +200,21 @@ class Randomizer(BaseEstimator):
         """
         blocks = simulated(self.client, protocol, ballots, bits)
         return reduce(np.add, (self.counts(drawn, protocol) for drawn, _ in blocks))
+
+    def simulating(self, n_voters: int) -> Randomizer:
+        """Return the randomizer that `fit` simulates for a public number of voters.
+
+        Parameters
+        ----------
+        n_voters : int
+            Number of ballots.
+
+        Returns
+        -------
+        Randomizer
+            This randomizer, or one whose counts have the same distribution.
+        """
+        return self
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ LONGEST = 1 << 22  # characters of a report; longer ones are refused before pars
 # collector scans them, which would take longer than parsing.
 _TOGETHER, _CHARACTERS = 256, 1 << 13
 _HELD = 1 << 15  # bytes; smaller draws are joined before counting
-RECEIVED_BEFORE = "received before"  # reason of refusal
+RECEIVED_BEFORE, ANSWERED_BEFORE = "received before", "voter answered before"  # reasons of refusal
 #: Requirement for clients, part of the remedy in `Inbox.require`.
 FOLLOW = "must follow estimator.protocol(items), with the same parameters and the same items in the same order"
 _FROM_FILE = (
@@ -259,6 +259,20 @@ def new_numbers(numbers, received):
     new = {int(number, 16) for number in numbers}
     if len(new) < len(numbers) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
         raise RefusedReport(RECEIVED_BEFORE)
+    return new
+
+
+def new_voters(voters, received):
+    """Return the numbers of registered voters as a set.
+
+    Raises
+    ------
+    RefusedReport
+        If a number occurs twice, or is in `received`.
+    """
+    new = set(voters)
+    if len(new) < len(voters) or not received.isdisjoint(new):  # in this order, it takes time for `new` only
+        raise RefusedReport(ANSWERED_BEFORE)
     return new
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from scipy.stats import chi2
+from scipy.special import ndtr, xlogy
 
 from ..._utils.types import Amount, Items
 from ...queries import NetWins
@@ -18,7 +18,8 @@ from .base import Drawn, Randomizer, ReceivedReports, listed
 from .epsilon_grid import as_text, levels_within
 from .inbox import columns, end_to_end, whole_numbers
 
-_CLIPPED = 1e-12  # bound on the probability that an honest report is longer than the public norm
+_NODES = 48  # of a quadrature, per interval
+_REACH = 9.0  # standard deviations beyond which a normal density is left out
 
 
 class PrivUnitG(Randomizer):
@@ -35,12 +36,14 @@ class PrivUnitG(Randomizer):
     the opposite one otherwise. If w = 0, the direction is uniform. So every device sends the same kind of vector, and
     the mean direction is w / R. Completion by coins would be noisier.
 
-    gamma minimises the variance of the estimate. Reports are clipped at a public norm, which an honest one exceeds with
-    probability at most 1e-12. They omit one coordinate, because their sum is zero. They are rounded to a public grid of
-    1/1024, which is much coarser than the last bits of a double. The draws themselves are in double precision.
+    gamma minimises the variance of the estimate from reports of any length. Reports are shortened to a public norm,
+    about half the root of m - 1, so almost every report has this length. The estimate divides by the mean component
+    that is left. The length of a report is noise: without it, the error is smaller by 6 % for 4 items, 2 % for 10 and
+    1 % for 20 items, at epsilon 1. A voter who lies cannot send a longer vector, which lowers the weight of a lie to a
+    fifth, a third and two fifths.
 
-    For few items, the original PrivUnit on the sphere is less noisy. At 10 items, it is better by 3 % at epsilon 1 and
-    by 9 % at epsilon 4. At 45 items, it is better by less than 1 % up to epsilon 2.
+    Reports omit one coordinate, because their sum is zero. They are rounded to a public grid of 1/1024, which is much
+    coarser than the last bits of a double. The draws themselves are in double precision.
 
     References
     ----------
@@ -53,7 +56,7 @@ class PrivUnitG(Randomizer):
     >>> from sklearn_dprank.collection.curator import PrivUnitG
     >>> protocol = PrivUnitG().protocol(epsilon=1.0, items=10)
     >>> round(PrivUnitG.variance(protocol) ** 0.5 / 2, 1)  # half of it: in Borda scores
-    21.9
+    21.3
     """
 
     name = "privunit"
@@ -67,9 +70,7 @@ class PrivUnitG(Randomizer):
         levels = levels_within(stated)
         spent = math.log(levels[0] / levels[1])
         gamma = _best_gamma(spent, len(names))
-        # The density of a report is at most 1 / `rarest` times the normal density.
-        rarest = float(ndtr(-gamma) + ndtr(gamma) * math.exp(-spent))
-        norm = math.ceil(math.sqrt(chi2.isf(_CLIPPED * rarest, len(names) - 1)))
+        norm = max(1, math.isqrt(len(names) - 1) // 2)
         return self.make_protocol(
             names, stated, levels=levels, gamma=round(gamma * PER_UNIT), norm=norm, points_per_unit=PER_UNIT
         )
@@ -111,23 +112,21 @@ class PrivUnitG(Randomizer):
 
     @staticmethod
     def estimate(counts: NDArray[np.int64], n_reports: int, protocol: dict[str, Any]) -> Any:
-        scale = _radius(protocol) / float(_lean(*_shape(protocol)))
+        scale = _radius(protocol) / _moments_of(protocol).lean
         return scale * counts / (protocol["points_per_unit"] * n_reports)
 
     @staticmethod
     def variance(protocol: dict[str, Any]) -> float:
-        m = len(protocol["items"])
-        gamma, epsilon = _shape(protocol)
-        return (m * m - 1) / 3 * float(_relative_square(gamma, epsilon, m))
+        m, moments = len(protocol["items"]), _moments_of(protocol)
+        return (m * m - 1) / 3 * (moments.along + (m - 2) * moments.across) / moments.lean**2
 
     @classmethod
     def law(cls, received: ReceivedReports) -> NormalLaw:
         """Return a normal distribution close to that of the noise on the mean of many reports.
 
-        Let a be the component of a report along its own direction. Its mean square is 1 + gamma E a. Components across
-        the direction have mean square 1. If voters rank all items, the variance is at most 1 in every direction. It can
-        be larger for partial ballots. The worst case is that all voters rank the same two items only. ``most`` covers
-        that case.
+        If voters rank all items, the variance of a report in every direction is at most that across its own direction,
+        or that along it if that is larger. Partial ballots have random directions, so the mean square along the
+        direction counts. The worst case is that all voters rank the same two items only. ``most`` covers that case.
 
         Parameters
         ----------
@@ -139,10 +138,10 @@ class PrivUnitG(Randomizer):
         NormalLaw
             The distribution of the noise on net wins.
         """
-        gamma, epsilon = _shape(received.protocol)
-        lean = float(_lean(gamma, epsilon))
-        std = _radius(received.protocol) / (lean * math.sqrt(received.n_reports))
-        return NormalLaw(std, grid=0.0, most=std * math.sqrt(1 + max(gamma * lean, 0.0)))
+        lean, along, across = _moments_of(received.protocol)
+        unit = _radius(received.protocol) / (lean * math.sqrt(received.n_reports))
+        std, most = (unit * math.sqrt(max(across, square)) for square in (along - lean**2, along))
+        return NormalLaw(std, grid=0.0, most=most)
 
 
 def _largest(protocol):
@@ -156,19 +155,57 @@ def _radius(protocol):
     return math.sqrt(m * (m**2 - 1) / 3)
 
 
-def _shape(protocol):
-    """Return gamma, and the epsilon that the levels spend."""
-    high, low = protocol["levels"]
-    return protocol["gamma"] / PER_UNIT, math.log(high / low)
+class _Moments(NamedTuple):
+    """Moments of a shortened report: the mean component along its direction, and mean squares along and across it."""
+
+    lean: float
+    along: float
+    across: float  # in one direction
+
+
+def _moments_of(protocol):
+    """Return the moments of the reports of a protocol."""
+    return _moments(protocol["gamma"] / PER_UNIT, *protocol["levels"], len(protocol["items"]), protocol["norm"])
+
+
+@lru_cache(maxsize=256)
+def _moments(gamma, high, low, n_items, norm):
+    """Return the moments by quadrature.
+
+    Let a be the component along the direction before the report is shortened, and b the length across it, which has the
+    chi distribution with m - 2 degrees of freedom. The report is multiplied by min(1, norm / sqrt(a^2 + b^2)).
+    """
+    ends = min(gamma, 0.0) - _REACH, max(gamma, 0.0) + _REACH
+    edges = sorted({gamma, *ends, *(edge for edge in (-norm, norm) if ends[0] < edge < ends[1])})
+    a, weights = (np.concatenate(parts)[:, None] for parts in zip(*map(_nodes, edges[:-1], edges[1:]), strict=True))
+    weights = weights * np.exp(-(a**2) / 2) * np.where(a > gamma, 1.0, low / high)
+    b, degrees = np.zeros_like(a), n_items - 2
+    if degrees:
+        middle = math.sqrt(degrees)
+        ends = max(middle - _REACH, 0.0), middle + _REACH
+        edge = np.clip(np.sqrt(np.maximum(norm**2 - a**2, 0.0)), *ends)  # the report has length `norm` from here on
+        b, widths = (np.hstack(parts) for parts in zip(_nodes(ends[0], edge), _nodes(edge, ends[1]), strict=True))
+        weights = weights * widths * np.exp(xlogy(degrees - 1, b / middle) - (b**2 - degrees) / 2)
+    weights = weights / weights.sum()
+    kept = np.minimum(1.0, norm / np.hypot(a, b))
+    means = ((weights * part).sum() for part in (kept * a, (kept * a) ** 2, (kept * b) ** 2))
+    lean, along, beside = map(float, means)
+    return _Moments(lean, along, beside / max(degrees, 1))
+
+
+def _nodes(low, high):
+    """Return nodes in an interval and their weights, by Gauss and Legendre."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return low + (high - low) / 2 * (1 + nodes), (high - low) / 2 * weights
 
 
 def _lean(gamma, epsilon):
-    """Return the mean component of a report along its direction."""
+    """Return the mean component of a report along its direction, before it is shortened."""
     return np.exp(-(gamma**2) / 2) / math.sqrt(2 * math.pi) / (ndtr(-gamma) + 1 / math.expm1(epsilon))
 
 
 def _relative_square(gamma, epsilon, n_items):
-    """Return the mean squared length of a report over the squared length of its mean; E a^2 = 1 + gamma E a."""
+    """Return the mean squared length of a report over that of its mean, before shortening; E a^2 = 1 + gamma E a."""
     lean = _lean(gamma, epsilon)
     return (n_items - 1 + gamma * lean) / lean**2
 

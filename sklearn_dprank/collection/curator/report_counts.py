@@ -55,13 +55,16 @@ class ReportCounts:
     reports_refused : mapping of {str: int}
         Number of refused messages, by reason.
     submissions : mapping of {int: bytes} or None, default=None
-        Reports of which each counts once, by their number. They are not in `tallies`. See Privacy.
+        Reports of which only the first with a number counts, by this number: submissions of the shuffle model, and
+        reports of registered voters. They are not in `tallies`. See Privacy.
+    second : str, default="received before"
+        Reason of refusal of a second report with the same number.
 
     Attributes
     ----------
     reports_accepted : int
         Number of accepted reports, or of accepted messages in the shuffle model.
-    tallies, reports_refused, submissions
+    tallies, reports_refused, submissions, second
         The parameters.
 
     Notes
@@ -73,7 +76,8 @@ class ReportCounts:
     publish the counts of a part. A fit checks ``min_reports`` on the sum of all parts.
 
     If one party is both shuffler and curator and passes whole submissions, each voter counts once in all parts. The
-    counts of a part therefore keep the submissions with their numbers, in memory and in a pickle. `to_json` refuses
+    counts of a part therefore keep the submissions with their numbers, in memory and in a pickle. The same holds for
+    reports of registered voters, which devices have randomised (``LDPPairwise(pairs="assigned")``). `to_json` refuses
     such counts.
 
     Examples
@@ -97,14 +101,17 @@ class ReportCounts:
         tallies: Mapping[str, Tally],
         reports_refused: Mapping[str, int],
         submissions: Mapping[int, bytes] | None = None,
+        second: str = RECEIVED_BEFORE,
     ) -> None:
+        self.second = second
         self.tallies = dict(tallies)
         self.reports_refused = dict(sorted(reports_refused.items()))
         self.submissions = dict(submissions or {})
 
     @property
     def reports_accepted(self) -> int:
-        return sum(tally.n_reports for tally in self.tallies.values()) + len(self.submitted())
+        numbered = self.submitted() if self.second == RECEIVED_BEFORE else self.submissions
+        return sum(tally.n_reports for tally in self.tallies.values()) + len(numbered)
 
     def submitted(self) -> NDArray[np.int64]:
         """Return the messages of all submissions.
@@ -150,8 +157,9 @@ class ReportCounts:
         tallies = {name: tally.plus(other.tallies[name]) for name, tally in self.tallies.items()}
         refused = Counter(self.reports_refused) + Counter(other.reports_refused)
         if twice := len(self.submissions.keys() & other.submissions.keys()):
-            refused[RECEIVED_BEFORE] += twice
-        return type(self)(tallies, refused, {**other.submissions, **self.submissions})  # the first one counts
+            refused[self.second] += twice
+        submissions = {**other.submissions, **self.submissions}  # the first one counts
+        return type(self)(tallies, refused, submissions, self.second)
 
     def __repr__(self):
         return f"ReportCounts(reports_accepted={self.reports_accepted}, reports_refused={self.reports_refused})"
@@ -167,8 +175,13 @@ class ReportCounts:
         Raises
         ------
         ValueError
-            If the counts keep whole submissions of the shuffle model.
+            If the counts keep submissions of the shuffle model, or reports of registered voters.
         """
+        if self.submissions and self.second != RECEIVED_BEFORE:
+            raise ValueError(
+                "these counts keep the reports of registered voters, of which each counts once; add them up by +, and "
+                "send them between machines by pickle."
+            )
         if self.submissions:
             raise ValueError(
                 "these counts keep submissions of voters, which must not leave the shuffler; pass the submissions to a "
@@ -248,6 +261,9 @@ class ReportReader:
         Protocols over the same items.
     """
 
+    #: Reason of refusal of a second report with the same number.
+    second = RECEIVED_BEFORE
+
     def __init__(self, protocols: Iterable[dict[str, Any]]) -> None:
         self.protocols = {digest(protocol): protocol for protocol in protocols}
 
@@ -281,7 +297,7 @@ class ReportReader:
         n_items = len(next(iter(self.protocols.values()))["items"])
         for name, drawn, n_reports in gathered(accepted, n_items):
             tallies[name] = tallies[name].plus(Tally(self.counts(drawn, self.protocols[name]), n_reports))
-        return ReportCounts(tallies, inbox.refused, submissions)
+        return ReportCounts(tallies, inbox.refused, submissions, self.second)
 
     def read(self, submissions: dict[int, bytes], reports: list[dict[str, Any]], name: str) -> Any:
         """Return the values in reports; put reports of which each counts once into `submissions` instead."""
@@ -309,7 +325,7 @@ class ReportReader:
                     "reports again."
                 )
         tallies = {name: received.tallies[name] for name in self.protocols}  # in this order, as if read here
-        return ReportCounts(tallies, received.reports_refused, received.submissions)
+        return ReportCounts(tallies, received.reports_refused, received.submissions, received.second)
 
 
 def _total(parts: Collection[ReportCounts]) -> ReportCounts:

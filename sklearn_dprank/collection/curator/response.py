@@ -98,15 +98,7 @@ class PairFlips(Randomizer):
     @classmethod
     def read_all(cls, reports: list[dict[str, Any]], protocol: dict[str, Any]) -> Drawn:
         pairs, answers = columns(reports, "pairs", "answers")
-        m, k = len(protocol["items"]), protocol["n_queries"]
-        flat = end_to_end(answers, k, "wrong number of answers")
-        asked = end_to_end(pairs, k, "wrong number of answers")
-        answered = bits_of(flat).reshape(-1, k)
-        first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
-        ordered = np.sort(first * m + second, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise RefusedReport("pair asked twice")
-        return first, second, answered
+        return answers_of(pairs, answers, protocol)
 
     @staticmethod
     def counts(drawn: Drawn, protocol: dict[str, Any]) -> NDArray[np.int64]:
@@ -221,6 +213,25 @@ class RandomizedResponse(PairFlips):
 
     name = "rr"
     how = "randomized response"
+
+
+def answers_of(pairs, answers, protocol):
+    """Return (first, second, answers) of the fields of reports, arrays of shape (n_reports, n_queries).
+
+    Raises
+    ------
+    RefusedReport
+        If a report does not have one answer to each of K distinct pairs.
+    """
+    m, k = len(protocol["items"]), protocol["n_queries"]
+    flat = end_to_end(answers, k, "wrong number of answers")
+    asked = end_to_end(pairs, k, "wrong number of answers")
+    answered = bits_of(flat).reshape(-1, k)
+    first, second = (items.reshape(-1, k) for items in pairs_of(asked, m))
+    ordered = np.sort(first * m + second, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise RefusedReport("pair asked twice")
+    return first, second, answered
 
 
 def counted_wins(first, second, answers, n_items):

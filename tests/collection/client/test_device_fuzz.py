@@ -16,6 +16,8 @@ from sklearn.base import clone
 
 from sklearn_dprank.collection.client import Device, RefusedProtocol
 from sklearn_dprank.collection.client.protocol import VERSION, is_amount
+from sklearn_dprank.collection.curator import RandomizedResponse
+from sklearn_dprank.collection.curator.assigned import AssignedPairs
 
 GRID = 2**52
 DEEP = Context(prec=120)
@@ -118,7 +120,21 @@ NASTY = [
     *(math.nan, math.inf, -math.inf, "", "0", "1", "1.0", "0.1", "12.8", "400", "1e999", "1e-999", "-1", "nan", "inf"),
     *(" 1", "1 ", "1\n", "+1", "01", "0x1", "1_0", "1e", ".5", "5.", "\u0661", "1" * 70, "a" * 2000, "\ud800", "\x00"),
     *("hidden", "assigned", "best_cap", "half_tie", "rr", "laplace", "gaussian", "hypercube", "privunit"),
-    *("rr-interactive", "rr-shuffled", "each", "last", [], {}, [[]], [None], [1, GRID], [GRID, 1], [GRID, GRID]),
+    *(
+        "rr-interactive",
+        "rr-shuffled",
+        "rr-assigned",
+        "5eed" * 8,
+        "each",
+        "last",
+        [],
+        {},
+        [[]],
+        [None],
+        [1, GRID],
+        [GRID, 1],
+        [GRID, GRID],
+    ),
     *([0, GRID], [-5, GRID], [2**51, GRID], [GRID - 1, GRID], [400, 1], ["a", "a"], ["a", "b"], [1, "1"], [True, 1]),
     *([0, 1, 2], [[0], [1]], {"each": 1, "last": None}, {"each": 0, "last": None}, {"each": 2**50, "last": 0}, DEEPLY),
 ]
@@ -138,6 +154,9 @@ def honest(kind, rng):
         claimed = {"central_epsilon": "0.1", "central_delta": "1e-06"}
         stated = {**claimed, "n_queries": k, "pairs": rng.choice(["hidden", "assigned"])}
         made = {**common, **stated, "min_reports": rng.choice([1, 10**9]), "flip": [flip, GRID]}
+        return {**made, "epsilon": above(spent_by_law(made), rng)}
+    if kind == "rr-assigned":
+        made = AssignedPairs(RandomizedResponse(k), rng.choice([1, 2, 10**9]), "5eed" * 8).protocol(epsilon, m)
         return {**made, "epsilon": above(spent_by_law(made), rng)}
     randomizer = clone(wire_vectors.RANDOMIZERS[kind]).set_params(**({"n_queries": k} if kind in FEW else {}))
     made = randomizer.protocol(epsilon, m)
@@ -238,7 +257,7 @@ def fuzz(kind, times, seed):
     return verdicts
 
 
-KINDS = [*wire_vectors.RANDOMIZERS, "rr-interactive", "rr-shuffled"]
+KINDS = [*wire_vectors.RANDOMIZERS, "rr-assigned", "rr-interactive", "rr-shuffled"]
 
 
 @pytest.mark.slow

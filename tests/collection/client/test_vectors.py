@@ -43,7 +43,7 @@ def test_every_randomizer_has_vectors():
 @by_name("vector", VECTORS["reports"])
 def test_report(vector):
     made = wire_vectors.device(vector["protocol"], numbers(vector["words"]))
-    assert_same(vector, made.report(vector["ballot"], vector.get("pairs")))
+    assert_same(vector, made.report(vector["ballot"], vector.get("pairs"), voter=vector.get("voter")))
     assert wire_vectors.dealt(made) == vector["words"]  # no word more, none less
 
 
@@ -87,7 +87,9 @@ def test_plain_device(vector):
         run = partial(plain_device.answer, vector["protocol"], vector["ballot"], words=words)
         assert [run(question) for question in vector["questions"]] == vector["answers"]
     else:
-        said = plain_device.report(vector["protocol"], vector["ballot"], words, vector.get("pairs"))
+        said = plain_device.report(
+            vector["protocol"], vector["ballot"], words, vector.get("pairs"), vector.get("voter")
+        )
         assert_same(vector, said)
     assert not any(stream.left for stream in words.values())
 
