@@ -221,5 +221,6 @@ class RandomizedResponse(PairFlips):
 
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    winner, loser = np.where(answers, first, second), np.where(answers, second, first)
-    return np.bincount((winner * n_items + loser).ravel(), minlength=n_items**2).reshape(n_items, n_items)
+    cells = 2 * (first * n_items + second) + answers
+    lost, won = np.bincount(cells.ravel(), minlength=2 * n_items**2).reshape(n_items, n_items, 2).transpose(2, 0, 1)
+    return won + lost.T
