@@ -14,7 +14,7 @@ MAX_ITEMS = np.iinfo(np.uint16).max - 1  # positions and the sentinel fit in two
 _READ = 1 << 16  # entries of an array converted at a time; few, so that a ballot with more work delays few others
 _COLUMNS = 1 << 20  # entries of columns converted at a time
 _ALL = slice(None)
-_SAMPLED = 64  # ballots sampled to guess where positions begin
+_SAMPLED = 128  # ballots sampled to guess where positions begin
 
 
 class Positions(NamedTuple):
@@ -99,7 +99,10 @@ def _base(ballots, dtype):
     n_voters = ballots.shape[0]
     if n_voters <= _SAMPLED:  # ranking so few takes no longer than the guess
         return 0
-    sample = ballots[np.arange(0, n_voters, max(1, n_voters // _SAMPLED))].astype(np.float64)
+    sample = ballots[:: n_voters // _SAMPLED]
+    if _small(sample, dtype, 0)[1] is None:
+        return 0
+    sample = sample.astype(np.float64)
     lowest, highest = np.fmin.reduce(sample, axis=1), np.fmax.reduce(sample, axis=1)
     lowest, highest = lowest[lowest == lowest], highest[highest == highest]
     if not len(lowest):

@@ -5,6 +5,7 @@ import numpy as np
 _PIECE = 1 << 17  # maximum voters counted at a time; one row of a piece is then 128 KB
 _LARGEST = 1 << 23  # maximum entries of a piece
 _TESTS = 1 << 20  # comparisons at a time, if rows are shorter than that
+_COMPARED = 1 << 17  # comparisons of few voters at a time; they stay in cache
 _PLACED = 1 << 20  # ballot entries whose placements are merged at a time; each has at most one row of 32 bytes
 _FEW = 1 << 10  # voters examined at a time if one of them can decide the result
 _TABLE = 1 << 19  # ballot entries examined at a time; they stay in cache
@@ -72,10 +73,14 @@ def _parted(piece, odd):
 
 
 def _add_pairs_of_few(counts, winners, losers):
-    """Do the same as `_add_pairs` for at most 255 voters: one loser at a time, with counts of one byte."""
-    winners = np.ascontiguousarray(winners.T)
-    for j, loser in enumerate(losers):
-        counts[:, j] += _count_rows(winners < loser[:, np.newaxis], np.uint8)
+    """Do the same as `_add_pairs` for at most 255 voters: some losers at a time, with counts of one byte."""
+    n_items, width = winners.shape
+    laid_out = np.ascontiguousarray if width > n_items else np.asfortranarray  # NumPy works along the longer axis
+    winners, losers = laid_out(winners), laid_out(losers)
+    step = max(1, _COMPARED // winners.size)
+    for start in range(0, n_items, step):
+        test = winners < losers[start : start + step, np.newaxis]
+        counts[:, start : start + step] += np.add.reduce(test.view(np.uint8), axis=2, dtype=np.uint8).T
 
 
 def _add_pairs(counts, winners, losers, n_strict=None):

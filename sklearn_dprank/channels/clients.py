@@ -30,9 +30,8 @@ class SimulatedClients:
 
     def ask(self, number, kind, pairs, voters):
         """Return (first, second, answers), arrays of shape (n_asked, 1): each client's pair and randomised answer."""
-        ballots = self._ballots._replace(table=self._ballots.table[:, voters])
         self.inbox.accepted += len(voters)
-        return InteractiveRandomizer().draw(self._protocol, ballots, self._bits, kind, pairs)
+        return InteractiveRandomizer().draw(self._protocol, self._ballots, self._bits, kind, pairs, voters)
 
     def close(self):
         """Accept a session without answers, which is possible with few voters."""

@@ -229,8 +229,9 @@ def balanced_design(n_voters: int, n_items: int, n_queries: int, bits: BitSource
     """
     pairs = np.column_stack(np.triu_indices(n_items, 1))
     # Any n_queries consecutive slots of one repeated order of all pairs are distinct.
-    slots = pairs[bits.permutation(len(pairs))[np.arange(n_voters * n_queries) % len(pairs)]]
-    return slots.reshape(n_voters, n_queries, 2)[bits.permutation(n_voters)]
+    order = bits.permutation(len(pairs))
+    slots = bits.permutation(n_voters)[:, None] * n_queries + np.arange(n_queries)
+    return pairs[order].take(slots % len(pairs), axis=0)
 
 
 class _ShuffledReader(ReportReader):

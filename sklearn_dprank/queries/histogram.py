@@ -16,6 +16,8 @@ from ..ballots.rankings import completed
 from ..orders.permutations import indexed_permutations, permutation_index
 from .base import Query, Sensitivity
 
+_STARTS = 1 << 10  # places of the first items summed at a time; temporaries stay in cache
+
 
 @dataclass(frozen=True)
 class Histogram(Query):
@@ -101,7 +103,7 @@ class Halves(NamedTuple):
         Number of rankings with these places.
     free : ndarray of int, shape (h, m! / h!)
         Places that remain for the other items, ascending.
-    filled : list of list of ndarray, shape (m! / h!,)
+    filled : ndarray, shape (h, h, m! / h!)
         ``filled[j][r]``: number of rankings with these places and item m - h + j at the r-th remaining place.
     ranks : ndarray of int, shape (h, h!)
         Rank of each of the other items among the remaining places.
@@ -112,7 +114,7 @@ class Halves(NamedTuple):
     places: NDArray[Any]
     counts: NDArray[Any]
     free: NDArray[Any]
-    filled: list[list[NDArray[Any]]]
+    filled: NDArray[Any]
     ranks: NDArray[Any]
     tails: NDArray[Any]
 
@@ -126,10 +128,16 @@ def halves(histogram: NDArray[Any]) -> Halves:
     # In cells whose other digits are 0, the rest is in ascending order.
     starts = indexed_permutations(np.arange(0, len(histogram), orders), n_items)
     ranks = indexed_permutations(np.arange(orders), half)
-    by_tail = np.ascontiguousarray(histogram.reshape(-1, orders).T)
-    filled = [[by_tail[rank == r].sum(axis=0) for r in range(half)] for rank in ranks]
-    first = n_items - half
-    return Halves(starts[:first], by_tail.sum(axis=0), starts[first:], filled, ranks, by_tail.sum(axis=1))
+    first, by_rank = n_items - half, [np.argsort(rank, kind="stable") for rank in ranks]
+    table, tails = histogram.reshape(-1, orders), np.zeros(orders, dtype=histogram.dtype)
+    filled = np.empty((half, half, len(table)), dtype=histogram.dtype)
+    for start in range(0, len(table), _STARTS):
+        block = slice(start, start + _STARTS)
+        by_tail = np.ascontiguousarray(table[block].T)
+        tails += by_tail.sum(axis=1)
+        for places, order in zip(filled, by_rank, strict=True):
+            places[:, block] = by_tail[order].reshape(half, orders // half, -1).sum(axis=1)
+    return Halves(starts[:first], filled[0].sum(axis=0), starts[first:], filled, ranks, tails)
 
 
 def items_of(histogram):

@@ -86,10 +86,12 @@ class BitSource:
         while bound > 1 and bound ** (together + 1) <= 2**63:
             together += 1
         rest = self.integers(bound**together, -(-size // together))
-        out = np.empty((together, len(rest)), dtype=np.min_scalar_type(bound))
-        for row in out[:-1]:
+        rows = -(-size // max(len(rest), 1))
+        out = np.empty((rows, len(rest)), dtype=np.min_scalar_type(bound))
+        for row in out[: together - 1]:
             rest, row[:] = _split(rest, bound)
-        out[-1] = rest
+        if rows == together:
+            out[-1] = rest
         return out.ravel()[:size]
 
     def integer(self, bound: int) -> int:
@@ -127,9 +129,12 @@ class BitSource:
     def _deep(self, leads):
         """Return the uniform numbers with the given 63 leading bits."""
         out = np.minimum((leads.astype(np.float64) + 0.5) * 2.0**-63, 1 - 2.0**-53)
-        for row in (leads < 2**53).nonzero()[0]:
-            digits, length = self.longer(int(leads[row]))
-            out[row] = max(digits / (1 << length), 2.0**-1000)
+        rows = (leads < 2**53).nonzero()[0]
+        rest = self.words(len(rows))
+        out[rows] = leads[rows] * 2.0**-63 + rest * 2.0**-127
+        for row in (leads[rows] == 0).nonzero()[0]:
+            digits, length = self.longer(int(rest[row]), 127)
+            out[rows[row]] = max(digits / (1 << length), 2.0**-1000)
         return out
 
     def longer(self, digits: int, length: int = 63) -> tuple[int, int]:
@@ -192,8 +197,8 @@ class BitSource:
         """Return an exactly uniform permutation of 0, ..., n - 1: the order of distinct random words."""
         while True:
             keys = self.words(n)
-            order = np.argsort(keys)
-            if np.all(keys[order[1:]] != keys[order[:-1]]):
+            order = _order(keys) if n <= _BUFFER else _order_of_many(keys)
+            if order is not None:
                 return order
 
     def permutations(self, rows: int, n: int) -> NDArray[Any]:
@@ -220,6 +225,30 @@ class BitSource:
             for bound in bounds:
                 digits, pick = _split(digits, bound)
                 yield pick
+
+
+def _order(keys):
+    """Return ``np.argsort(keys)``, or None if two keys are equal."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    return None if (ordered[1:] == ordered[:-1]).any() else order
+
+
+def _order_of_many(keys):
+    """Return the same as `_order`, by one sort of words: leading bits of a key, then its index."""
+    low = np.uint64((1 << (len(keys) - 1).bit_length()) - 1)
+    words = np.arange(len(keys), dtype=np.uint64)
+    words |= keys & ~low
+    words.sort()
+    order = (words & low).view(np.int64)
+    tied = words[1:] ^ words[:-1] <= low
+    if tied.any():  # a few keys have the same leading bits; the other bits decide
+        few = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+        again = _order(keys[order[few]])
+        if again is None:
+            return None
+        order[few] = order[few][again]
+    return order
 
 
 def _split(numbers, bound):

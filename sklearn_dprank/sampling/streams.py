@@ -96,7 +96,8 @@ class Bits(NamedTuple):
     coins : BitSource
         Tie breaks and pivots. In client implementations, also the completion of a voter's ballot.
     assignment : BitSource
-        Assignment of pairs to voters, and completion of ballots by a trusted curator.
+        Assignment of pairs to voters, and completion of ballots by a trusted curator. In simulations of many voters,
+        also the directions of "privunit" for ballots without opinions.
     certified : bool
         Whether the streams come from the operating system; False for any seed.
     """

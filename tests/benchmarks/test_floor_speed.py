@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from sklearn_dprank import Borda, DPBorda
+from sklearn_dprank import Borda, DPBorda, LDPPairwise
 
 X = np.array([[0, 1, 2]] * 6 + [[1, 0, 2]] * 4)
 Y = np.arange(10) % 2
@@ -28,7 +28,7 @@ def seconds(estimator, y=None):
     return process_time() - began
 
 
-@pytest.mark.parametrize(("estimator", "most"), [(Borda(), 1.5), (DPBorda(), 3.0)], ids=repr)
+@pytest.mark.parametrize(("estimator", "most"), [(Borda(), 1.5), (DPBorda(), 3.0), (LDPPairwise(), 12.0)], ids=repr)
 def test_a_fit_against_a_dummy(benchmark, estimator, most):
     """Randomness of the operating system included."""
     dummy = DummyClassifier()

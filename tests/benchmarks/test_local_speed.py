@@ -1,12 +1,14 @@
 """Randomised reports: against a loop over voters as the papers print it, linear in answers, and one device's time."""
 
 import math
-from time import perf_counter
+from functools import partial
+from time import perf_counter, process_time
 
 import numpy as np
 import pytest
+from benchmark_tools import compare
 
-from sklearn_dprank import LDPBorda, LDPKwikSort, LDPPairwise
+from sklearn_dprank import LDPAdaptivePairs, LDPBorda, LDPKwikSort, LDPPairwise, LDPQuickSort, ShuffleHierarchical
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Local
 from sklearn_dprank.collection.client import Device, privunit
@@ -163,9 +165,31 @@ def test_directions_against_their_normals(benchmark, n_voters, m):
     poll = LDPBorda().plan_for(Shape(m))[1].open(Profile.from_rankings(make_mallows(n_voters, m, 0.9, random_state=0)))
     bits = Bits.from_random_state(0).noise
 
-    sizes = [min(1 << 20, n_voters * m - start) for start in range(0, n_voters * m, 1 << 20)]
+    step = privunit._BLOCK
+    sizes = [min(step, n_voters * m - start) for start in range(0, n_voters * m, step)]
     alone = fastest(lambda: [privunit._normals(size, bits) for size in sizes], 5)
     benchmark.pedantic(lambda: poll(Bits.from_random_state(0)), rounds=7, warmup_rounds=1)
     ratio = benchmark.stats.stats.min / alone
     benchmark.extra_info["times_its_normals"] = round(ratio, 2)
     assert ratio < 6  # measured 2.9; 2 where strict ballots need no sorting
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_mallows(1_000_000, 10, 0.8, random_state=0).astype(float)
+
+
+def test_directions_against_numpy_s_normals(benchmark, table):
+    """From a table of floats to a consensus, against as many normal numbers of NumPy's generator."""
+    normals = partial(np.random.default_rng(0).standard_normal, table.size)
+    compare(benchmark, partial(LDPBorda(random_state=0).fit, table), normals, at_most=4, rounds=3, clock=process_time)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LDPAdaptivePairs(random_state=0), LDPQuickSort(random_state=0), ShuffleHierarchical(random_state=0)],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_million_answers_against_a_sum(benchmark, table, estimator):
+    """A voter's random words, its place in a random order and one look at its ballot, against one sum of the table."""
+    compare(benchmark, partial(estimator.fit, table), table.sum, at_most=20, rounds=5, clock=process_time)

@@ -5,6 +5,7 @@ Run with ``pytest tests/benchmarks -o addopts="--import-mode=importlib"``.
 
 from functools import partial
 from itertools import combinations, permutations
+from time import process_time
 
 import numpy as np
 import pytest
@@ -101,6 +102,24 @@ def test_counting_much(benchmark, n_voters, n_items, kind, limit):
     twin = partial(bare_loop, positions.table, both_ways=kind == "tied")
     counts = compare(benchmark, partial(count_pairs, positions), twin, at_most=limit, rounds=2)
     np.testing.assert_array_equal(np.triu(counts), np.triu(twin()))
+
+
+@pytest.mark.parametrize(("n_voters", "n_items", "limit"), [(100, 5, 3.0), (250, 10, 1.0), (50, 200, 1.0)])
+def test_counting_few_voters(benchmark, n_voters, n_items, limit):
+    """Ballots as int64, checked and read, against one comparison of all pairs of their columns."""
+    X = ballots(n_voters, n_items, "strict")
+
+    def ours():
+        for _ in range(10):
+            counts = Profile.from_rankings(X).pairwise_counts
+        return counts
+
+    def twin():
+        for _ in range(10):
+            counts = (X[:, :, None] < X[:, None]).sum(axis=0)
+        return counts
+
+    np.testing.assert_array_equal(compare(benchmark, ours, twin, at_most=limit, clock=process_time), twin())
 
 
 @pytest.mark.parametrize(("n_voters", "n_items", "times"), [(100_000, 45, 1.5), (20_000, 200, 4), (5_000, 885, 8)])

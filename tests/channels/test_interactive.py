@@ -13,6 +13,7 @@ from oracles import flip_probability
 from sklearn_dprank import Aggregator, LDPAdaptivePairs, LDPGroupKwikSort, LDPQuickSort
 from sklearn_dprank.ballots.profile import Profile, Shape
 from sklearn_dprank.channels import Groups, Interactive, Rounds, Slots
+from sklearn_dprank.collection.client.interactive import InteractiveRandomizer
 from sklearn_dprank.collection.client.protocol import FLIP_GRID, digest
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.privacy.ledger import BudgetExhausted
@@ -335,3 +336,16 @@ def test_tallies_of_fit_and_field_have_one_law():
         seen.append([way for i, j in pairs for way in [(i, j)] * tally.wins[i, j] + [(j, i)] * tally.wins[j, i]])
         assert len(seen[-1]) == 2000  # nothing about other pairs
     assert same_law(*seen) > 1e-3
+
+
+def test_the_voters_who_are_asked_answer_about_their_own_ballots():
+    positions = Profile.from_rankings(make_mallows(50, 4, 1.0, random_state=0) // 2).positions
+    protocol = {"flips": {"each": FLIP_GRID // 4, "last": None}}
+    asked, pairs = np.array([7, 40, 3, 3, 21]), [[0, 1], [1, 3]]
+    alone = positions._replace(table=positions.table[:, asked])
+    here, there = (
+        InteractiveRandomizer().draw(protocol, ballots, Bits.from_random_state(5), "each", pairs, voters)
+        for ballots, voters in ((positions, asked), (alone, None))
+    )
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_array_equal(one, other)

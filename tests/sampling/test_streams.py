@@ -115,6 +115,34 @@ def test_permutations_hold_every_item(n):
     np.testing.assert_array_equal(np.sort(seeded().permutations(3, n), axis=1), np.tile(np.arange(n), (3, 1)))
 
 
+class OneArray(BitSource):
+    """Deals one array of words."""
+
+    def __init__(self, *arrays):
+        super().__init__()
+        self.arrays = list(arrays)
+
+    def words(self, size):
+        return self.arrays.pop(0)[:size]
+
+
+@pytest.mark.parametrize("spread", [2**10, 2**53, 2**64 - 1])
+def test_a_long_permutation_is_the_order_of_its_words(spread):
+    """Also if all their leading bits are equal, or some of them."""
+    rng = np.random.default_rng(0)
+    words = rng.permutation(1000).astype(np.uint64) * np.uint64(spread // 1000) + np.uint64(spread % 1000)
+    np.testing.assert_array_equal(OneArray(words).permutation(1000), np.argsort(words))
+    twice = words.copy()
+    twice[17] = twice[900]
+    np.testing.assert_array_equal(OneArray(twice, words[::-1]).permutation(1000), np.argsort(words[::-1]))
+
+
+@pytest.mark.parametrize("size", [1, 5, 38, 39])
+def test_few_integers_are_the_first_digits_of_a_word(size):
+    [word] = seeded(1).integers(3**39, 1).tolist()
+    assert seeded(1).many_integers(3, size).tolist() == [word // 3**k % 3 for k in range(size)]
+
+
 @pytest.mark.parametrize("n", [5, 21, 23, 40])
 def test_rows_of_permutations_are_independent_and_uniform_at_every_place(n):
     """Rows share words, and wide rows take several: where two items stand, in one row and in two."""

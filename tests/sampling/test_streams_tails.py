@@ -29,6 +29,13 @@ def test_a_small_number_takes_as_many_words_as_it_needs(zeros):
     assert drawn == pytest.approx(0.375 * 2.0 ** -max(64 * zeros - 1, 0), rel=2**-52, abs=0)
 
 
+def test_small_numbers_among_others_take_a_word_each():
+    drawn = Words(2**63, 2**20, 2**10, 3 << 61, 2**60).deep_uniform(3)
+    exact = [0.5, 2.0**-44 + 0.375 * 2.0**-63, 2.0**-54 + 2.0**-67]
+    np.testing.assert_allclose(drawn, exact, rtol=2**-52)
+    assert drawn[1] != 2.0**-44
+
+
 @pytest.mark.parametrize("zeros", [1, 2, 5])
 def test_normal_tails_go_as_far_as_chance_does(zeros):
     """Beyond the 8.3 standard deviations at which a grid of 2^-53 ends."""

@@ -5,13 +5,14 @@ import numpy as np
 from .protocol import FLIP_GRID, as_digits, is_digits
 
 
-def flipped_answers(first, second, flip, ballots, bits):
+def flipped_answers(first, second, flip, ballots, bits, voters=None):
     """Return whether `first` precedes `second` in each ballot, flipped with probability flip / 2^52.
 
-    `first`, `second` and the answers have shape (n_voters, k). ``bits.coins`` answers where a voter has no opinion, and
-    ``bits.noise`` flips.
+    `first`, `second` and the answers have shape (n_voters, k). `voters` are the columns of ``ballots.table``, or None
+    for all of them. ``bits.coins`` answers where a voter has no opinion, and ``bits.noise`` flips.
     """
-    truth = true_answers(first, second, np.arange(first.shape[0])[:, None], ballots, bits.coins)
+    voters = np.arange(first.shape[0]) if voters is None else voters
+    truth = true_answers(first, second, voters[:, None], ballots, bits.coins)
     return truth ^ (bits.noise.integers(FLIP_GRID, first.size).reshape(first.shape) < flip)
 
 

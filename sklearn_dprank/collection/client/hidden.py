@@ -30,22 +30,20 @@ def counted_wins(protocol, ballots, bits):
     """
     cells, unflipped = 2 * n_pairs(protocol), FLIP_GRID - 2 * protocol["flip"][0]
     n_voters, coins = ballots.table.shape[1], 0
-    answers = np.zeros(cells, dtype=np.int64)
+    answers, pairs = np.zeros(cells, dtype=np.int64), np.triu_indices(len(ballots.table), 1)
     for _ in range(protocol["n_queries"]):
         for start in range(0, n_voters, _BLOCK):
             kept = bits.noise.trials(unflipped, min(_BLOCK, n_voters - start))
             voters = start + np.flatnonzero(kept)
-            answers += np.bincount(_truths(voters, ballots, bits), minlength=cells)
+            answers += np.bincount(_truths(voters, *pairs, ballots, bits), minlength=cells)
             coins += len(kept) - len(voters)
     answers += multinomial(coins, cells, bits.noise)
     wins = np.zeros((len(ballots.table),) * 2, dtype=np.int64)
-    upper = np.triu_indices(len(wins), 1)
-    wins[upper], wins.T[upper] = answers[1::2], answers[::2]
+    wins[pairs], wins.T[pairs] = answers[1::2], answers[::2]
     return wins
 
 
-def _truths(voters, ballots, bits):
+def _truths(voters, first, second, ballots, bits):
     """Return each voter's true answer about a uniform pair: twice its number, plus 1 if its first item precedes."""
-    first, second = np.triu_indices(len(ballots.table), 1)
     pair = bits.assignment.many_integers(len(first), len(voters)).astype(np.int64)
     return 2 * pair + true_answers(first.take(pair), second.take(pair), voters, ballots, bits.coins)

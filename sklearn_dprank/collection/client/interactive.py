@@ -72,15 +72,17 @@ class InteractiveRandomizer(QuestionRandomizer):
         answer = {"question": number, "report": random_number(bits), "pair": pair, "answer": int(answers[0, 0])}
         return with_digest(protocol, answer)
 
-    def draw(self, protocol, ballots, bits, kind, pairs):
+    def draw(self, protocol, ballots, bits, kind, pairs, voters=None):
         """Draw one of `pairs` for each voter and answer it; `kind` ("each" or "last") selects the flip probability.
 
-        The result is (first, second, answers), arrays of shape (n_voters, 1). They hold the items of each pair, and
-        whether the first is reported to precede the second.
+        `voters` are the columns of ``ballots.table`` that are asked; None is all of them. The result is (first, second,
+        answers), arrays of shape (n_asked, 1). They hold the items of each pair, and whether the first is reported to
+        precede the second.
         """
-        pick = np.asarray(pairs)[bits.assignment.integers(len(pairs), ballots.table.shape[1])]
+        n_asked = ballots.table.shape[1] if voters is None else len(voters)
+        pick = np.asarray(pairs).take(bits.assignment.integers(len(pairs), n_asked), axis=0)
         first, second = pick[:, :1], pick[:, 1:]
-        return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits)
+        return first, second, flipped_answers(first, second, protocol["flips"][kind], ballots, bits, voters)
 
 
 def flips_spent(flips, answers):

@@ -9,7 +9,7 @@ from .base import ReportRandomizer
 from .protocol import check_levels, is_whole, log_ratio, refuse_unless
 
 PER_UNIT = 1024  # grid points per unit; gamma is also a multiple of 1 / PER_UNIT
-_BLOCK = 1 << 20  # coordinates in memory at a time, in simulations
+_BLOCK = 1 << 18  # coordinates simulated at a time; temporaries stay in cache
 
 
 class PrivUnitRandomizer(ReportRandomizer):
@@ -35,7 +35,7 @@ class PrivUnitRandomizer(ReportRandomizer):
 
     def draw(self, protocol, ballots, bits):
         """Draw a vector of sum zero for every ballot, int64, shape (n_voters, n_items), in points of the grid."""
-        direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins)
+        direction = _directions(net_wins(ballots.table, ballots.sentinel), bits.coins, bits.assignment)
         lean = _leans(protocol, len(direction), bits.noise)
         noise = _centred_normals(direction.shape, bits.noise)
         noise += (lean - np.einsum("vi,vi->v", noise, direction))[:, None] * direction
@@ -91,8 +91,9 @@ def _normals(size, bits):
     """Draw standard normal numbers in pairs by length and angle (Box and Muller, 1958)."""
     pairs = -(-size // 2)
     length = np.sqrt(-2 * np.log(bits.deep_uniform(pairs)))
-    angle = 2 * math.pi * bits.uniform(pairs)
-    return np.concatenate([length * np.cos(angle), length * np.sin(angle)])[:size]
+    tangent = np.tan(math.pi * bits.uniform(pairs))  # of half the angle: one function for the cosine and the sine
+    length /= 1 + tangent * tangent
+    return np.concatenate([length * (1 - tangent * tangent), length * (2 * tangent)])[:size]
 
 
 def _centred_normals(shape, bits):
@@ -102,10 +103,12 @@ def _centred_normals(shape, bits):
     return rows
 
 
-def _directions(wins, coins):
+def _directions(wins, coins, spare):
     """Draw a random unit vector for each row of net wins, with mean row / R.
 
-    R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking.
+    R = sqrt(m (m^2 - 1) / 3) is the norm of the net wins of a complete ranking. `coins` draws the directions of a
+    device. `spare` draws those of many voters, and only for ballots without opinions, so that these do not change the
+    words of others.
     """
     n_voters, m = wins.shape
     square = np.einsum("vi,vi->v", wins, wins)
@@ -113,19 +116,11 @@ def _directions(wins, coins):
     share = np.sqrt(square / (m * (m * m - 1) // 3))
     flips = 2 * coins.uniform(n_voters) > 1 + share
     silent = square == 0
-    # A device always draws a random direction, because its running time must not reveal the ballot. A simulation of
-    # many voters skips the draw if no ballot needs it, and discards the same words.
-    if n_voters == 1 or silent.any():
+    if n_voters == 1:  # a device always draws a random direction: its running time must not reveal the ballot
         vector = np.where(silent[:, None], _centred_normals(wins.shape, coins), wins)
     else:
-        _pass_over_normals(wins.size, coins)
         vector = wins.astype(float)
+        vector[silent] = _centred_normals((np.count_nonzero(silent), m), spare)
     vector /= np.sqrt(np.einsum("vi,vi->v", vector, vector))[:, None]
     vector *= np.where(flips, -1.0, 1.0)[:, None]
     return vector
-
-
-def _pass_over_normals(size, bits):
-    """Advance `bits` as `_normals` would."""
-    bits.deep_uniform(-(-size // 2))
-    bits.words(-(-size // 2))

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from functools import lru_cache
 
 VERSION = 3
 FLIP_GRID = 2**52  # probabilities are multiples of 1 / FLIP_GRID, so they are sampled exactly
@@ -131,6 +132,7 @@ def float_above(number, read=Decimal):
     return near if read(near) >= number else math.nextafter(near, math.inf)
 
 
+@lru_cache(maxsize=256)  # of public numbers; a plan and its protocol need the same logarithm several times
 def log_ratio(high, low, times=1):
     """Return `times` ln(high / low), an epsilon, as a Decimal that is rounded up in the 50th digit.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from ..._utils.checks import check_epsilon, safe_repr
 from ...privacy.rounding import rounded_up
@@ -22,6 +23,7 @@ def both_ways(epsilon):
     return min(Decimal(epsilon), Decimal(float(epsilon)))
 
 
+@lru_cache(maxsize=256)
 def flip_within(epsilon: str | Decimal, times: int = 1) -> int:
     """Return the smallest flip probability, as a numerator over 2^52, with which answers spend at most `epsilon`.
 

@@ -236,8 +236,9 @@ def answers_of(pairs, answers, protocol):
 
 def counted_wins(first, second, answers, n_items):
     """Return how many answers put i before j, int64, shape (n_items, n_items)."""
-    numbers = numbered_wins(first, second, answers, n_items)
-    return np.bincount(numbers.ravel(), minlength=n_items**2).reshape(n_items, n_items)
+    cells = 2 * (first * n_items + second) + answers
+    lost, won = np.bincount(cells.ravel(), minlength=2 * n_items**2).reshape(n_items, n_items, 2).transpose(2, 0, 1)
+    return won + lost.T
 
 
 def numbered_wins(first, second, answers, n_items):

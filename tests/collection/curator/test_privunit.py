@@ -124,7 +124,7 @@ def test_every_ballot_gets_a_unit_direction_with_the_right_mean(m):
     radius = math.sqrt(m * (m * m - 1) / 3)
     for number, ballot in enumerate(distinct_ballots(m)):
         wins = net_wins_of(ballot)
-        drawn = _directions(np.tile(wins, (size, 1)), SeededBits(np.random.SeedSequence(number)))
+        drawn = _directions(np.tile(wins, (size, 1)), SeededBits(number, 0), SeededBits(number, 1))
         assert np.einsum("vi,vi->v", drawn, drawn) == pytest.approx(1)
         assert drawn.sum(axis=1) == pytest.approx(0, abs=1e-12)
         if wins.any():  # only the sign is random: its chance is (1 + |w| / R) / 2, so the mean is w / R
@@ -276,7 +276,7 @@ def test_epsilon_out_of_bounds():
 
 @pytest.mark.parametrize("m", [3, 8])
 def test_a_silent_voter_among_many_changes_nobody_else_s_report(m):
-    """Directions that nobody takes are not drawn: their words are passed over, so that all else stays as it is."""
+    """Directions of voters without opinions are drawn from another stream, so that all else stays as it is."""
     rng, protocol = np.random.default_rng(m), PrivUnitG().protocol(1.0, m)
     X = rng.permuted(np.tile(np.arange(float(m)), (700, 1)), axis=1)
     X[1, 1] = np.nan
