@@ -99,6 +99,9 @@ class DPPairwise(_PublishedOnce):
     public, you can clip ``margins_`` as post-processing. This helps Borda a little if Laplace noise exceeds n, and
     hardly helps Kemeny.
 
+    By default, the search for a Kemeny order stops once ``optimal_gap_`` is small compared with the noise
+    (`~sklearn_dprank.rules.KemenyRule`). An exact search takes longer and has about the same error.
+
     References
     ----------
     Alabi et al. (2022), Reduction I: Theorem 1, Corollaries 3 and 4.

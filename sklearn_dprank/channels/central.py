@@ -378,7 +378,8 @@ class _CentralSession(Session):
         return answer
 
     def deviation(self, query):
-        return self._poll.prices[query.kind].mechanism.deviation
+        price = self._poll.prices.get(query.kind)  # None if the answer is derived from another query
+        return None if price is None else getattr(price.mechanism, "deviation", None)
 
     def _check_price(self, query):
         """Raise BudgetExhausted if the query is more sensitive than the priced query of its kind."""

@@ -58,12 +58,12 @@ class Session:
         """
         raise NotImplementedError
 
-    def deviation(self, query: Query) -> float:
-        """Return the standard deviation of the noise in each number of the answer if the query `needs_noise_scale`.
+    def deviation(self, query: Query) -> float | None:
+        """Return the standard deviation of the noise in each number of the answer, or None if it is unknown.
 
-        It is public, and 0 for exact answers.
+        It is public, and 0 for exact answers. It is known if the query `needs_noise_scale`.
         """
-        raise NotImplementedError
+        return None
 
     def close(self) -> None:
         """Raise an error if the messages received cannot give a consensus; called after the rule's last answer."""

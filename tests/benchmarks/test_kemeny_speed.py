@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
+from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_dprank import DPPairwise
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.orders.kemeny import linear_ordering, minimum_order
@@ -25,6 +27,7 @@ from sklearn_dprank.orders.kemeny.relaxation import (
 from sklearn_dprank.orders.kemeny.work import WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
 from sklearn_dprank.privacy.rounding import round_down
+from sklearn_dprank.rules import KemenyRule
 from sklearn_dprank.sampling.discrete_laplace import discrete_laplace
 from sklearn_dprank.sampling.streams import SeededBits
 
@@ -60,6 +63,12 @@ def naive_best(cost):
 
 def uniform_margins(m, n, seed):
     return Profile.from_rankings(make_mallows(n, m, 1.0, random_state=seed)).margins
+
+
+def dense_gain(name):
+    """Read a linear ordering instance; the diagonal is 0."""
+    size, *numbers = map(int, Path(DATA, "linear-ordering", f"{name}.txt").read_text().split())
+    return np.array(numbers).reshape(size, size) * (1 - np.eye(size, dtype=int))
 
 
 def test_all_subsets(benchmark):
@@ -112,6 +121,24 @@ def test_noisy_margins(benchmark, epsilon):
     benchmark.extra_info["certified_gap"] = 0.0 if found.optimal else float(found.gap / found.bound)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1])
+def test_private_margins_by_default(benchmark, solver, epsilon):
+    """A fit of DPPairwise that stops at the noise, against one without a search: processor time over 12 seeds."""
+    ballots = make_mallows(5000, 45, 0.75, random_state=4)
+
+    def fits(rule):
+        began = process_time()
+        for seed in range(12):
+            DPPairwise(epsilon=epsilon, rule=rule, random_state=seed).fit(ballots)
+        return process_time() - began
+
+    with pytest.warns(ConvergenceWarning):
+        unsearched = min(fits(KemenyRule(work_limit=0)) for _ in range(3))
+    default = min(fits(KemenyRule()) for _ in range(3))
+    benchmark.pedantic(fits, args=(KemenyRule(),), rounds=1)
+    benchmark.extra_info["times_as_long_as_unsearched"] = round(default / unsearched, 1)
+
+
 @pytest.mark.parametrize("m", [60, 100, 216, 885])
 def test_the_default_limit_takes_about_ten_seconds(benchmark, m):
     """Noise alone has circles everywhere: nothing else is as hard."""
@@ -123,6 +150,28 @@ def test_the_default_limit_takes_about_ten_seconds(benchmark, m):
     benchmark.extra_info["certified_gap"] = float(found.gap / found.bound)
     assert benchmark.extra_info["processor_seconds"] < 3 * WORK_LIMIT / 1000
     assert found.bound > 0
+
+
+@pytest.mark.skipif(DATA is None, reason="SKLEARN_DPRANK_DATA is not set")
+def test_the_default_limit_takes_as_long_for_all_dense_programs(benchmark, solver):
+    """The longest processor time over the shortest, of programs that no search solves within the limit."""
+    costs = [-dense_gain("RandB-p44-01")]
+    for m in (60, 80, 100):
+        upper = np.triu(np.random.default_rng(m).integers(-(10**6), 10**6, (m, m)), 1)
+        costs.append(np.maximum(upper.T - upper, 0))
+    costs.append(np.maximum(uniform_margins(100, 100, 0).T, 0))
+
+    def times():
+        spent = []
+        for cost in costs:
+            began = process_time()
+            if not minimum_order(cost).optimal:
+                spent.append(process_time() - began)
+        return spent
+
+    spent = benchmark.pedantic(times, rounds=1)
+    assert len(spent) > 2
+    benchmark.extra_info["times_longest_over_shortest"] = round(max(spent) / min(spent), 2)
 
 
 def lazy_circles(cost):
@@ -144,6 +193,83 @@ def lazy_circles(cost):
         sign, start = np.where(circles < following, 1, -1), np.arange(0, 3 * len(circles) + 1, 3)
         new = csr_array((sign.ravel(), pair[circles, following].ravel(), start), (len(circles), len(i)))
         rows, right = vstack([rows, new], format="csr"), np.append(right, 2 - (sign < 0).sum(axis=1))
+
+
+def warm_highs(cost):
+    """The peer in 40 lines: one HiGHS model kept warm, with directed 3-cycles as cuts, then depth-first branching."""
+    highspy = pytest.importorskip("highspy", reason="needs the extra solver")
+    m = len(cost)
+    i, j = np.triu_indices(m, 1)
+    every = np.arange(len(i), dtype=np.int32)
+    pair = np.zeros((m, m), dtype=np.int32)
+    pair[i, j] = pair[j, i] = every
+    weights, best = (cost - cost.T)[i, j], np.inf
+    model = highspy.Highs()
+    for option, value in {"output_flag": False, "threads": 1, "presolve": "off", "solver": "simplex"}.items():
+        model.setOptionValue(option, value)
+    model.addVars(len(i), np.zeros(len(i)), np.ones(len(i)))
+    model.changeColsCost(len(i), every, weights.astype(float))
+
+    def cut(x):
+        before = np.zeros((m, m))
+        before[i, j], before[j, i] = x, 1 - x
+        cycles = np.argwhere(before[:, :, None] + before + before.T[:, None] > 2 + 1e-6)
+        cycles = cycles[(cycles[:, 0] < cycles[:, 1]) & (cycles[:, 0] < cycles[:, 2])]
+        following, count = np.roll(cycles, -1, axis=1), len(cycles)
+        signs = np.where(cycles < following, 1.0, -1.0)
+        right, starts = 2.0 - (signs < 0).sum(axis=1), np.arange(0, 3 * count, 3, dtype=np.int32)
+        entries = pair[cycles, following].ravel(), signs.ravel()
+        model.addRows(count, np.full(count, -np.inf), right, 3 * count, starts, *entries)
+        return count
+
+    def branch(low, high):
+        nonlocal best
+        model.changeColsBounds(len(i), every, low, high)
+        while True:
+            model.run()
+            if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                return
+            x = np.array(model.getSolution().col_value)
+            if model.getInfo().objective_function_value > best - 1 + 1e-6:
+                return
+            if not cut(x):
+                break
+        pick = int(np.argmax(np.minimum(x, 1 - x)))
+        if min(x[pick], 1 - x[pick]) < 1e-6:
+            best = round(float(weights @ np.rint(x)))
+            return
+        for value in (np.rint(x[pick]), 1 - np.rint(x[pick])):
+            limits = low.copy(), high.copy()
+            limits[0][pick] = limits[1][pick] = value
+            branch(*limits)
+
+    cut(np.where(weights < 0, 1.0, np.where(weights > 0, 0.0, 0.5)))
+    branch(np.zeros(len(i)), np.ones(len(i)))
+    return best + int(np.tril(cost, -1).sum())
+
+
+def least_processor_time(function, cost):
+    """Return (the least processor time of five calls, the result)."""
+    times = []
+    for _ in range(5):
+        began = process_time()
+        out = function(cost)
+        times.append(process_time() - began)
+    return min(times), out
+
+
+@pytest.mark.parametrize("m", [16, 17, 18, 19, 20])
+def test_against_warm_highs(benchmark, m):
+    """Uniform votes of 100 voters: the geometric mean over eight profiles, by processor time."""
+    ratios = []
+    for seed in range(8):
+        cost = np.maximum(uniform_margins(m, 100, seed).T, 0)
+        warm, value = least_processor_time(warm_highs, cost)
+        ours, found = least_processor_time(minimum_order, cost)
+        assert found.value == found.bound == value
+        ratios.append(warm / ours)
+    benchmark.pedantic(minimum_order, args=(cost,), rounds=3)
+    benchmark.extra_info["times_faster_than_warm_highs"] = round(float(np.exp(np.log(ratios).mean())), 2)
 
 
 @pytest.mark.parametrize(("m", "n", "phi"), [(61, 60, 0.97), (40, 200, 0.985)])
@@ -271,9 +397,8 @@ def test_memetic_search(benchmark, m):
 @pytest.mark.parametrize(("name", "best_known"), [("RandB-p40-02", 27_482), ("RandB-p44-01", 35_948)])
 def test_best_known_orders(benchmark, name, best_known):
     """A local search with kicks in C: 439 and 87 kicks, 4 ms; asked for here: within a second."""
-    size, *numbers = map(int, Path(DATA, "linear-ordering", f"{name}.txt").read_text().split())
-    gain = np.array(numbers).reshape(size, size) * (1 - np.eye(size, dtype=int))
+    gain = dense_gain(name)
     began = process_time()
-    order = benchmark.pedantic(memetic_search, args=(-gain, np.arange(size)), rounds=1)
+    order = benchmark.pedantic(memetic_search, args=(-gain, np.arange(len(gain))), rounds=1)
     assert process_time() - began < 1
     assert total_cost(gain, order) == best_known

@@ -100,7 +100,55 @@ def test_a_gap_that_was_allowed_is_no_warning():
 
 def test_the_estimator_and_the_rule_have_the_same_limit():
     assert Kemeny().work_limit == KemenyRule().work_limit == WORK_LIMIT
-    assert Kemeny().get_params() == KemenyRule().get_params()
+    assert KemenyRule().get_params() == Kemeny().get_params() | {"tolerance": None}
+
+
+class Noisy(ScriptedSession):
+    """Margins with noise of a standard deviation that is known, or None."""
+
+    def __init__(self, margins, deviation, **kwargs):
+        super().__init__(margins, **kwargs)
+        self._deviation = deviation
+
+    def deviation(self, query):
+        assert query == AllMargins()
+        return self._deviation
+
+
+def cost_of(margins, order):
+    return np.triu(np.maximum(-margins[np.ix_(order, order)], 0)).sum()
+
+
+@pytest.mark.parametrize("deviation", [0.0, 100.0, 1e9])
+def test_noise_ends_the_search_early(deviation):
+    """The gap is at most half the noise in the margins that the order of net wins overrules."""
+    margins = random_margins(np.random.default_rng(2), 20, 500)
+    exact = KemenyRule(tolerance=0.0).aggregate(Noisy(margins, deviation))
+    assert exact.published == {"optimal_gap": 0.0}
+    found = KemenyRule().aggregate(Noisy(margins, deviation))
+    net_wins = np.argsort(-margins.sum(axis=1), kind="stable")
+    overruled = (np.triu(margins[np.ix_(net_wins, net_wins)]) < 0).sum()
+    gap = found.published["optimal_gap"]
+    least, most = cost_of(margins, exact.order), cost_of(margins, found.order)
+    assert least <= most <= (1 + gap) * least + 1e-9
+    assert most - most / (1 + gap) <= deviation * np.sqrt(overruled) / 2 + 1e-9
+    assert (gap > 0) == (deviation > 0)
+    if not deviation:
+        assert found.order.tolist() == exact.order.tolist()
+
+
+def test_noise_that_is_not_known_changes_nothing():
+    margins = random_margins(np.random.default_rng(2), 20, 500)
+    for session in (ScriptedSession(margins), Noisy(margins, None)):
+        assert KemenyRule().aggregate(session).published == {"optimal_gap": 0.0}
+
+
+def test_private_margins_state_their_noise():
+    profile = Profile.from_rankings(make_mallows(50, 20, 1.0, random_state=0))
+    found = DPPairwise(epsilon=1.0, random_state=0).fit(profile)
+    assert found.optimal_gap_ > 0
+    assert DPPairwise(epsilon=1.0, rule=KemenyRule(tolerance=0.0), random_state=0).fit(profile).optimal_gap_ == 0
+    assert Kemeny().fit(profile).optimal_gap_ == 0
 
 
 def test_the_gap_is_finite_whatever_the_work():
@@ -123,10 +171,10 @@ def test_asks_for_all_margins_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"tolerance": -0.1}, "tolerance must be a finite number of at least 0, got -0.1"),
-        ({"tolerance": np.inf}, "tolerance must be a finite number of at least 0, got inf"),
-        ({"tolerance": np.nan}, "tolerance must be a finite number of at least 0, got nan"),
-        ({"tolerance": "0"}, "tolerance must be a finite number of at least 0, got '0'"),
+        ({"tolerance": -0.1}, "tolerance must be None or a finite number of at least 0, got -0.1"),
+        ({"tolerance": np.inf}, "tolerance must be None or a finite number of at least 0, got inf"),
+        ({"tolerance": np.nan}, "tolerance must be None or a finite number of at least 0, got nan"),
+        ({"tolerance": "0"}, "tolerance must be None or a finite number of at least 0, got '0'"),
         ({"work_limit": -1}, "work_limit must be None or an integer of at least 0, got -1"),
         ({"work_limit": 1.5}, "work_limit must be None or an integer of at least 0, got 1.5"),
     ],

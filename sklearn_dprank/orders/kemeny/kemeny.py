@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._utils.checks import check_number, check_square
 from ..subset_dp import best_order
 from .components import majority_components
-from .linear_ordering import LinearOrdering
+from .linear_ordering import LinearOrdering, optimal_blocks
+from .local_search import total_cost
 from .work import WORK_LIMIT, Work
 
 _SET = 20  # steps per subset and item in dynamic programming
@@ -47,11 +48,12 @@ class MinimumOrder:
         return self.value == self.bound
 
 
-def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18):
+def minimum_order(cost, *, tolerance=0.0, slack=0.0, work_limit=WORK_LIMIT, time_limit=None, max_dp=18):
     """Return an order of least total cost, or a good order and a bound on its distance from the optimum.
 
     The items are split into majority components. A component of up to `max_dp` items is solved by dynamic programming
-    over subsets, a larger one by local search and branch and cut.
+    over subsets, a larger one by local search and branch and cut. With highspy, linear programs first split components
+    of more than 12 items further.
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     tolerance : float, default=0.0
         Stop when the total is proved to be at most 1 + tolerance times the optimum, for costs that are not negative.
         The tolerance is relative to the total of `cost`, so pass ``C.T`` rather than margins.
+    slack : float, default=0.0
+        Stop also when the total is proved to be at most `slack` above the optimum.
     work_limit : float, default=10000
         Limit on the work, in units of about a millisecond. Work is counted from problem sizes and simplex iterations,
         so the result does not depend on the machine's speed. Only large components can be cut short. With 0, they keep
@@ -104,6 +108,7 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     (array([0, 1, 2]), 9, True)
     """
     check_number(tolerance, "tolerance", least=0)
+    check_number(slack, "slack", least=0)
     cost, unit = _integers(cost)
     work = Work(work_limit, time_limit)
     max_dp = max(max_dp, 2)  # branch and cut needs three items
@@ -118,8 +123,9 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     beyond = cost - least
     value = bound = _over_pairs(least)
     large = [part for part in parts if len(part) > max_dp]
-    # costs outside the large components increase the tolerance that these share
+    # the large components share the slack, and the tolerance, which the costs outside increase
     waiting = len(large)
+    shared = int(slack / unit) // max(waiting, 1)
     outside = max(0, value - sum(_over_pairs(_within(least, part)) for part in large))
     for index in sorted(range(len(parts)), key=lambda index: len(parts[index])):
         part = parts[index]
@@ -127,12 +133,10 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
             continue
         inside = _within(beyond, part)
         if len(part) <= max_dp:
-            work.spend(_SET * len(part) << len(part) - 1)
-            first, total = best_order(inside)
-            found: MinimumOrder | LinearOrdering = MinimumOrder(first, total, total)
+            found: MinimumOrder | LinearOrdering = _first_optimum(inside, work)
         else:
             elsewhere = outside // len(large) + _over_pairs(_within(least, part))
-            found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting))
+            found = LinearOrdering(inside, tolerance, elsewhere, work.part(1 / waiting), shared)
             waiting -= 1
         parts[index] = part[found.order]
         value, bound = value + found.value, bound + found.bound
@@ -140,17 +144,30 @@ def minimum_order(cost, *, tolerance=0.0, work_limit=WORK_LIMIT, time_limit=None
     return MinimumOrder(order, value * unit, bound * unit)
 
 
-def warn_of_gap(found, tolerance=0.0):
-    """Warn if a limit ended the search before the requested tolerance was proved.
+def _first_optimum(cost, work):
+    """Return the first optimum in lexicographic order, by a table of subsets for each of its blocks."""
+    order = []
+    for block in optimal_blocks(cost, work):
+        if len(block) > 1:
+            work.spend(_SET * len(block) << len(block) - 1)
+            block = block[best_order(_within(cost, block))[0]]
+        order.append(block)
+    first = np.concatenate(order)
+    total = total_cost(cost, first)
+    return MinimumOrder(first, total, total)
+
+
+def warn_of_gap(found, tolerance=0.0, slack=0.0):
+    """Warn if a limit ended the search before the requested tolerance or slack was proved.
 
     Parameters
     ----------
     found : MinimumOrder
         Result of `minimum_order`.
-    tolerance : float, default=0.0
-        Tolerance that was passed to `minimum_order`.
+    tolerance, slack : float, default=0.0
+        Tolerance and slack that were passed to `minimum_order`.
     """
-    if found.gap > tolerance * found.bound * (1 + 1e-9):
+    if found.gap > max(tolerance * found.bound, slack) * (1 + 1e-9):
         warnings.warn(
             "the Kemeny order is not proved to be optimal: the search reached its limit. optimal_gap (optimal_gap_ of "
             "an estimator) says how far from the optimum it is at most; raise work_limit, or allow a gap by tolerance.",

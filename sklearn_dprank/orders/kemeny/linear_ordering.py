@@ -16,6 +16,9 @@ extension. No linear program is therefore infeasible, and infeasibility needs no
 solver. The search therefore ends with a deterministic memetic search from the order of net wins, which stops at an
 optimum. If it finds none, `first_optimum` returns the first optimum in lexicographic order.
 
+`optimal_blocks` serves few items. The prices of linear programs fix the pairs that all optima order alike. The items
+then split into blocks, and tables of subsets solve these.
+
 References
 ----------
 Grötschel, M., Jünger, M., & Reinelt, G. (1984). A cutting plane algorithm for the linear ordering problem.
@@ -29,11 +32,14 @@ import math
 
 import numpy as np
 
+from .components import majority_components
 from .local_search import insertion_search, memetic_search, total_cost
 from .relaxation import Relaxation, alternating_prices, packed_cycles, packing_steps, relaxation, violated_cycles
 from .work import Work
 
-_CUTS = 3000  # rows added per round
+_CUTS, _FEW_CUTS = 3000, 1000  # rows added per round; if some slack is allowed
+_TABLE = 12  # up to so many items, a table of subsets is faster than a linear program
+_ROUNDS = 3  # linear programs before a table of subsets
 _ROOT_PATIENCE, _NODE_PATIENCE = 3, 1  # rounds with too little progress before branching
 _PROGRESS = 0.05  # fraction of the gap that a round should close
 _LARGE = 100  # from so many items on, linear programs may use all of the work: search for good orders first
@@ -78,7 +84,111 @@ def dual_bound(program, multipliers, low, high):
     return int(np.minimum(reduced * low, reduced * high).sum()) - int(program.right @ y), reduced, shift
 
 
-class LinearOrdering:
+class _Cutting:
+    """Linear program of one Kemeny problem, to which directed 3-cycles are added, and the best order found."""
+
+    def __init__(self, cost, order, cuts=_CUTS):
+        m = len(cost)
+        self._cost, self._cuts = cost, cuts
+        self._i, self._j = np.triu_indices(m, 1)
+        self._pair = np.zeros((m, m), dtype=np.int64)
+        self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
+        self._w = (cost - cost.T)[self._i, self._j]
+        self._constant = int(np.tril(cost, -1).sum())
+        self._program = relaxation(self._w)
+        self.order, self._best = order, total_cost(cost, order) - self._constant
+
+    def _offer(self, order):
+        value = total_cost(self._cost, order) - self._constant
+        if value < self._best:
+            self.order, self._best = order, value
+
+    def _cut_majorities(self, work):
+        """Add the directed 3-cycles of majorities."""
+        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
+        self._add(self._heaviest(violated_cycles(majority, 10 * self._cuts, work)))
+
+    def _fix(self, order, reduced, room, work):
+        """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
+        free = ~(order | order.T)[self._i, self._j]
+        later, sooner = free & (reduced > room), free & (-reduced > room)
+        if not (later | sooner).any():
+            return order
+        order = order.copy()
+        order[self._j[later], self._i[later]] = True
+        order[self._i[sooner], self._j[sooner]] = True
+        return _closure(order, work)
+
+    def _limits(self, order):
+        """Return the bounds on x that a partial order implies."""
+        return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
+
+    def _matrix(self, x):
+        before = np.zeros(self._pair.shape)
+        before[self._i, self._j], before[self._j, self._i] = x, 1 - x
+        return before
+
+    def _heaviest(self, cycles):
+        """Return up to `_cuts` directed 3-cycles, those that cost most to break first."""
+        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
+        return cycles[np.argsort(-size.min(axis=1), kind="stable")[: self._cuts]]
+
+    def _add(self, cycles):
+        self._program.add(*self._rows(cycles))
+
+    def _rows(self, cycles):
+        """Return the pairs of each directed 3-cycle, and their signs: 1, or -1 for a reversed pair."""
+        following = np.roll(cycles, -1, axis=1)
+        return self._pair[cycles, following], np.where(cycles < following, 1, -1)
+
+
+def optimal_blocks(cost, work):
+    """Split items into blocks that follow each other in every optimum.
+
+    Parameters
+    ----------
+    cost : array of int64, shape (m, m)
+        Cost of placing i before j.
+    work : Work
+        Limit on the work.
+
+    Returns
+    -------
+    list of array of int
+        Blocks, best first, each in increasing order of items. One block if a table of its subsets is faster than a
+        linear program, or if no work is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dprank.orders.kemeny.linear_ordering import optimal_blocks
+    >>> from sklearn_dprank.orders.kemeny.work import Work
+    >>> optimal_blocks(np.triu(np.ones((4, 4), dtype=int)), Work())
+    [array([0, 1, 2, 3])]
+    """
+    agreed = np.zeros(cost.shape, dtype=bool)  # a partial order that every optimum agrees with
+    search = _Cutting(cost, _net_wins(cost)) if len(cost) > _TABLE else None
+    if search is None or not search._program.warm:
+        return [np.arange(len(cost))]
+    low, high = search._limits(agreed)
+    search._cut_majorities(work)
+    for _ in range(_ROUNDS):
+        solved = search._program.solve(low, high, work)
+        if solved is None:
+            break
+        proved, reduced, shift = dual_bound(search._program, solved.multipliers, low, high)
+        before = search._matrix(solved.x)
+        search._offer(np.argsort(-before.sum(axis=1), kind="stable"))
+        room = (search._best << shift) - proved
+        agreed = search._fix(agreed, reduced, room, work)
+        cycles = violated_cycles(before, _CUTS, work) if room else ()
+        if not len(cycles):
+            break
+        search._add(cycles)
+    return majority_components(~agreed.T)  # i may precede j unless j precedes i
+
+
+class LinearOrdering(_Cutting):
     """Branch and cut search for one Kemeny problem; the constructor runs it.
 
     Parameters
@@ -91,6 +201,8 @@ class LinearOrdering:
         Cost outside this problem that counts when the tolerance is applied.
     work : Work or None, default=None
         Limit on the work, checked inside every loop and by the solver; None means no limit.
+    slack : int, default=0
+        Stop also once `value` is proved to be at most `slack` above the optimum.
 
     Attributes
     ----------
@@ -100,31 +212,23 @@ class LinearOrdering:
         Its total cost, and a proved lower bound on the cost of every order.
     """
 
-    def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None):
+    def __init__(self, cost, tolerance=0.0, elsewhere=0, work=None, slack=0):
         m, work = len(cost), work or Work()
         self._work = work.part(1 - min(work.share(packing_steps(m)), _PACKING))
-        self._cost = cost
-        self._i, self._j = np.triu_indices(m, 1)
-        self._pair = np.zeros((m, m), dtype=np.int64)
-        self._pair[self._i, self._j] = self._pair[self._j, self._i] = np.arange(len(self._i))
-        self._w = (cost - cost.T)[self._i, self._j]
-        self._constant = int(np.tril(cost, -1).sum())
-        self._program = relaxation(self._w)
+        super().__init__(cost, np.arange(m), _FEW_CUTS if slack else _CUTS)
         self._grid = int(np.gcd.reduce(self._w)) or 1  # all totals differ by multiples of it
-        self._tolerance, self._elsewhere = float(tolerance).as_integer_ratio(), elsewhere
+        self._tolerance, self._elsewhere, self._slack = float(tolerance).as_integer_ratio(), elsewhere, slack
         self._failed = False
-        self.order, self._best = np.arange(m), int(np.triu(cost - cost.T, 1).sum())
-        start = np.argsort((cost - cost.T).sum(axis=1), kind="stable")
-        self._offer(insertion_search(cost, start, self._work))
+        self._offer(insertion_search(cost, _net_wins(cost), self._work))
         self._settled, first = False, self.order
         if m >= _LARGE:
             self._offer(memetic_search(cost, first, self._work.part(_FIRST)))
         bound = self._search()
         if bound >= self._best:
             self._settle(first)
-        if bound < self._best and self._stopped:
-            overruled = packed_cycles(cost - cost.T, work)
-            bound = max(bound, self._round_up(int(np.minimum(self._w, 0).sum()) + overruled))
+        pairs = int(np.minimum(self._w, 0).sum())
+        if bound < self._best and (self._stopped or bound <= pairs):  # some slack can end the search at once
+            bound = max(bound, self._round_up(pairs + packed_cycles(cost - cost.T, work)))
         self.value = self._constant + self._best
         self.bound = self._constant + min(bound, self._best)
 
@@ -134,13 +238,8 @@ class LinearOrdering:
         if self._settled:
             return self._best  # equally good orders count too
         above, one = self._tolerance
-        slack = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
-        return self._best - max(self._grid, slack + 1)
-
-    def _offer(self, order):
-        value = total_cost(self._cost, order) - self._constant
-        if value < self._best:
-            self.order, self._best = order, value
+        relative = max(0, self._best + self._constant + self._elsewhere) * above // (above + one)
+        return self._best - max(self._grid, relative + 1, self._slack + 1)
 
     def _round_up(self, bound, shift=0):
         """Return the least possible total that is at least bound / 2**shift."""
@@ -181,8 +280,7 @@ class LinearOrdering:
     def _root(self, bound):
         """Cut before any branching. If that takes long, let alternating directions choose the rows."""
         work, order = self._work.part(_ROOT), np.zeros(self._pair.shape, dtype=bool)
-        majority = self._matrix(np.where(self._w < 0, 1.0, np.where(self._w > 0, 0.0, 0.5)))
-        self._add(self._heaviest(violated_cycles(majority, 10 * _CUTS, work)))
+        self._cut_majorities(work)
         few = work.part(min(1, _TRY / work.left) if work.left > 0 else 0)
         root = self._solve(bound, order, math.inf, few, root=True)
         if root is None or not (self._failed or few.over) or work.over:
@@ -248,44 +346,16 @@ class LinearOrdering:
             if root and solved.value > objective + 1e-9:  # dropping rows without progress may repeat forever
                 self._program.keep(solved.tight)
                 objective = solved.value
-            cycles = violated_cycles(before, _CUTS, work)
+            cycles = violated_cycles(before, self._cuts, work)
             if not len(cycles):
                 break
             self._add(cycles)
         return bound, order, x
 
-    def _fix(self, order, reduced, room, work):
-        """Add to the partial order the pairs whose other order costs more than `room` above the bound."""
-        free = ~(order | order.T)[self._i, self._j]
-        later, sooner = free & (reduced > room), free & (-reduced > room)
-        if not (later | sooner).any():
-            return order
-        order = order.copy()
-        order[self._j[later], self._i[later]] = True
-        order[self._i[sooner], self._j[sooner]] = True
-        return _closure(order, work)
 
-    def _limits(self, order):
-        """Return the bounds on x that a partial order implies."""
-        return order[self._i, self._j].astype(np.int64), 1 - order[self._j, self._i].astype(np.int64)
-
-    def _matrix(self, x):
-        before = np.zeros(self._pair.shape)
-        before[self._i, self._j], before[self._j, self._i] = x, 1 - x
-        return before
-
-    def _heaviest(self, cycles):
-        """Return up to _CUTS directed 3-cycles, those that cost most to break first."""
-        size = np.abs(self._w)[self._pair[cycles, np.roll(cycles, -1, axis=1)]]
-        return cycles[np.argsort(-size.min(axis=1), kind="stable")[:_CUTS]]
-
-    def _add(self, cycles):
-        self._program.add(*self._rows(cycles))
-
-    def _rows(self, cycles):
-        """Return the pairs of each directed 3-cycle, and their signs: 1, or -1 for a reversed pair."""
-        following = np.roll(cycles, -1, axis=1)
-        return self._pair[cycles, following], np.where(cycles < following, 1, -1)
+def _net_wins(cost):
+    """Return the items in the order of their net wins."""
+    return np.argsort((cost - cost.T).sum(axis=1), kind="stable")
 
 
 def _closure(order, work):

@@ -78,7 +78,7 @@ def insertion_search(cost, order, work=None):
 
 _MOST, _ENTRIES, _FEWEST = 64, 2**14, 16  # limits on the population size, see `_count`
 _PATIENCE = 5  # generations without a better member before the search ends
-_STEP, _STEP_ENTRY = 16_000, 2  # steps per item for all orders together, and per entry of the orders
+_STEP, _STEP_ENTRY = 16_000, 0.6  # steps per item for all orders together, and per entry of the orders
 
 
 def memetic_search(cost, order, work=None, enough=None):

@@ -92,6 +92,7 @@ class Relaxation:
     """
 
     pace = COLD
+    warm = False  # whether solutions start from the last basis
 
     def __init__(self, weights):
         self.weights = weights
@@ -121,7 +122,7 @@ class Relaxation:
         size = len(self.right) + len(columns)
         limits = {}
         if work.left < math.inf:
-            limits["maxiter"] = self.pace.iterations(size, work.left)
+            limits["maxiter"] = self.pace.iterations(size, len(columns), work.left)
         if work.seconds < math.inf:
             limits["time_limit"] = max(work.seconds, 0.0)
         q = len(self.right)
@@ -134,7 +135,7 @@ class Relaxation:
             method="highs-ds",
             options=limits,
         )
-        work.spend(self.pace.steps(size, result.nit))
+        work.spend(self.pace.steps(size, result.nit, result.nit / len(columns)))
         if result.status != 0:
             return None
         x = np.clip(np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 0.5)), low, high)
@@ -153,13 +154,15 @@ class WarmRelaxation(Relaxation):
     """
 
     pace = WARM
+    warm = True
 
     def __init__(self, weights):
         super().__init__(weights)
         highs = _highspy()
-        self._optimal, self._free = highs.HighsModelStatus.kOptimal, -highs.kHighsInf
+        self._optimal, self._interrupted = highs.HighsModelStatus.kOptimal, highs.HighsModelStatus.kIterationLimit
+        self._free = -highs.kHighsInf
         self._basic = highs.HighsBasisStatus.kBasic
-        self._model, self._done = highs.Highs(), 0
+        self._model, self._nonbasic = highs.Highs(), np.empty(0, dtype=bool)  # the rows that the last basis holds tight
         for option, value in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
             self._model.setOptionValue(option, value)
         p = len(weights)
@@ -171,6 +174,7 @@ class WarmRelaxation(Relaxation):
         """Add rows; both arrays have shape (count, 3)."""
         super().add(columns, signs)
         q = len(columns)
+        self._nonbasic = np.append(self._nonbasic, np.zeros(q, dtype=bool))
         starts = np.arange(0, 3 * q, 3, dtype=np.int32)
         above = self.right[len(self.right) - q :].astype(float)
         entries = columns.ravel().astype(np.int32), signs.ravel().astype(float)
@@ -181,26 +185,35 @@ class WarmRelaxation(Relaxation):
         super().keep(rows)
         dropped = np.flatnonzero(~rows).astype(np.int32)
         self._model.deleteRows(len(dropped), dropped)
-        if not rows.any():
-            self._done = 0  # the basis is empty again
+        self._nonbasic = self._nonbasic[rows]
 
     def solve(self, low, high, work):
         """Solve within bounds of shape (p,) and the remaining `work`; return Solved, or None if not finished."""
-        model, size = self._model, len(self.right) + len(self.weights)
-        most = self.pace.iterations(size, work.left, self._done) if work.left < math.inf else 2**31 - 1
+        self._model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
+        while not self._run(work):
+            if self._model.getModelStatus() != self._interrupted or work.over:
+                return None
+        found = self._model.getSolution()
+        prices = self._prices(np.array(found.row_dual))
+        tight = self._nonbasic | (prices > 0)
+        return Solved(
+            np.clip(np.array(found.col_value), 0, 1), prices, self._model.getInfo().objective_function_value, tight
+        )
+
+    def _run(self, work):
+        """Run the iterations that the remaining work allows; return whether the program is solved."""
+        model, columns, size = self._model, len(self.weights), len(self.right) + len(self.weights)
+        held = np.count_nonzero(self._nonbasic)
+        most = self.pace.iterations(size, columns, work.left, held / columns) if work.left < math.inf else 2**31 - 1
         model.setOptionValue("simplex_iteration_limit", most)
         model.setOptionValue("time_limit", model.getRunTime() + max(work.seconds, 0.0))
-        model.changeColsBounds(len(self.weights), self._all, low.astype(float), high.astype(float))
         model.run()
-        info = model.getInfo()
-        work.spend(self.pace.steps(size, info.simplex_iteration_count, self._done))
-        self._done += info.simplex_iteration_count
-        if model.getModelStatus() != self._optimal:
-            return None
-        found = model.getSolution()
-        prices = self._prices(np.array(found.row_dual))
-        tight = np.array([status != self._basic for status in model.getBasis().row_status], dtype=bool) | (prices > 0)
-        return Solved(np.clip(np.array(found.col_value), 0, 1), prices, info.objective_function_value, tight)
+        done = model.getInfo().simplex_iteration_count
+        self._nonbasic = np.array([status != self._basic for status in model.getBasis().row_status], dtype=bool)
+        now = np.count_nonzero(self._nonbasic)
+        mean = now - (now - held) ** 2 / max(2 * done, 1)  # the first iterations add or remove one column each
+        work.spend(self.pace.steps(size, done, mean / columns))
+        return model.getModelStatus() == self._optimal
 
 
 def relaxation(weights):
@@ -313,6 +326,7 @@ def _priced(threes):
 
 
 _ROW, _ENTRY, _CELL = 8000, 6, 6  # steps per row of a packing, per entry of it, and per pair of a scan
+_SCAN, _AT_ONCE = 30_000, 2**14  # steps per scan of several items, and triples per scan, unless one item has more
 
 
 def violated_cycles(before, limit, work):
@@ -333,22 +347,28 @@ def violated_cycles(before, limit, work):
         The most violated triples, in descending order of violation.
     """
     waiting, count = [(np.empty((0, 3), dtype=np.int64), np.empty(0))], 0
-    for i in range(len(before) - 2):
-        if work.over:
-            break
+    start, m = 0, len(before)
+    while start < m - 2 and not work.over:
+        i = np.arange(start, min(start + max(1, _AT_ONCE // (m - start) ** 2), m - 2))
         # if the three terms exceed 2 together, each exceeds 0
-        j, k = (i + 1 + np.flatnonzero(before[i, i + 1 :])), (i + 1 + np.flatnonzero(before[i + 1 :, i]))
-        work.spend(_ROW + _CELL * len(j) * len(k))
-        above = before[i, j, None] + before[j[:, None], k] + before[k, i] - (2 + 1e-6)
-        first, second = np.nonzero(above > 0)
-        triples = np.stack([np.full(len(first), i), j[first], k[second]], axis=1)
-        waiting.append(_most(triples, above[first, second], limit))
+        j = start + 1 + np.flatnonzero((before[i, start + 1 :] > 0).any(axis=0))
+        k = start + 1 + np.flatnonzero((before[start + 1 :, i] > 0).any(axis=1))
+        work.spend(_SCAN + _CELL * len(i) * len(j) * len(k))
+        above = before[i[:, None], j][:, :, None] + before[j[:, None], k]
+        above += before[k, i[:, None]][:, None]
+        above -= 2 + 1e-6
+        found = np.flatnonzero(above > 0)
+        from_i, from_j, from_k = np.unravel_index(found, above.shape)
+        triples = np.stack([i[from_i], j[from_j], k[from_k]], axis=1)
+        once = (triples[:, 1] > triples[:, 0]) & (triples[:, 2] > triples[:, 0])
+        waiting.append(_most(triples[once], above.ravel()[found[once]], limit))
         count += len(waiting[-1][0])
         if count > 4 * limit:
             triples, amounts = _joined(waiting)
             waiting, count = [_most(triples, amounts, limit)], limit
-    found, excess = _joined(waiting)
-    return found[np.argsort(-excess, kind="stable")[:limit]]
+        start = i[-1] + 1
+    triples, amounts = _joined(waiting)
+    return triples[np.argsort(-amounts, kind="stable")[:limit]]
 
 
 def _joined(waiting):

@@ -77,8 +77,8 @@ class Work:
 class Pace(NamedTuple):
     """Cost model of a simplex method, in steps.
 
-    An iteration takes longer, the fuller the basis is. Each iteration adds at most one column to the basis. The number
-    of iterations per row and column since the basis was empty therefore measures how full it is.
+    An iteration takes longer, the more columns the basis holds. The fullness of a basis is their number, or an estimate
+    of it, divided by the number of columns.
 
     Attributes
     ----------
@@ -91,15 +91,15 @@ class Pace(NamedTuple):
     filled : float
         Additional steps of an iteration for each row and column once the basis is full.
     half : float
-        Number of iterations for each row and column after which the basis is half full.
+        Fullness at which half of the additional steps are taken.
 
     Examples
     --------
     >>> from sklearn_dprank.orders.kemeny.work import Pace
     >>> pace = Pace(start=100, line=10, iteration=1, filled=8, half=0.5)
-    >>> pace.steps(size=20, iterations=10)  # 100 + 20 * (10 + 10 * (1 + 8 / 2))
+    >>> pace.steps(size=20, iterations=10, fullness=0.5)  # 100 + 20 * (10 + 10 * (1 + 8 / 2))
     1300.0
-    >>> pace.iterations(size=20, steps=1300)
+    >>> pace.iterations(size=20, columns=20, steps=1300)
     10
     """
 
@@ -109,20 +109,20 @@ class Pace(NamedTuple):
     filled: float
     half: float
 
-    def steps(self, size, iterations, done=0):
-        """Return the approximate steps of a program with `size` rows and columns together, after `done` iterations."""
-        fullness = ((done + iterations) / size) ** 2
-        each = self.iteration + self.filled * fullness / (fullness + self.half**2)
+    def steps(self, size, iterations, fullness):
+        """Return the approximate steps of a program with `size` rows and columns together."""
+        each = self.iteration + self.filled * fullness**3 / (fullness**3 + self.half**3)
         return self.start + size * (self.line + iterations * each)
 
-    def iterations(self, size, steps, done=0):
-        """Return the number of iterations that `steps` allow."""
+    def iterations(self, size, columns, steps, fullness=0.0):
+        """Return the number of iterations that `steps` allow if each adds a column to a basis of some fullness."""
         paid, dear = 0, 2 + int(max(0.0, steps - self.start) / (size * self.iteration))
         while dear - paid > 1:
             middle = (paid + dear) // 2
-            paid, dear = (middle, dear) if self.steps(size, middle, done) <= steps else (paid, middle)
+            allowed = self.steps(size, middle, fullness + middle / columns) <= steps
+            paid, dear = (middle, dear) if allowed else (paid, middle)
         return paid
 
 
-COLD = Pace(start=3_000_000, line=1000, iteration=1, filled=30, half=0.6)  # SciPy, cold start
-WARM = Pace(start=200_000, line=2000, iteration=1, filled=18, half=0.5)  # highspy, warm start from the last basis
+COLD = Pace(start=1_500_000, line=200, iteration=3.8, filled=19, half=1.6)  # SciPy; fullness by iterations
+WARM = Pace(start=200_000, line=900, iteration=0.5, filled=23, half=0.4)  # highspy; fullness by the last basis

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
+from sklearn_dprank.orders.kemeny import relaxation
 from sklearn_dprank.orders.kemeny.local_search import total_cost
 from sklearn_dprank.orders.kemeny.relaxation import packed_cycles, packing_steps, violated_cycles
 from sklearn_dprank.orders.kemeny.work import Work
 from sklearn_dprank.orders.subset_dp import best_order
 
 
-def test_violated_circles_are_the_violated_ones():
+@pytest.mark.parametrize("at_once", [1, 40, 2**14])
+def test_violated_circles_are_the_violated_ones(at_once, monkeypatch):
+    """Whether one item is scanned at a time, a few, or all."""
+    monkeypatch.setattr(relaxation, "_AT_ONCE", at_once)
     rng = np.random.default_rng(14)
     for _ in range(20):
         m = int(rng.integers(3, 9))
@@ -39,11 +43,12 @@ def test_many_circles_are_kept_within_bounds():
         np.testing.assert_array_equal(violated_cycles(before, limit, Work()), every[:limit])
 
 
-def test_a_scan_stops_when_its_work_is_over():
+def test_a_scan_stops_when_its_work_is_over(monkeypatch):
+    monkeypatch.setattr(relaxation, "_AT_ONCE", 1000)
     before = np.triu(np.random.default_rng(1).integers(0, 2, (30, 30)), 1).astype(float)
     before += np.tril(1 - before.T, -1)
     every = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work()).tolist()}
-    some = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work(0.02)).tolist()}
+    some = {tuple(cycle) for cycle in violated_cycles(before, 10**6, Work(0.05)).tolist()}
     assert set() < some < every
     assert len(violated_cycles(before, 10**6, Work(0))) == 0
 

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_dprank.orders.kemeny import kemeny, linear_ordering, minimum_order, warn_of_gap
 from sklearn_dprank.orders.kemeny import work as work_module
 from sklearn_dprank.orders.kemeny.components import majority_components
-from sklearn_dprank.orders.kemeny.linear_ordering import LinearOrdering, _closure, dual_bound
+from sklearn_dprank.orders.kemeny.linear_ordering import LinearOrdering, _closure, dual_bound, optimal_blocks
 from sklearn_dprank.orders.kemeny.local_search import insertion_search, memetic_search, total_cost
 from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation
-from sklearn_dprank.orders.kemeny.work import COLD, WORK_LIMIT, Work
+from sklearn_dprank.orders.kemeny.work import COLD, WARM, WORK_LIMIT, Work
 from sklearn_dprank.orders.subset_dp import best_order
 
 
@@ -117,6 +117,21 @@ def test_tolerance_is_certified(tolerance, solver):
         assert found.value <= (1 + tolerance) * found.bound + 1e-9
 
 
+@pytest.mark.parametrize("slack", [0, 3, 20, 10**6])
+def test_slack_is_certified(slack, solver):
+    rng = np.random.default_rng(17)
+    gaps = []
+    for _ in range(8):
+        upper = np.triu(rng.integers(-20, 21, (11, 11)), 1)
+        cost = np.maximum(upper.T - upper, 0)
+        for scale in (1, 0.125):  # floats are rounded to another unit
+            found = minimum_order(scale * cost, slack=scale * slack, max_dp=2)
+            assert found.bound <= scale * best_order(cost)[1] <= found.value == scale * total_cost(cost, found.order)
+            assert found.gap <= scale * slack
+            gaps.append(found.gap)
+    assert (max(gaps) > 0) == (slack > 0)
+
+
 def two_blocks(seed):
     """Two components of 14 items: 10 beats 20 on every pair across."""
     rng = np.random.default_rng(seed)
@@ -127,16 +142,67 @@ def two_blocks(seed):
     return cost
 
 
+@pytest.fixture
+def tables_last(solver, monkeypatch):
+    """Linear programs split components of more than two items before a table of subsets, with either solver."""
+    monkeypatch.setattr(linear_ordering, "_TABLE", 2)
+    monkeypatch.setattr(solver, "warm", True)
+
+
+def test_every_optimum_agrees_with_the_blocks(tables_last):
+    rng = np.random.default_rng(18)
+    several = alone = 0
+    for spread in (1, 3, 100):
+        for _ in range(8):
+            upper = np.triu(rng.integers(-spread, spread + 1, (6, 6)), 1)
+            cost = np.maximum(upper.T - upper, 0)
+            blocks = optimal_blocks(cost, Work())
+            assert sorted(np.concatenate(blocks).tolist()) == list(range(6))
+            several += 1 < len(blocks) < 6
+            alone += len(blocks) == 6
+            block_of = {item: place for place, block in enumerate(blocks) for item in block.tolist()}
+            orders = np.array(list(permutations(range(6))))
+            totals = sum(cost[orders[:, i], orders[:, j]] for i in range(6) for j in range(i + 1, 6))
+            for order in orders[totals == totals.min()].tolist():
+                assert [block_of[item] for item in order] == sorted(block_of.values())
+    assert several > 2 and alone > 2
+
+
+def test_blocks_leave_the_first_optimum(tables_last):
+    """Ties are many, and the order is that of one table of all subsets."""
+    rng = np.random.default_rng(19)
+    for spread in (1, 3, 100):
+        for m in (5, 9, 13):
+            upper = np.triu(rng.integers(-spread, spread + 1, (m, m)), 1)
+            cost = np.maximum(upper.T - upper, 0)
+            cost[:2], cost[:, :2] = 0, 0  # two items are tied with all others
+            part = majority_components(cost.T - cost)
+            found = minimum_order(cost)
+            alone = [items[best_order(cost[np.ix_(items, items)])[0]] for items in part]
+            assert found.order.tolist() == np.concatenate(alone).tolist()
+            assert found.value == found.bound == best_order(cost)[1]
+
+
+@pytest.mark.parametrize("limits", [{"work_limit": 0}, {"work_limit": 1}, {"time_limit": 0.0}])
+def test_tables_are_exact_without_work(limits, tables_last):
+    cost = np.maximum(hard_margins(11).T, 0)
+    order, value = best_order(cost)
+    found = minimum_order(cost, **limits)
+    assert found.order.tolist() == order.tolist()
+    assert found.value == found.bound == value
+
+
 @pytest.mark.slow
 def test_several_large_components_share_the_limits(solver):
     for seed in range(5):
         cost = two_blocks(seed)
         exact = minimum_order(cost)
         assert exact.optimal
-        for limits in ({"tolerance": 0.05}, {"work_limit": 0}, {"work_limit": 60}, {"time_limit": 0.0}):
+        for limits in ({"tolerance": 0.05}, {"slack": 40}, {"work_limit": 0}, {"work_limit": 60}, {"time_limit": 0.0}):
             found = minimum_order(cost, max_dp=5, **limits)
             assert found.bound <= exact.value <= found.value == total_cost(cost, found.order)
         assert minimum_order(cost, max_dp=5, tolerance=0.05).value <= 1.05 * exact.value
+        assert minimum_order(cost, max_dp=5, slack=40).value <= 40 + exact.value
         assert minimum_order(cost, max_dp=5).value == exact.value
 
 
@@ -306,15 +372,15 @@ def test_no_loop_overdraws_the_work(monkeypatch, work_limit, solver):
     kept = []
 
     class Seen(LinearOrdering):
-        def __init__(self, cost, tolerance, elsewhere, work):
+        def __init__(self, cost, tolerance, elsewhere, work, slack):
             kept.append(work)
-            super().__init__(cost, tolerance, elsewhere, work)
+            super().__init__(cost, tolerance, elsewhere, work, slack)
 
     monkeypatch.setattr(kemeny, "LinearOrdering", Seen)
     for m in (40, 90):
         found = minimum_order(np.maximum(hard_margins(m).T, 0), work_limit=work_limit)
         assert 0 < found.bound < found.value
-        assert kept[-1].left > -1e6 - 2 * m**3 - COLD.steps(3 * m * m, 0)
+        assert kept[-1].left > -1e6 - 2 * m**3 - max(pace.steps(3 * m * m, 0, 0) for pace in (COLD, WARM))
 
 
 def test_good_orders_are_found_where_nothing_is_proved():
@@ -377,6 +443,9 @@ def test_warns_of_a_gap_that_was_not_asked_for():
     warn_of_gap(stopped, tolerance=1.1 * stopped.gap / stopped.bound)
     warn_of_gap(done)
     warn_of_gap(minimum_order(cost, tolerance=0.2), 0.2)
+    with pytest.warns(ConvergenceWarning):
+        warn_of_gap(stopped, 1e-9, 0.9 * stopped.gap)
+    warn_of_gap(stopped, 1e-9, 1.1 * stopped.gap)
 
 
 @pytest.mark.parametrize(
@@ -395,5 +464,6 @@ def test_bad_costs(cost, message):
 
 @pytest.mark.parametrize("tolerance", [-0.1, np.nan, np.inf])
 def test_bad_tolerance(tolerance):
-    with pytest.raises(ValueError, match="tolerance"):
-        minimum_order(np.zeros((2, 2)), tolerance=tolerance)
+    for name in ("tolerance", "slack"):
+        with pytest.raises(ValueError, match=name):
+            minimum_order(np.zeros((2, 2)), **{name: tolerance})

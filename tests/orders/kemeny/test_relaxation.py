@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from sklearn_dprank.orders.kemeny import relaxation as relaxation_module
 from sklearn_dprank.orders.kemeny.relaxation import Relaxation, WarmRelaxation, relaxation
-from sklearn_dprank.orders.kemeny.work import Work
+from sklearn_dprank.orders.kemeny.work import WARM, Pace, Work
 
 
 @pytest.fixture(params=[Relaxation, WarmRelaxation], ids=["scipy", "highspy"])
@@ -57,15 +57,43 @@ def test_a_later_program_starts_from_the_last_basis():
     rng = np.random.default_rng(1)
     program, low, high = WarmRelaxation(rng.integers(-50, 51, 300)), np.zeros(300), np.ones(300)
     program.add(np.array([rng.choice(300, 3, replace=False) for _ in range(600)]), rng.choice([-1, 1], (600, 3)))
-    first, cold = program.solve(low, high, Work()), program._done
+    first, cold = program.solve(low, high, Work()), program._model.getInfo().simplex_iteration_count
+    assert 0 < np.count_nonzero(program._nonbasic) < 300
     program.add(np.array([[0, 1, 2]]), np.array([[1, 1, 1]]))
     again = program.solve(low, high, Work())
     assert again.value >= first.value - 1e-9
-    assert program._done - cold < cold / 10
+    assert program._model.getInfo().simplex_iteration_count < cold / 10
+    held = program._nonbasic
     program.keep(program.right > 0)
-    assert program._done > 0
+    assert 0 < np.count_nonzero(program._nonbasic) < np.count_nonzero(held)
     program.keep(program.right > 5)  # no row: nothing fills the basis any more
-    assert program._done == 0
+    assert program._nonbasic.tolist() == []
+
+
+def test_a_program_that_work_interrupts_goes_on():
+    """The allowed iterations are estimated from below, so a solution takes several runs."""
+    pytest.importorskip("highspy", reason="needs the extra solver")
+    rng = np.random.default_rng(1)
+    columns, signs = np.array([rng.choice(300, 3, replace=False) for _ in range(600)]), rng.choice([-1, 1], (600, 3))
+    values = []
+    for pace in (WARM, Few(*WARM)):
+        program, runs = WarmRelaxation(np.arange(300) - 150), []
+        program.add(columns, signs)
+        program.pace = pace
+        run = program._run
+        program._run = lambda work, run=run, runs=runs: runs.append(1) or run(work)
+        work = Work(limit=10_000)
+        values.append(program.solve(np.zeros(300), np.ones(300), work).value)
+        assert (len(runs) > 3) == (pace is not WARM)
+        assert work.left < 1e10 - len(runs) * WARM.start
+    assert values[0] == pytest.approx(values[1])
+
+
+class Few(Pace):
+    """A pace that allows seven iterations at a time."""
+
+    def iterations(self, *args):
+        return 7
 
 
 def test_stops_with_the_work(solver):

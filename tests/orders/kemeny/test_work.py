@@ -54,20 +54,23 @@ def test_without_a_time_limit_a_part_has_none():
 
 @pytest.mark.parametrize("pace", [COLD, WARM], ids=["cold", "warm"])
 def test_iterations_that_are_paid_for(pace):
-    for size in (100, 5000):
+    for size, columns in ((100, 40), (5000, 2000)):
         for iterations in (0, 1, 7, 1000, 50_000):
-            for done in (0, 500, 20_000):
-                assert pace.iterations(size, pace.steps(size, iterations, done) + 1, done) == iterations
-                assert pace.iterations(size, pace.steps(size, iterations + 1, done) - 1, done) == iterations
-    assert pace.iterations(100, 10) == 0
+            for fullness in (0, 0.3, 1.0):
+
+                def steps(count, size=size, columns=columns, fullness=fullness):
+                    return pace.steps(size, count, fullness + count / columns)
+
+                assert pace.iterations(size, columns, steps(iterations) + 1, fullness) == iterations
+                assert pace.iterations(size, columns, steps(iterations + 1) - 1, fullness) == iterations
+    assert pace.iterations(100, 40, 10) == 0
 
 
 def test_iterations_take_longer_as_the_basis_fills():
-    """The same number for each row and column fills it as much, whatever the size."""
     pace = Pace(start=0, line=0, iteration=2, filled=10, half=0.5)
-    each = [pace.steps(size, 1, done) / size for size, done in ((100, 0), (100, 49), (1000, 499), (100, 99_999))]
+    each = [pace.steps(size, 1, full) / size for size, full in ((100, 0), (100, 0.5), (1000, 0.5), (100, 100))]
     assert each == pytest.approx([2, 7, 7, 12], abs=0.01)
-    assert pace.steps(100, 25, 25) == pytest.approx(100 * 25 * 7)
+    assert pace.steps(100, 25, 0.5) == pytest.approx(100 * 25 * 7)
 
 
 def test_the_share_that_steps_take(monkeypatch):
