@@ -266,6 +266,7 @@ class ErrorModel:
         each = [expected(family, m, signal * share, disagreement, k) for share in shares]
         # An error counts opinions: pairs on which more ballots have one weigh more.
         mean, _, largest = shares @ np.array(each) / shares.sum()
+        largest = max(largest, each[len(each) // 2].largest)  # rare and frequent opinions may be about the same items
         most = worst = of_random_order(m, disagreement, k)
         unequal = worst * bias.of_unequal * math.log(shares[-1] / shares[0]) * (m > 2)
         if k is None:

@@ -292,15 +292,13 @@ def _shares(opinion_share):
     ends = opinion_share if isinstance(opinion_share, tuple | list) else (opinion_share, opinion_share)
     if len(ends) != 2:
         raise ValueError(
-            f"opinion_share must be a number, or the smallest and the largest share, got {safe_repr(opinion_share)}."
+            f"opinion_share must be a number, or the smallest and the largest share, got {len(ends)} numbers."
         )
     for each in ends:
         check_number(each, "opinion_share", above=0, most=1)
     low, high = map(float, ends)
     if low > high:
-        raise ValueError(
-            f"the first share of opinion_share must be at most the second, got {safe_repr(opinion_share)}."
-        )
+        raise ValueError(f"the first share of opinion_share must be at most the second, got {low:g} and {high:g}.")
     return low, high
 
 
