@@ -83,7 +83,7 @@ def expected(family: str, n_items: int, signal: float, disagreement: float, k: i
 
     Parameters
     ----------
-    family : {"knorm", "gaussian", "pairs", "swiss", "prudent", "two_stage", "top"}
+    family : {"knorm", "gaussian", "pairs", "prudent", "two_stage", "peeled", "swiss", "top"}
         As in ``examples/simulate_recommendations.py``.
     n_items : int
         Number of items m.
@@ -182,6 +182,7 @@ class Bias(NamedTuple):
 BIASES = {
     "prudent": Bias((0.04, 0.4), 0.0),
     "top": Bias((0.04, 0.4), 0.0),
+    "peeled": Bias((0.04, 0.4), 0.0),
     "two_stage": Bias((0.04, 0.4), 0.3),
     "swiss": Bias(of_unequal=0.5),
 }
