@@ -190,7 +190,7 @@ FAMILIES = {
     "pairs": (pairs, grid(0.2, 1.9, 11), SIZES),
     "prudent": (prudent, grid(0.12, 1.5, 14), (2, 3, 4, 5, 7, 10, 13, 16)),
     "two_stage": (two_stage, grid(0.004, 1.8, 11), (16, 20, 30, 45, 100)),
-    "peeled": (peeled, grid(0.3, 1.6, 14), (3, 5, 10, 16, 20, 30, 45, 100)),
+    "peeled": (peeled, grid(0.08, 1.6, 17), (3, 5, 10, 16, 20, 30, 45, 100)),
     "swiss": (swiss, grid(0.4, 2, 9), (16, 20, 30, 45, 100)),
     "top": (top, grid(0.1, 1.6, 13), ()),
 }
