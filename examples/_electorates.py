@@ -30,14 +30,17 @@ LEVELS = (0.05, 0.12, 0.2, 0.28, 0.35, 0.42, 0.48)
 
 
 class Electorate:
-    """Counted ballots, their Kemeny optimum, and distances of orders from it."""
+    """Counted ballots, their Kemeny optimum, and distances of orders from it; of opinions only if ballots have gaps."""
 
-    def __init__(self, ballots):
+    def __init__(self, ballots, gaps=False):
         self.profile = ballots if isinstance(ballots, Profile) else Profile.from_rankings(ballots)
         self.best = kemeny_positions(self.profile)
         self.n_voters, self.n_items = self.profile.n_voters, self.profile.n_items
         self._pairs = np.triu_indices(self.n_items, 1)
-        self._weights = self.profile.margins[self._pairs] / (self.n_voters * math.comb(self.n_items, 2))
+        counts = self.profile.pairwise_counts
+        shares = (counts + counts.T)[self._pairs] / self.n_voters if gaps else np.ones(len(self._pairs[0]))
+        self.opinion_share = float(shares.min()), float(shares.max())
+        self._weights = self.profile.margins[self._pairs] / (self.n_voters * shares.sum())
         self._least = self._cost(self.best[None])
 
     def _cost(self, ranks):

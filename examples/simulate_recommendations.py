@@ -5,8 +5,9 @@ Simulating the curves behind recommend
 ``recommend`` in ``sklearn_dprank.model_selection`` states the expected error of its choice, and a range. Both come from
 simulated curves, which this script makes. The curves use no real votes. From a shell::
 
-    python examples/simulate_recommendations.py           # simulates a few points again, for comparison: seconds
-    python examples/simulate_recommendations.py --full    # prints the file with all curves: 20 minutes
+    python examples/simulate_recommendations.py              # simulates a few points again, for comparison: seconds
+    python examples/simulate_recommendations.py --full FILE  # writes the file with all curves: 20 minutes
+    python examples/simulate_recommendations.py --full FILE --family swiss peeled  # keeps the curves of the others
 """
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/simulate_recommendations.png"
@@ -14,6 +15,7 @@ simulated curves, which this script makes. The curves use no real votes. From a 
 import argparse
 import math
 import sys
+from pathlib import Path
 
 import numpy as np
 from _electorates import LEVELS, electorates, fits
@@ -45,6 +47,7 @@ DELTA = 1e-6
 # * "pairs", one pair per voter by randomised response and the Bradley-Terry rule: the same, for Borda from these
 #   answers.
 # * "prudent", `DPPrudentOrder`: n epsilon / ln m!; "two_stage", with ``window=7``: n epsilon / m^2.
+# * "peeled", the prudent order picked item by item: n e / ln m, where every pick has a range of e.
 # * "top", `DPTopK`: n epsilon / ln(m! / (m - k)!).
 #
 # Margins are proportional to 1 - 2 disagreement. Curves are therefore simulated at signals divided by it, so that those
@@ -141,6 +144,23 @@ def two_stage(votes, signals, n_trials, seed):
     return [fits(DPPrudentOrder(epsilon, window=7), votes, n_trials, seed) for epsilon in epsilons]
 
 
+def peeled(votes, signals, n_trials, seed):
+    rng, m = np.random.default_rng(seed), votes.n_items
+    margins = np.where(np.eye(m, dtype=bool), np.inf, votes.profile.margins)
+    gumbel = rng.gumbel(size=(m - 1, n_trials, m))
+    found = []
+    for signal in signals:
+        left, ranks = np.ones((n_trials, m), dtype=bool), np.full((n_trials, m), m - 1)
+        for place in range(m - 1):
+            utilities = np.where(left[:, None], margins, np.inf).min(axis=2)
+            keys = gumbel[place] + signal * math.log(m) / votes.n_voters / 2 * utilities
+            best = np.where(left, keys, -np.inf).argmax(axis=1)[:, None]
+            np.put_along_axis(ranks, best, place, axis=1)
+            np.put_along_axis(left, best, False, axis=1)
+        found.append(ranks)
+    return found
+
+
 def swiss(votes, signals, n_trials, seed):
     m, moved = votes.n_items, math.sqrt(NetWins().sensitivity(votes.n_items, "add_remove").l2_squared)
     noises = (2 * votes.n_voters * m / signal for signal in signals)
@@ -170,6 +190,7 @@ FAMILIES = {
     "pairs": (pairs, grid(0.2, 1.9, 11), SIZES),
     "prudent": (prudent, grid(0.12, 1.5, 14), (2, 3, 4, 5, 7, 10, 13, 16)),
     "two_stage": (two_stage, grid(0.004, 1.8, 11), (16, 20, 30, 45, 100)),
+    "peeled": (peeled, grid(0.08, 1.6, 17), (3, 5, 10, 16, 20, 30, 45, 100)),
     "swiss": (swiss, grid(0.4, 2, 9), (16, 20, 30, 45, 100)),
     "top": (top, grid(0.1, 1.6, 13), ()),
 }
@@ -183,7 +204,7 @@ def n_trials(family, n_items, k=None):
         return 400 if n_items**k <= MOST_WAYS else 10 if n_items <= 16 else 3
     if n_items == 100:
         return 2
-    return {"prudent": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5}[family]
+    return {"prudent": 24, "peeled": 24, "pairs": 10, "swiss": 2 if n_items > 20 else 8, "two_stage": 5}[family]
 
 
 def measured(family, n_items, votes, signals, seed, trials=None):
@@ -210,17 +231,24 @@ def families_of(n_items):
     """Return the families that are simulated for this number of items."""
     with_best = n_items in BEST
     wide = [family for family in ("knorm", "gaussian", "pairs") if n_items in SIZES or with_best]
-    other = [family for family in ("prudent", "two_stage", "swiss") if n_items in FAMILIES[family][2]]
+    other = [family for family in ("prudent", "two_stage", "peeled", "swiss") if n_items in FAMILIES[family][2]]
     return wide + other + ["top"] * with_best
 
 
-def all_curves(all_sizes=ALL_SIZES):
-    """Simulate all curves; errors are made monotone in the signal."""
-    curves = {family: {} for family in FAMILIES}
-    for n_items in all_sizes:
-        for level in LEVELS:
+def all_curves(families=tuple(FAMILIES)):
+    """Simulate the curves of some families, and read the others; errors are made monotone in the signal."""
+    known = stored.curves().families
+    curves = {
+        family: {name: np.rint(rows).astype(int).tolist() for name, rows in known[family].curves.items()}
+        if family not in families
+        else {}
+        for family in FAMILIES
+    }
+    for n_items in ALL_SIZES:
+        again = [family for family in families_of(n_items) if family in families]
+        for level in LEVELS if again else ():
             all_votes = electorates(n_items, level)
-            for family in families_of(n_items):
+            for family in again:
                 for name, found in simulated(family, n_items, level, all_votes).items():
                     falling = np.minimum.accumulate(found, axis=1)
                     curves[family].setdefault(name, []).append(np.rint(falling / stored.UNIT).astype(int).tolist())
@@ -248,6 +276,7 @@ SPOT_CHECKS = {
     "gaussian": (5, 45),
     "pairs": (7,),
     "prudent": (5, 7),
+    "peeled": (10,),
     "swiss": (30,),
     "top": (10,),
 }
@@ -270,9 +299,11 @@ def spot_checks(level=0.35, place=6, seed=1):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="simulate all and print the file that stores it")
-    if parser.parse_args(arguments).full:
-        print(as_text(all_curves()), end="")
+    parser.add_argument("--full", type=Path, metavar="FILE", help="simulate all and write the file that stores it")
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="simulate only these, and keep the others")
+    options = parser.parse_args(arguments)
+    if options.full:
+        options.full.write_text(as_text(all_curves(options.family or tuple(FAMILIES))), encoding="utf-8")
         return
     print("family    curve     signal   stored   (least, largest)  simulated, in points of 100")
     for family, name, signal, mean, least, largest, found in spot_checks():

@@ -78,8 +78,7 @@ def test_pick_is_right_on_other_votes(script, kind, n_items, public):
     for guess in (None, script.guess_of(votes)):
         verdict = script.judged(votes, epsilon, delta, trust, 25, k=k, guess=guess, known=known)
         assert verdict.right(script.TOLERANCE if k is None else script.TOLERANCE_OF_BEST), verdict
-        # Of a league the best two are nearly as good as others: more of them is missed than on any simulated votes.
-        assert verdict.in_range() or (k and kind is leagues), verdict
+        assert verdict.in_range(), verdict
 
 
 def not_considered(votes, epsilon, delta, trust):
@@ -119,7 +118,8 @@ def test_nothing_that_is_not_considered_is_better(script, monkeypatch, name, pub
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
-    "name", ["dots 1", "dots 4", "puzzles 2", "Vermont", "Dublin", "SUSHI", "JESTER 15", "JESTER 40"]
+    "name",
+    ["dots 1", "dots 4", "puzzles 2", "Vermont", "Dublin", "Dublin with gaps", "SUSHI", "JESTER 15", "JESTER 40"],
 )
 def test_picks_on_real_votes(real, name):
     """Right, and errors in the range that was said, without a guess and with one: of 31 or 34 picks, all but one."""
@@ -133,10 +133,66 @@ def test_picks_on_real_votes(real, name):
         assert sum(not each.in_range() for each, _ in verdicts) <= 1
 
 
+@pytest.mark.parametrize(("n_items", "k"), [(5, 1), (8, 3)])
+def test_near_ties_at_the_last_place_are_in_the_range(script, n_items, k):
+    """The items at places k and k + 1 are as good: one of them is missed half of the time, at any usual epsilon."""
+    votes = make_mallows(2000, n_items, 0.4, center=np.arange(n_items), random_state=0)
+    swapped = np.arange(n_items)
+    swapped[[k - 1, k]] = k, k - 1
+    votes = script.Electorate(np.concatenate([votes, votes[:-2, swapped]]))
+    verdict = script.judged(votes, 0.05, k=k, n_trials=100)
+    assert verdict.estimator.startswith("DPTopK") and verdict.error < 0.01
+    assert verdict.found == pytest.approx(0.5 / k, abs=0.2 / k) and verdict.in_range()
+
+
+def rarely_ranked(n_voters, n_items, rng):
+    """Plackett-Luce votes in which each item is ranked with a probability of its own, from 15 to 95 %."""
+    votes = make_plackett_luce(n_voters, n_items, 0.7 ** rng.permutation(n_items), random_state=rng).astype(float)
+    chances = np.geomspace(0.15, 0.95, n_items)[rng.permutation(n_items)]
+    votes[rng.random(votes.shape) > chances] = np.nan
+    return votes
+
+
+def truncated(n_voters, n_items, rng):
+    """Plackett-Luce votes that rank only the first three items on average."""
+    votes = make_plackett_luce(n_voters, n_items, 0.7 ** rng.permutation(n_items), random_state=rng).astype(float)
+    votes[votes >= rng.geometric(1 / 3, (n_voters, 1))] = np.nan
+    return votes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [rarely_ranked, truncated])
+@pytest.mark.parametrize(
+    "public", [*PUBLIC, (0.3, 0.0, "central", None), (0.3, 0.0, "central", 1), (3.0, 1e-6, "secure_aggregation", None)]
+)
+def test_errors_are_in_range_where_shares_of_opinions_differ(script, kind, public):
+    epsilon, delta, trust, k = public
+    votes = script.Electorate(kind(5000, 9, np.random.default_rng(2)), gaps=True)
+    known = {}
+    for guess in (None, script.guess_of(votes)):
+        verdict = script.judged(votes, epsilon, delta, trust, 20, k=k, guess=guess, known=known)
+        assert verdict.right(script.TOLERANCE if k is None else script.TOLERANCE_OF_BEST), verdict
+        assert verdict.in_range(), verdict
+
+
 def test_nothing_to_judge_by_without_votes(script, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["judge_recommendations.py"])
     script.main()
     assert "nothing to judge by" in capsys.readouterr().out
+
+
+def test_unknown_data_sets_are_refused(script, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["judge_recommendations.py", "sushi"])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert "got ['sushi']" in capsys.readouterr().err
+
+
+def test_gaps_are_counted_out(script):
+    votes = script.Electorate([[0, 1, 2]] * 6 + [[1, 0, np.nan]] * 2 + [[1, 0, 2]] * 2, gaps=True)
+    assert votes.opinion_share == (0.8, 1.0) and script.shares_of(votes) == (0.8, 1.0)
+    assert script.disagreement(votes) == pytest.approx(4 / 26)
+    assert votes.excess(np.array([[1, 0, 2], [0, 1, 2]])) == pytest.approx([2 / 26, 0])
 
 
 def test_disagreement_counts_ties_half(script):

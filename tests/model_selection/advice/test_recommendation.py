@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_dprank import (
+    Borda,
     DPBorda,
     DPPrudentOrder,
     DPSwissBorda,
@@ -27,7 +28,16 @@ from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.model_selection import cross_validate, recommend
 from sklearn_dprank.model_selection.advice import recommendation as rules
-from sklearn_dprank.model_selection.advice.curves import RESOLUTION, RESOLUTION_OF_BEST
+from sklearn_dprank.model_selection.advice.curves import (
+    LEAST_GUESS,
+    RESOLUTION,
+    RESOLUTION_OF_BEST,
+    Alternative,
+    Considered,
+    ErrorModel,
+    expected,
+    preferred,
+)
 from sklearn_dprank.model_selection.advice.recommendation import worth
 
 TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
@@ -216,6 +226,99 @@ def test_a_guess_narrows_the_range():
     assert anything.error == guessed[1].error or repr(anything.estimator) != repr(guessed[1].estimator)
 
 
+# Few voters, and shares of opinions
+
+
+def test_few_voters_get_a_prudent_order_earlier():
+    """Thirty voters agree more with their own consensus than all voters do with the centre."""
+    assert isinstance(recommend(11, 30, 2.0).estimator, DPPrudentOrder)
+    assert isinstance(recommend(11, 3000, 0.02).estimator, DPBorda)  # n epsilon is the same
+    guessed = [type(recommend(11, n, 60 / n, disagreement=0.35).estimator) for n in (30, 3000)]
+    assert guessed == [DPBorda, DPBorda]  # an estimate is about these voters
+
+
+def test_few_voters_disagree_less_with_themselves():
+    for n_voters, level, found in [(30, 0.42, 0.392), (30, 0.35, 0.332), (100, 0.42, 0.409)]:  # of simulated optima
+        assert ErrorModel(11, n_voters=n_voters)._of_sample(level) == pytest.approx(found, abs=0.006)
+    assert ErrorModel(11)._of_sample(0.42) == pytest.approx(0.42)
+    assert ErrorModel(11, n_voters=1)._of_sample(0.2) == LEAST_GUESS
+
+
+@pytest.mark.slow
+def test_borda_of_few_voters_without_noise(example):
+    """Its error is about 0.1 / n, as the model says where noise vanishes."""
+    script = example("_electorates")
+    for n_items, n_voters in [(8, 30), (11, 100), (16, 30)]:
+        votes = script.electorates(n_items, 0.35, 8, n_voters, seed=5)
+        found = [each.excess(Borda().fit(each.profile).ranks_[None])[0] for each in votes]
+        stated = ErrorModel(n_items, 0.35, n_voters=n_voters).errors("knorm", 1e6, 0.35)
+        assert np.mean(found) == pytest.approx(stated.mean, rel=0.4)
+        assert stated.largest == pytest.approx(0.3 / n_voters, rel=0.2) and np.mean(found) < stated.largest
+
+
+def test_one_share_of_opinions_is_as_many_voters_fewer():
+    for arguments in [(9, 2000, 0.05), (20, 2000, 0.3, 1e-6)]:
+        half = recommend(*arguments, opinion_share=0.5)
+        few = recommend(arguments[0], arguments[1] / 2, *arguments[2:])
+        assert repr(half.estimator) == repr(few.estimator)
+        assert (half.error, half.error_range) == (few.error, few.error_range)
+        assert half.error == recommend(*arguments, opinion_share=(0.5, 0.5)).error
+
+
+def test_unequal_shares_are_averaged_and_bias_scores():
+    model = ErrorModel(9, 0.35, None, 1e6, (0.1, 0.4))
+    shares = np.geomspace(0.1, 0.4, 7)
+    each = [expected("prudent", 9, 30 * share, 0.35).mean for share in shares]
+    assert model.errors("prudent", 30.0, 0.35).mean == pytest.approx(shares @ each / shares.sum(), abs=1e-5)
+    # Without noise, the bias is left: 0.02 ln 4 of the error of a random order, 0.1 ln 4 at most.
+    for family, factor in [("knorm", 1), ("gaussian", 1), ("swiss", 0.5), ("two_stage", 0.3)]:
+        mean, least, largest = model.errors(family, 1e7, 0.35)
+        floor, _, most = ErrorModel(9, 0.35, None, 1e6).errors(family, 1e7, 0.35)
+        wanted = factor * 0.15 * math.log(4)
+        assert mean == pytest.approx(math.hypot(floor, 0.02 * wanted), abs=1e-6)
+        assert largest == pytest.approx(math.hypot(most, 0.1 * wanted), abs=1e-6)
+        assert least <= floor
+    assert model.errors("prudent", 1e7, 0.35).mean == RESOLUTION
+    assert ErrorModel(2, 0.35, None, 1e6, (0.1, 0.4)).errors("knorm", 1e7, 0.35).mean == RESOLUTION
+
+
+def test_unequal_shares_favour_prudent_orders():
+    """Net wins are biased at any epsilon, so the largest errors are where scores are recommended."""
+    alike, unequal = (recommend(9, 20_000, 0.02, opinion_share=share) for share in (0.2, (0.04, 0.8)))
+    (of_scores,) = (each for each in unequal.alternatives if "knorm" in repr(each.estimator))
+    assert isinstance(alike.estimator, DPPrudentOrder) and isinstance(unequal.estimator, DPPrudentOrder)
+    assert of_scores.error > 0.008 and of_scores.error_range[1] > 0.04
+    assert unequal.error > alike.error and unequal.error_range[1] > alike.error_range[1]
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_near_ties_are_in_the_range_of_the_best(k):
+    """However large n epsilon is: half of one item is missed if it is nearly tied with the next."""
+    for guess in (None, 0.2, 0.4):
+        advice = recommend(9, 1e6, 1.0, k=k, disagreement=guess)
+        assert advice.error < 0.01 and advice.error_range[1] == pytest.approx(min(0.5 / k, 1 - k / 9), abs=1e-5)
+    assert recommend(9, 100, 0.001, k=k, opinion_share=(0.1, 0.9)).error_range[1] == 1
+
+
+def test_equal_means_are_decided_by_the_largest_error():
+    def considered(name, judged, largest, costs=0):
+        return Considered(Alternative(name, judged, (0.0, largest)), judged, costs)
+
+    assert preferred([considered("a", 0.1, 0.4), considered("b", 0.1009, 0.2)]).alternative.estimator == "b"
+    assert preferred([considered("a", 0.1, 0.4), considered("b", 0.1011, 0.2)]).alternative.estimator == "a"
+    assert preferred([considered("a", 0.1, 0.4), considered("b", 0.0955, 0.2, 1)]).alternative.estimator == "b"
+    assert preferred([considered("a", 0.1, 0.4), considered("b", 0.097, 0.2, 1)]).alternative.estimator == "a"
+
+
+@pytest.mark.parametrize("guess", [0.05, 0.2, 0.35, 0.48])
+@pytest.mark.parametrize("trust", TRUSTS)
+def test_errors_are_not_above_those_of_a_random_order(trust, guess):
+    for n_items, n_voters, epsilon in [(2, 10, 0.01), (11, 30, 0.2), (45, 1000, 0.05)]:
+        advice = recommend(n_items, n_voters, epsilon, 1e-6, trust, disagreement=guess)
+        for each in (advice, *advice.alternatives):
+            assert each.error <= each.error_range[1] <= 0.5 - guess + 1e-6
+
+
 # The error
 
 
@@ -277,6 +380,15 @@ def _without_crowd(estimator):
         ({"disagreement": 0.04}, "disagreement must be a number of at least 0.05 and at most 0.48, got 0.04"),
         ({"disagreement": 0.5}, "disagreement must be a number of at least 0.05 and at most 0.48, got 0.5"),
         ({"disagreement": math.nan}, "disagreement must be a number of at least 0.05 and at most 0.48, got nan"),
+        ({"opinion_share": 0}, "opinion_share must be a number above 0 and at most 1, got 0"),
+        ({"opinion_share": 1.1}, "opinion_share must be a number above 0 and at most 1, got 1.1"),
+        ({"opinion_share": (0.2, 2)}, "opinion_share must be a number above 0 and at most 1, got 2"),
+        ({"opinion_share": (0.2, math.nan)}, "opinion_share must be a number above 0 and at most 1, got nan"),
+        (
+            {"opinion_share": (0.1, 0.2, 0.3)},
+            "opinion_share must be a number, or the smallest and the largest share, got 3 numbers",
+        ),
+        ({"opinion_share": (0.3, 0.2)}, "the first share of opinion_share must be at most the second, got 0.3 and 0.2"),
         ({"trust": "secure_aggregation"}, "delta must be positive for trust='secure_aggregation', got 0: the noise"),
         ({"neighboring": "both"}, "neighboring must be one of ['add_remove', 'replace'], got 'both'"),
         ({"trust": "local", "neighboring": "add_remove"}, "neighboring must be 'replace' or None for trust='local'"),
