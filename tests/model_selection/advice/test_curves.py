@@ -149,6 +149,7 @@ def test_errors_of_rows_are_those_of_the_metrics(votes_of):
         ("gaussian", 6, 12.0, lambda n: DPBorda(math.sqrt(2) * 18 / (2 * n * 6 / 12.0))),  # Laplace's, as wide
         ("prudent", 5, 4.0, lambda n: DPPrudentOrder(4.0 * math.log(120) / n)),
         ("prudent", 10, 4.0, lambda n: DPPrudentOrder(4.0 * math.lgamma(11) / n)),
+        ("peeled", 10, 4.0, lambda n: DPPrudentOrder(0.02268 * 2000 / n, 1e-6)),
         ("top", 10, 4.0, lambda n: DPTopK(3, epsilon=4.0 * math.log(720) / n)),
         ("pairs", 6, 12.0, lambda n: LDPPairwise(2 * math.atanh(math.sqrt(5 * 12.0**2 / 8 / n)))),
     ],

@@ -39,6 +39,7 @@ from sklearn_dprank.model_selection.advice.curves import (
     preferred,
 )
 from sklearn_dprank.model_selection.advice.recommendation import worth
+from sklearn_dprank.privacy.bounded_range import choice_range
 
 TRUSTS = ["central", "local", "shuffle", "secure_aggregation"]
 
@@ -170,6 +171,29 @@ def test_shuffler_that_hides_nobody_is_not_needed():
     assert recommend(10, 2500.9, 1, 1e-6, "shuffle").estimator.min_reports == 2500
     plenty = [recommend(10, n, 1, 1e-6, "shuffle").error for n in (1e8, 1e9)]
     assert plenty[0] == plenty[1] < 0.001  # the bias of the rule is left
+
+
+@pytest.mark.filterwarnings("ignore:1,001 items")
+def test_peeled_orders_with_a_delta():
+    """For many items and many voters; up to 16 items, whole orders need less epsilon."""
+    for n_items, epsilon, guess in [(45, 0.1, 0.12), (100, 1.0, None)]:
+        advice = recommend(n_items, 5000, epsilon, 1e-6, disagreement=guess)
+        assert repr(advice.estimator) == repr(DPPrudentOrder(epsilon, 1e-6))
+        assert isinstance(recommend(n_items, 5000, epsilon / 10, 1e-6, disagreement=guess).estimator, DPSwissBorda)
+    assert repr(recommend(10, 5000, 0.05, 1e-6).estimator) == repr(DPPrudentOrder(0.05))
+    considered = [recommend(m, 5000, 0.1, delta) for m, delta in [(2, 1e-6), (45, 0.0), (1001, 1e-6)]]
+    assert not any(
+        isinstance(each.estimator, DPPrudentOrder) and each.estimator.delta
+        for advice in considered
+        for each in (advice, *advice.alternatives)
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("n_items", [3, 10, 45])
+def test_range_of_a_pick_is_about_the_exact_one(n_items, epsilon):
+    release = rules.Release(n_items, 1e4, epsilon, 1e-6, "add_remove", None)
+    assert release.range_of_pick == pytest.approx(choice_range(epsilon, 1e-6, n_items - 1), rel=0.15)
 
 
 def test_local_rule():
