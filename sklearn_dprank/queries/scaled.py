@@ -43,7 +43,8 @@ class ScaledMargins(Query):
     Raises
     ------
     ValueError
-        If `pairs` are not pairs of different items, an item is in two groups, or both parameters are given.
+        If `pairs` are not pairs of different items, no pair is given, an item is in two groups, or both parameters are
+        given.
 
     Examples
     --------
@@ -61,9 +62,9 @@ class ScaledMargins(Query):
 
     def __post_init__(self):
         self._within  # noqa: B018 checks the groups
-        if self.pairs is not None and (self.groups is not None or not are_pairs(self.pairs)):
+        if self.pairs is not None and (self.groups is not None or not self.pairs or not are_pairs(self.pairs)):
             raise ValueError(
-                f"pairs must be None or pairs of different items, 0 and up, and given without groups; got "
+                "pairs must be None or one or more pairs of different items, 0 and up, without groups; got "
                 f"{safe_repr(self.pairs)} and groups={safe_repr(self.groups)}."
             )
 
@@ -75,7 +76,7 @@ class ScaledMargins(Query):
     def examples(cls, n_items: int) -> list[Self]:
         groups = (0, n_items - 1), tuple(range(1, n_items - 1))
         some, every = ((2, 0), (1, 2)), every_pair(n_items)
-        return [cls(), cls(groups=groups), cls(groups=((2, 0),)), cls(every), cls(some), cls(((1, 0),)), cls(())]
+        return [cls(), cls(groups=groups), cls(groups=((2, 0),)), cls(every), cls(some), cls(((1, 0),))]
 
     @property
     def kind(self) -> Any:

@@ -75,8 +75,7 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     x = np.append(x, 0.0 if start is None else min(0.0, np.log(start.voters / n_voters)))
     now, damped = problem.at(x), _DAMPED
     for _ in range(_STEPS):
-        then = x - problem.step(x, now, damped)
-        then[-1] = min(then[-1], 0.0)
+        then = _moved(x, problem.step(x, now, damped))
         found = problem.at(then)
         if not found.loss <= now.loss:
             damped = max(10 * damped, _DAMPED)
@@ -87,6 +86,12 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
             break
         damped = max(damped / 10, _LEAST_DAMPED)
     return Fit(x[:-1] - x[:-1].mean(), n_voters * np.exp(x[-1]), now.residuals, problem.diagonal(now)[:-1])
+
+
+def _moved(x, step):
+    """Return x minus a step; as log(nu / n) changes, by at most 1 and to at most 0, small margins stay the same."""
+    share = min(0.0, max(-1.0, min(1.0, -step[-1])) + x[-1])
+    return np.append((x[:-1] - step[:-1]) * np.exp(x[-1] - share), share)
 
 
 def _linear(first, n_voters, ridge):
@@ -158,23 +163,31 @@ class _Problem:
         return own if point.pairs is None else own + point.pairs.diagonal()
 
     def step(self, x, point, damped):
-        """Return the Levenberg-Marquardt step (to subtract), by preconditioned conjugate gradients."""
+        """Return the Levenberg-Marquardt step for `_moved`, by preconditioned conjugate gradients.
+
+        A step in log(nu / n) also scales the strengths. It then changes only large margins, so that the coordinates are
+        almost independent.
+        """
+        along = np.append(-x[:-1], 1.0)
+        stuck = x[-1] == 0 and (along * point.gradient).sum() < 0
+
+        def turned(w):
+            return np.append(w[:-1], 0.0 if stuck else (along * w).sum())  # nu must not exceed n
+
         diagonal = self.diagonal(point)
-        added = self._prior + damped * diagonal
-        jacobian, pairs, stuck = point.jacobian, point.pairs, x[-1] == 0 and point.gradient[-1] < 0
+        diagonal[-1] = (along * self._curved(point, along)).sum()
 
         def product(v):
-            out = added * v + np.einsum("kij,ki->j", jacobian, np.einsum("kij,j->ki", jacobian, v))
-            if pairs is not None:
-                out += np.einsum("ij,j->i", pairs, v)
-            if stuck:
-                out[-1] = 0.0
-            return out
+            return turned(self._curved(point, along * v[-1] + np.append(v[:-1], 0.0))) + damped * diagonal * v
 
-        right = point.gradient.copy()
-        if stuck:  # nu would exceed n
-            right[-1] = 0.0
+        right = turned(point.gradient)
         return conjugate_gradients(product, (1 + damped) * diagonal, right, _SOLVED, _SOLVER_STEPS)
+
+    def _curved(self, point, w):
+        """Return the Gauss-Newton matrix times a vector."""
+        ahead = np.einsum("kij,j->ki", point.jacobian, w)
+        out = self._prior * w + np.einsum("kij,ki->j", point.jacobian, ahead)
+        return out if point.pairs is None else out + np.einsum("ij,j->i", point.pairs, w)
 
 
 def _together(one):

@@ -146,8 +146,8 @@ def _last_question(order, rounds, fit, n_voters, session):
     doubt = np.argsort(np.abs(margins) / np.sqrt(variance + _TINY), kind="stable")[:MOST_PAIRS]
     margins, variance = margins[doubt], variance[doubt]
     least = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf
-    sizes = np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED).astype(int)
-    best = max(sizes.tolist(), key=lambda size: _gain(margins[:size], variance[:size], size * noise**2))
+    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED)).astype(int)
+    best = max(sorted(set(sizes.tolist())), key=lambda size: _gain(margins[:size], variance[:size], size * noise**2))
     chosen = doubt[:best]
     return ScaledMargins(tuple(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)))
 

@@ -156,7 +156,7 @@ class _ScaledMargins(Summand):
             return False
         if name == "groups":
             return all(lists) and _hold_each_once(lists, m)
-        return len(lists) <= self.numbers and all(is_pair(pair, m) or is_pair(pair[::-1], m) for pair in lists)
+        return 1 <= len(lists) <= self.numbers and all(is_pair(pair, m) or is_pair(pair[::-1], m) for pair in lists)
 
     def of(self, ballots, about, coins):
         if "groups" in about:
