@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 _STEPS, _SOLVER_STEPS = 30, 50  # limits on outer steps and on conjugate gradient steps; about 5 of each are usual
 _SOLVED = 1e-3  # relative tolerance of conjugate gradients
-_SETTLED = 1e-5  # relative decrease of the loss below which the search stops
+_SETTLED = 1e-4  # relative decrease of the loss below which the search stops
 _DAMPED, _LEAST_DAMPED = 1e-3, 1e-9  # initial and smallest damping, relative to the curvature
 _FAR = 300.0  # from the mean; all voters prefer items that are so much stronger, in double precision
 _UNDECIDED = 0.5  # weight of the squared logarithm of the share of voters who follow the model
