@@ -112,6 +112,7 @@ class SwissRule(Rule):
         order = descending(scores, session)
         return Consensus(order if pairs is None else _searched(order, fit, pairs, session), {"scores": scores})
 
+
 def _round(number, order):
     """Return the query of a round for items in this order; every second round shifts the cuts by half a group."""
     return GroupNetWins(_cut(order, _SIZES[number], shifted=number and number % 2 == 0), number)

@@ -80,7 +80,10 @@ def test_the_minimum_is_that_of_a_general_solver(seed, n, deviation):
 def test_margins_of_pairs_are_fitted_too(seed, deviation):
     rng = np.random.default_rng(seed)
     s, rounds = some_rounds(seed)
-    pairs = [(i, j, 400 * math.tanh((s[i] - s[j]) / 2) + rng.normal(0, 60), deviation) for i, j in ((0, 1), (4, 2), (8, 3), (7, 8))]
+    pairs = [
+        (i, j, 400 * math.tanh((s[i] - s[j]) / 2) + rng.normal(0, 60), deviation)
+        for i, j in ((0, 1), (4, 2), (8, 3), (7, 8))
+    ]
     margins, weights = np.zeros((2, 9, 9))
     for i, j, observed, _ in pairs:
         margins[i, j], margins[j, i], weights[i, j], weights[j, i] = observed, -observed, *([deviation**-2] * 2)
@@ -142,9 +145,7 @@ def test_each_round_weighs_as_its_noise():
     wins = np.array([40, 0, -40])
     one, other = Round(None, wins, 5.0), Round(None, -wins, 50.0)
     assert strengths_of([one, other], 100, 0.15)[0] > 0.2
-    np.testing.assert_allclose(
-        strengths_of([other, one], 100, 0.15), strengths_of([one, other], 100, 0.15), atol=1e-4
-    )
+    np.testing.assert_allclose(strengths_of([other, one], 100, 0.15), strengths_of([one, other], 100, 0.15), atol=1e-4)
     even = strengths_of([one, other._replace(deviation=5.0)], 100, 0.15)
     np.testing.assert_allclose(even, 0, atol=1e-6)
 

@@ -285,7 +285,7 @@ def _relation(trust, neighboring):
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
-_LEAST_SWISS_ITEMS = 14  # with fewer items, all rounds are net wins of all items
+_LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
 _MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 
 
