@@ -132,9 +132,9 @@ class SecAggSwissBorda(_Summed):
 
     Swiss Borda by secure aggregation (new in this package): the rounds of `DPSwissBorda` without a trusted curator. In
     each round, voters add noise to their net wins within groups of neighbouring items, or to their opinions on pairs in
-    doubt, and split the result among servers. **A voter who sends invalid numbers can change the result by any amount**, as in `SecAggBorda`. `fit`
-    simulates the rounds. To collect ballots, `fit_interactive` asks the questions, and devices (`client`) answer them
-    one by one.
+    doubt, and split the result among servers. **A voter who sends invalid numbers can change the result by any
+    amount**, as in `SecAggBorda`. `fit` simulates the rounds. To collect ballots, `fit_interactive` asks the questions,
+    and devices (`client`) answer them one by one.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr
@@ -76,14 +76,13 @@ class SwissRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         rounds = [_round(number, np.arange(n_items)) for number in range(len(_SHARES))]
-        asked = [(NumberOfVoters(), _COUNTED)]
-        asked += [(query, (1 - _COUNTED) * share) for query, share in zip(rounds, _SHARES, strict=True)]
-        asked += [(ScaledMargins(), (1 - _COUNTED) * _LAST)]
-        return [Ask(query, share=share) for query, share in asked]
+        asked = [Ask(query, share=(1 - _COUNTED) * share) for query, share in zip(rounds, _SHARES, strict=True)]
+        last = Ask(ScaledMargins(), share=(1 - _COUNTED) * _LAST)
+        return [Ask(NumberOfVoters(), share=_COUNTED), *asked, last]
 
     def aggregate(self, session: Any) -> Consensus:
         n_voters = max(1.0, float(session.answer(NumberOfVoters())))
-        order, fit = np.arange(session.n_items), None
+        order, fit = np.arange(session.n_items), cast(Any, None)
         rounds: list[Round] = []
         for number in range(len(_SHARES)):
             query = _round(number, order)

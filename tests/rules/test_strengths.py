@@ -114,6 +114,8 @@ def test_no_more_voters_follow_the_model_than_there_are():
     everybody = Round(None, np.array([300, 100, -100, -300]), 0.5)
     found = [fitted([everybody], n, 0.15).voters for n in (20, 100, 150)]
     assert found == [20, 100, pytest.approx(150, rel=0.5)] and found[2] <= 150
+    fewer = Fit(np.array([3.0, 1.0, -1.0, -3.0]), 5.0, None, None)
+    assert fitted([everybody], 20, 0.15, start=fewer).voters == 20
 
 
 def test_curvature_is_that_of_the_residuals():
