@@ -28,8 +28,8 @@ _CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pair
 _NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
 _TRIED = 12  # numbers of pairs among which the best is chosen
 _KICKS = 30  # restarts of the search for an order of the margins
-_TINY = 1e-300  # variance of a margin that seems certain
-_FINE = 2**10  # steps per vote in that search, whose sums are exact
+_TINY = 1e-100  # least variance of a margin, where all seem to agree
+_FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
 
 class SwissRule(Rule):
@@ -142,8 +142,8 @@ def _last_question(order, rounds, fit, n_voters, session):
         return groups
     first, second = np.triu_indices(m, 1)
     margins, slopes = (each[first, second] for each in fit.model())
-    variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit
-    doubt = np.argsort(np.abs(margins) / np.sqrt(variance + _TINY), kind="stable")[:MOST_PAIRS]
+    variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
+    doubt = np.argsort(np.abs(margins) / np.sqrt(variance), kind="stable")[:MOST_PAIRS]
     margins, variance = margins[doubt], variance[doubt]
     least = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf
     sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED)).astype(int)
@@ -188,7 +188,7 @@ def _searched(order, fit, pairs, session):
     if misfit <= 0:
         return order
     margins[asked] += apart * (misfit / (misfit + noise))
-    cost = np.rint(-_FINE * margins).astype(np.int64)
+    cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
     found, kicks = insertion_search(cost, order), 0
     while kicks < _KICKS and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
         kicked, kicks = insertion_search(cost, _kicked(found, session.coins)), kicks + 1
