@@ -134,8 +134,8 @@ if __name__ == "__main__":
 # %%
 # Strengths
 # ---------
-# The release includes the strengths that decide the order: ``scores_``, estimated from the noisy answers alone. By the
-# Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. Mallows votes follow another
+# The release includes strengths of the items: ``scores_``, estimated from the noisy answers alone. Of the voters who
+# follow the Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) prefers i to j. Mallows votes follow another
 # model. The picture compares the shares from the strengths with those of the votes.
 
 
