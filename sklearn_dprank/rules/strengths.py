@@ -68,7 +68,7 @@ def fitted(rounds, n_voters, ridge, pairs=None, start=None):
     >>> one = Round(None, np.array([20, 5, -25]), 2.0)
     >>> found = fitted([one], n_voters=30, ridge=0.15)
     >>> found.strengths.round(1).tolist(), round(found.voters)
-    ([0.7, 0.1, -0.8], 26)
+    ([0.5, 0.1, -0.6], 30)
     """
     problem = _Problem(rounds, n_voters, ridge, pairs)
     x = _linear(rounds[0], n_voters, ridge) if start is None else start.strengths
