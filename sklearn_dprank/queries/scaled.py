@@ -62,7 +62,7 @@ class ScaledMargins(Query):
 
     def __post_init__(self):
         self._within  # noqa: B018 checks the groups
-        if self.pairs is not None and (self.groups is not None or not self.pairs or not are_pairs(self.pairs)):
+        if self.pairs is not None and (self.groups is not None or not are_pairs(self.pairs) or not self.pairs):
             raise ValueError(
                 "pairs must be None or one or more pairs of different items, 0 and up, without groups; got "
                 f"{safe_repr(self.pairs)} and groups={safe_repr(self.groups)}."
