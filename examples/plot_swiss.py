@@ -4,9 +4,9 @@ Swiss rounds: comparing items with similar scores
 
 A trusted curator who publishes the Borda order of many items must hide one ballot, which changes the net wins of every
 item by up to m - 1. In a group of h items, a ballot changes them by up to h - 1. `DPSwissBorda` asks for the net wins
-of all items once, with part of its budget. In three more rounds, it asks for the net wins within groups of items with
-similar scores, as a Swiss tournament pairs players of equal score. The statements below each picture are computed from
-its numbers.
+of all items once, with part of its budget. In two more rounds, it asks for the net wins within groups of items with
+similar scores, as a Swiss tournament pairs players of equal score. The last round asks for margins of single pairs, or
+for groups once more if noise would drown margins. The statements below each picture are computed from its numbers.
 
 The votes are simulated, and every fit is scored against them, so the results are not private. With more trials, from a
 shell::
@@ -37,8 +37,8 @@ if __name__ == "__main__":
 # Rounds and groups
 # -----------------
 # Each panel is one round with 45 items, in the order of their current strengths. Dark pairs meet. The groups of the
-# third round are shifted by half a group, so that they overlap those of the rounds before and after. The sizes of the
-# groups and the noise are public. The members of the groups follow from the earlier answers. Smaller groups have less
+# third round are shifted by half a group, so that they overlap those of the round before. The sizes of the groups and
+# the noise are public. The members of the groups follow from the earlier answers. Smaller groups have less
 # noise on the net wins of each item, for about the same share of the budget.
 
 
@@ -46,7 +46,7 @@ def rounds(n_items, epsilon):
     """Return (pairs that meet, standard deviation of the noise) of each round, from public numbers."""
     rule, plan = DPSwissBorda(epsilon, DELTA).plan_for(Profile.from_rankings([range(n_items)]))
     found = []
-    for ask in rule.asks(n_items)[1:]:  # the first is for the number of voters
+    for ask in rule.asks(n_items)[1:-1]:  # the first is for the number of voters, and the last follows from answers
         meet = np.zeros((n_items, n_items), dtype=bool)
         for group in [range(n_items)] if ask.query.groups is None else ask.query.groups:
             meet[np.ix_(group, group)] = True
@@ -73,7 +73,7 @@ if __name__ == "__main__":
     FOUND = rounds(45, 0.1)
     draw_rounds(FOUND, ARGUMENTS.pictures)
     claim(
-        "In the last round the noise is less than half of that of the first.",
+        "In the third round the noise is less than half of that of the first.",
         FOUND[-1][1] < FOUND[0][1] / 2,
         f"{FOUND[-1][1]:.0f} against {FOUND[0][1]:.0f} votes",
     )
@@ -84,7 +84,7 @@ if __name__ == "__main__":
 # The picture shows the percentage of all pairs above the Kemeny optimum, against epsilon, for Borda with Gaussian noise
 # and for Swiss Borda at the same delta. With 45 items, voters agree about items that are far apart. The order of close
 # items is then left to decide, and the smaller noise of groups decides it with less epsilon. Ten items have no groups.
-# All rounds are net wins of all items, and the noise is that of Borda, spread over four answers.
+# Most rounds are net wins of all items, and the noise is that of Borda, spread over several answers.
 
 
 def compare(votes, n_trials, epsilons=EPSILONS):
@@ -134,8 +134,8 @@ if __name__ == "__main__":
 # %%
 # Strengths
 # ---------
-# The release includes the strengths that decide the order: ``scores_``, estimated from the noisy answers alone. By the
-# Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. Mallows votes follow another
+# The release includes strengths of the items: ``scores_``, estimated from the noisy answers alone. Of the voters who
+# follow the Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) prefers i to j. Mallows votes follow another
 # model. The picture compares the shares from the strengths with those of the votes.
 
 

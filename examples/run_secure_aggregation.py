@@ -14,8 +14,8 @@ consensus with its guarantee::
     python examples/run_secure_aggregation.py --swiss
 
 With ``--swiss``, voters answer in rounds, about 16 dishes. The first round asks for the net wins of all dishes. Later
-rounds ask for net wins within groups of dishes that are close according to the earlier answers. The protocol states all
-rounds beforehand, and their joint cost.
+rounds ask for net wins within groups of dishes that are close according to the earlier answers, or for the margins of
+pairs. The protocol states all rounds beforehand, and their joint cost.
 
 Limitation: a device that sends false numbers in place of a ballot can change the sum by any amount, and no party can
 detect it. Proofs that numbers are in range, as in Prio3, prevent that.

@@ -105,12 +105,13 @@ class DPBorda(RankAggregator):
 
 
 class DPSwissBorda(RankAggregator):
-    """Private Borda ranking in rounds for a trusted curator; use it for 14 or more items, with a positive delta.
+    """Private ranking in Swiss rounds for a trusted curator; use it for 14 or more items, with a positive delta.
 
     Swiss Borda (new in this package): four rounds with Gaussian noise share one budget. The first round asks for the
-    net wins of all items. Each later round sorts the items by their strengths so far. It asks for net wins within
-    groups of neighbouring items, which one ballot changes less. Strengths are estimated from all answers together, as
-    in the Bradley-Terry model.
+    net wins of all items. The next two sort the items by their strengths so far. They ask for net wins within groups of
+    neighbouring items, which one ballot changes less. The last round asks for the margins of the pairs in doubt, or for
+    net wins within groups if noise would drown margins. Strengths are estimated from all answers together, as in the
+    Bradley-Terry model. The number of voters who follow this model is estimated too; all others balance each other.
 
     Parameters
     ----------
@@ -132,8 +133,10 @@ class DPSwissBorda(RankAggregator):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        Strength of each item, larger is better, estimated from the noisy answers only. A share of about
-        1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
+        Strength of each item, larger is better, estimated from the noisy answers only. Of the voters who follow the
+        Bradley-Terry model, a share of about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. A small budget
+        shrinks strengths towards 0. The consensus may differ from the order of the scores if single margins contradict
+        them.
     max_weight_ : float
         Bound on the weight of a person, in votes. Only set if X is a `Profile` with persons or weights.
     n_features_in_ : int
@@ -147,7 +150,8 @@ class DPSwissBorda(RankAggregator):
 
     Unit: one ballot. Trust: the curator who runs `fit`. Under "add_remove", one ballot changes the net wins within
     groups of k items by at most sqrt(sum k (k^2 - 1) / 3) in L2. Under "replace", this limit doubles. It depends only
-    on the group sizes, which are public. The members of the groups follow from earlier answers.
+    on the group sizes, which are public. The members of the groups follow from earlier answers. So do the pairs and the
+    kind of the last question. It is scaled by a public integer, so that its sensitivity is the same in every case.
 
     All answers are Gaussian. So the squared ratios of sensitivity to noise add up, even if a question depends on
     earlier answers, and delta is not split. Under "add_remove", 2 % of that sum is spent on a noisy number of voters,
@@ -158,8 +162,11 @@ class DPSwissBorda(RankAggregator):
 
     It reduces the error if voters agree on pairs that are far apart in the consensus. With 45 items, 5,000 voters and
     Mallows ballots (phi = .75), it needs about half the epsilon of Borda with Gaussian noise. It is not better for up
-    to 13 items, where all rounds ask for the net wins of all items. It is also not better if margins are small against
-    the number of voters.
+    to 13 items and small epsilon, where all rounds ask for the net wins of all items. It is also not better if margins
+    are small against the number of voters.
+
+    With growing epsilon, the consensus approaches the Kemeny order, also on an electorate with two or three camps. Net
+    wins alone approach the Borda order.
 
     References
     ----------

@@ -131,10 +131,10 @@ class SecAggSwissBorda(_Summed):
     """Private Borda ranking by secure aggregation in rounds; use it for many items if devices can answer in rounds.
 
     Swiss Borda by secure aggregation (new in this package): the rounds of `DPSwissBorda` without a trusted curator. In
-    each round, voters add noise to their net wins within groups of neighbouring items, and split the result among
-    servers. **A voter who sends invalid numbers can change the result by any amount**, as in `SecAggBorda`. `fit`
-    simulates the rounds. To collect ballots, `fit_interactive` asks the questions, and devices (`client`) answer them
-    one by one.
+    each round, voters add noise to their net wins within groups of neighbouring items, or to their opinions on pairs in
+    doubt, and split the result among servers. **A voter who sends invalid numbers can change the result by any
+    amount**, as in `SecAggBorda`. `fit` simulates the rounds. To collect ballots, `fit_interactive` asks the questions,
+    and devices (`client`) answer them one by one.
 
     Parameters
     ----------
@@ -161,8 +161,10 @@ class SecAggSwissBorda(_Summed):
     privacy_ : PrivacyGuarantee
         Guarantee of this fit. For a pipeline or a search, use `~sklearn_dprank.privacy.guarantee_of`.
     scores_ : ndarray of float, shape (n_items,)
-        Strength of each item, larger is better, estimated from the noisy answers only. A share of about
-        1 / (1 + exp(scores_[j] - scores_[i])) of the voters prefers i to j. A small budget shrinks strengths towards 0.
+        Strength of each item, larger is better, estimated from the noisy answers only. Of the voters who follow the
+        Bradley-Terry model, a share of about 1 / (1 + exp(scores_[j] - scores_[i])) prefers i to j. A small budget
+        shrinks strengths towards 0. The consensus may differ from the order of the scores if single margins contradict
+        them.
     reports_accepted_ : int
         Number of voters in the sum; with several sums, in the smallest one.
     reports_refused_ : dict of {str: int}
@@ -181,15 +183,17 @@ class SecAggSwissBorda(_Summed):
     Unit: one ballot. Trust: one of the servers, and `min_reports` voters who follow the protocol. Neighbours differ in
     one replaced ballot; the number of voters is public. Renyi divergences of the rounds add up, even if a question
     depends on earlier answers. The noise of each round corresponds to its share of the sum. The sizes of the groups are
-    public, and their members follow from earlier answers.
+    public, and their members follow from earlier answers. So do the pairs and the kind of the last question. It is
+    scaled by a public integer, so that its sensitivity is the same in every case.
 
     The protocol states all rounds and their joint cost before the first one. A device computes this cost and refuses
     more than its owner allows (`max_epsilon`, for the case that all servers collude). It answers each round once and in
-    order, and only about groups of the stated sizes.
+    order. Before the last round, it answers only about groups of the stated sizes.
 
     At least `min_reports` voters must answer a round, but not the same ones in each round. A round with fewer voters
     releases no sum and is not repeated. A warning reports it, the other rounds decide, and the guarantee still covers
-    all rounds. Without the first round, the fit fails. ``reports_refused_`` counts messages of servers.
+    all rounds. Without the last round, the consensus is the order of the scores. Without the first, the fit fails.
+    ``reports_refused_`` counts messages of servers.
     See :ref:`what may be published <may-be-published>`.
 
     .. rubric:: Remarks

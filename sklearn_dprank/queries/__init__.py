@@ -8,6 +8,7 @@ from .base import Ask, Publication, Query, Sensitivity, n_pairs
 from .histogram import Histogram
 from .pairs import AllMargins, PairMargin, PairTallies, Tallies, estimated_margins
 from .persons import PersonsByWeight
+from .scaled import ScaledMargins
 from .scores import SCORE_GRID, GroupNetWins, NetWins, PositionalScores, ScoresByHistogram
 from .utilities import KemenyUtility, MaxViolatedMargin, MaxViolatedPrefixMargin, OrderUtility
 from .voters import NumberOfVoters
@@ -30,6 +31,7 @@ __all__ = [
     "PositionalScores",
     "Publication",
     "Query",
+    "ScaledMargins",
     "ScoresByHistogram",
     "Sensitivity",
     "Tallies",

@@ -73,7 +73,7 @@ class PairTallies(Query):
     round: int = 0
 
     def __post_init__(self):
-        if self.pairs is not None and not _are_pairs(self.pairs):  # the sensitivity is that of len(pairs) pairs
+        if self.pairs is not None and not are_pairs(self.pairs):  # the sensitivity is that of len(pairs) pairs
             raise ValueError(f"pairs must be None or pairs of different items, 0 and up, got {safe_repr(self.pairs)}.")
         check_whole(self.round, "round", 0)
 
@@ -232,7 +232,7 @@ class PairMargin(Query):
         return answer[self.i, self.j]
 
 
-def _are_pairs(pairs):
+def are_pairs(pairs):
     """Return whether `pairs` contains pairs of different non-negative integers."""
     try:
         hash(pairs)  # parts of a query must be hashable

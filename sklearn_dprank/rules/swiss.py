@@ -1,34 +1,48 @@
-"""Swiss rule: net wins of all items, then of ever smaller groups of neighbouring items."""
+"""Swiss rule: net wins of all items, then of ever smaller groups of neighbouring items, then margins of pairs."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._utils.checks import Check, check_number, check_parameters
+from ..orders.kemeny.local_search import insertion_search, total_cost
 from ..privacy.ledger import BudgetExhausted
-from ..queries import Ask, GroupNetWins, NumberOfVoters
+from ..queries import Ask, GroupNetWins, NumberOfVoters, ScaledMargins
+from ..queries.scaled import MOST_PAIRS
 from .base import Consensus, Rule, descending
-from .strengths import Round, group_strengths
+from .strengths import PairMargins, Round, fitted
 
 _COUNTED = Fraction(2, 100)  # share of the budget for the number of voters
-_SHARES = [Fraction(share, 100) for share in (30, 20, 25, 25)]  # shares of the rest, one per round
-_SIZES = [Fraction(size, 10) for size in (10, 4, 2, 2)]  # group size in each round, as a share of the items
+_SHARES = [Fraction(share, 100) for share in (30, 20, 25)]  # shares of the rest, one per round of groups
+_LAST = Fraction(25, 100)  # share of the rest for the last question
+_SIZES = [Fraction(size, 10) for size in (10, 4, 2)]  # group size in each round, as a share of the items
 _LEAST, _MOST = 8, Fraction(6, 10)  # smallest group, and share of all items above which there is one group
 _EXACT = 0.5  # smallest deviation for weights, because answers are integers
 _DIGITS = 9  # significant digits of strengths, so that rounding errors do not order equal items
+_CLEAR, _DROWNED = 0.1, 0.3  # noise on a margin, as a share of the voters: pairs are asked below, and never above
+_NEGLIGIBLE = 0.005  # noise on a margin, as a share of the voters, below which more pairs are asked instead
+_TRIED = 12  # numbers of pairs among which the best is chosen
+_KICKS = 30  # restarts of the search for an order of the margins
+_TINY = 1e-100  # least variance of a margin, where all seem to agree
+_FINE = 2**38  # steps of the largest margin in that search, whose sums are exact
 
 
 class SwissRule(Rule):
     """Rule with rounds as in a Swiss tournament: items are compared with their neighbours in the current order.
 
-    The first round asks for the net wins of all items. Each later round sorts the items by their strengths so far, cuts
-    the order into groups, and asks for the net wins within groups. Strengths explain all answers best, each weighted by
-    its noise. As in the Bradley-Terry model, a share of 1 / (1 + exp(s_j - s_i)) of the voters prefers i to j. The last
-    strengths give the consensus.
+    The first round asks for the net wins of all items. Two more rounds sort the items by their strengths so far, cut
+    the order into groups, and ask for the net wins within groups. The last question asks for the margins of the pairs
+    whose order is in doubt. If noise would drown these margins, it asks for net wins within groups again.
+
+    Strengths explain all answers best, each weighted by its noise. As in the Bradley-Terry model, the margin of i over
+    j is nu tanh((s_i - s_j) / 2). The number nu of voters who follow the model is fitted too, and all others balance
+    each other. If the margins of pairs deviate from the model by more than their noise, a local search improves the
+    order. It uses the margins of the model, and mixes them with the noisy margins where these are known.
 
     Parameters
     ----------
@@ -46,8 +60,8 @@ class SwissRule(Rule):
     Examples
     --------
     >>> from sklearn_dprank.rules import SwissRule
-    >>> [str(ask.query) for ask in SwissRule().asks(40)][:2]
-    ['NumberOfVoters', 'GroupNetWins']
+    >>> [str(ask.query) for ask in SwissRule().asks(40)]
+    ['NumberOfVoters', 'GroupNetWins', 'GroupNetWins', 'GroupNetWins', 'ScaledMargins']
     >>> sum(ask.share for ask in SwissRule().asks(40))
     Fraction(1, 1)
     >>> [len(group) for group in SwissRule().asks(40)[-2].query.groups]
@@ -62,13 +76,13 @@ class SwissRule(Rule):
     def asks(self, n_items: int) -> list[Ask]:
         check_parameters(self)
         rounds = [_round(number, np.arange(n_items)) for number in range(len(_SHARES))]
-        shares = [(1 - _COUNTED) * share for share in _SHARES]
-        asked = [Ask(query, share=share) for query, share in zip(rounds, shares, strict=True)]
-        return [Ask(NumberOfVoters(), share=_COUNTED), *asked]
+        asked = [Ask(query, share=(1 - _COUNTED) * share) for query, share in zip(rounds, _SHARES, strict=True)]
+        last = Ask(ScaledMargins(), share=(1 - _COUNTED) * _LAST)
+        return [Ask(NumberOfVoters(), share=_COUNTED), *asked, last]
 
     def aggregate(self, session: Any) -> Consensus:
         n_voters = max(1.0, float(session.answer(NumberOfVoters())))
-        order, strengths = np.arange(session.n_items), None
+        order, fit = np.arange(session.n_items), cast(Any, None)
         rounds: list[Round] = []
         for number in range(len(_SHARES)):
             query = _round(number, order)
@@ -79,23 +93,120 @@ class SwissRule(Rule):
                     raise
                 continue
             rounds.append(Round(query.groups, wins, max(session.deviation(query), _EXACT)))
-            strengths = group_strengths(rounds, n_voters, float(self.ridge), strengths)
-            scores = _rounded(strengths)
-            order = descending(scores, session)
-        return Consensus(order, {"scores": scores})
+            fit = fitted(rounds, n_voters, float(self.ridge), start=fit)
+            order = descending(_rounded(fit.strengths), session)
+        query = _last_question(order, rounds, fit, n_voters, session)
+        try:
+            answer = np.asarray(session.answer(query), dtype=float) / query.scale(session.n_items)
+        except BudgetExhausted:
+            return Consensus(order, {"scores": _rounded(fit.strengths)})
+        deviation = max(session.deviation(query) / query.scale(session.n_items), _EXACT)
+        pairs = None
+        if query.pairs is None:
+            rounds.append(Round(query.groups, answer, deviation))
+        else:
+            pairs = _matrices(query.pairs, answer, deviation, session.n_items)
+        fit = fitted(rounds, n_voters, float(self.ridge), pairs, fit)
+        scores = _rounded(fit.strengths)
+        order = descending(scores, session)
+        return Consensus(order if pairs is None else _searched(order, fit, pairs, session), {"scores": scores})
 
 
 def _round(number, order):
-    """Return the query of a round for items in this order."""
+    """Return the query of a round for items in this order; every second round shifts the cuts by half a group."""
+    return GroupNetWins(_cut(order, _SIZES[number], shifted=number and number % 2 == 0), number)
+
+
+def _cut(order, share, shifted):
+    """Return groups of neighbours, about this share of the items each, or None for one group of all."""
     m = len(order)
-    size = max(_LEAST, int(_SIZES[number] * m))
+    size = max(_LEAST, int(share * m))
     if size >= _MOST * m:
-        return GroupNetWins(round=number)
-    first = size // 2 if number and number % 2 == 0 else size  # every second round shifts the cuts by half a group
-    return GroupNetWins(tuple(tuple(group.tolist()) for group in np.split(order, range(first, m, size))), number)
+        return None
+    first = size // 2 if shifted else size
+    return tuple(tuple(group.tolist()) for group in np.split(order, range(first, m, size)))
 
 
-def _rounded(strengths):
-    """Return strengths rounded to nine digits of the largest, because all strengths may be tiny."""
-    unit = 10.0 ** (np.floor(np.log10(np.abs(strengths).max() or 1.0)) - _DIGITS)
-    return np.round(strengths / unit) * unit + 0.0  # no -0.0
+def _last_question(order, rounds, fit, n_voters, session):
+    """Return the query for the margins of pairs in doubt, or for net wins within groups.
+
+    Pairs are sorted by how many deviations their margins are from 0. Their number has the largest `_gain`, because more
+    pairs have more noise each.
+    """
+    m = session.n_items
+    groups = ScaledMargins(groups=_cut(order, _SIZES[-1], shifted=False))
+    one = ScaledMargins(((0, 1),))
+    noise = session.deviation(groups) / one.scale(m)  # on a single margin
+    misfit = _misfit(rounds, fit)
+    if m < 2 or noise * np.sqrt(2 * m) > max(_CLEAR * n_voters, min(_DROWNED * n_voters, 2 * np.sqrt(misfit))):
+        return groups
+    first, second = np.triu_indices(m, 1)
+    margins, slopes = (each[first, second] for each in fit.model())
+    variance = slopes**2 * (1 / fit.curvature[first] + 1 / fit.curvature[second]) + misfit + _TINY
+    doubt = np.argsort(np.abs(margins) / np.sqrt(variance), kind="stable")[:MOST_PAIRS]
+    margins, variance = margins[doubt], variance[doubt]
+    least = (_NEGLIGIBLE * n_voters) ** 2 / noise**2 if noise else np.inf
+    sizes = np.rint(np.geomspace(min(len(doubt), max(2 * m, least)), len(doubt), _TRIED)).astype(int)
+    best = max(sorted(set(sizes.tolist())), key=lambda size: _gain(margins[:size], variance[:size], size * noise**2))
+    chosen = doubt[:best]
+    return ScaledMargins(tuple(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)))
+
+
+def _misfit(rounds, fit):
+    """Return the variance of margins around the model, beyond what noise explains at two deviations."""
+    surplus = fit.residuals.size - len(fit.strengths)
+    opponents = sum(
+        sum(len(group) * (len(group) - 1) for group in each.groups or [each.wins]) / each.deviation**2
+        for each in rounds
+    )
+    excess = (fit.residuals**2).sum() - surplus - 2 * np.sqrt(2 * surplus)
+    return max(0.0, excess / opponents) if opponents else 0.0
+
+
+def _gain(margins, variance, noise):
+    """Return by how much noisy answers would lower the expected loss, for pairs with these margins and variances."""
+    deviation = variance / np.sqrt(variance + noise)
+    x = np.abs(margins) / deviation
+    return (deviation * (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) - x * ndtr(-x))).sum()
+
+
+def _matrices(pairs, answer, deviation, n_items):
+    """Return the answer about pairs as `PairMargins`."""
+    first, second = np.array(pairs, dtype=np.intp).T
+    margins, weights = np.zeros((2, n_items, n_items))
+    margins[first, second], margins[second, first] = answer, -answer
+    weights[first, second] = weights[second, first] = 1 / deviation**2
+    return PairMargins(margins, weights)
+
+
+def _searched(order, fit, pairs, session):
+    """Return the order that a local search finds on margins of model and answers; `order` if the model explains all."""
+    margins, _ = fit.model()
+    asked = pairs.weights > 0
+    apart, noise = pairs.margins[asked] - margins[asked], 1 / pairs.weights.max()
+    misfit = (apart**2).mean() - noise * (1 + 2 / np.sqrt(len(apart)))  # the matrix has each pair twice
+    if misfit <= 0:
+        return order
+    margins[asked] += apart * (misfit / (misfit + noise))
+    cost = np.rint(-margins * (_FINE / (np.abs(margins).max() or 1.0))).astype(np.int64)
+    found, kicks = insertion_search(cost, order), 0
+    while kicks < _KICKS and (np.triu(cost[np.ix_(found, found)]) > 0).any():  # some pair is in the wrong order
+        kicked, kicks = insertion_search(cost, _kicked(found, session.coins)), kicks + 1
+        if total_cost(cost, kicked) < total_cost(cost, found):
+            found = kicked
+    return found
+
+
+def _kicked(order, coins):
+    """Return an order in which a few random items are moved to random places."""
+    order = order.tolist()
+    for _ in range(3):
+        item = order.pop(coins.integer(len(order)))
+        order.insert(coins.integer(len(order) + 1), item)
+    return order
+
+
+def _rounded(values):
+    """Return numbers rounded to nine digits of the largest, because all strengths may be tiny."""
+    unit = 10.0 ** (np.floor(np.log10(np.abs(values).max(initial=0) or 1.0)) - _DIGITS)
+    return np.round(values / unit) * unit + 0.0  # no -0.0

@@ -17,8 +17,8 @@ from sklearn_dprank.privacy.rounding import round_down
 NEIGHBORING = ["add_remove", "replace"]
 # Sizes of the groups of each round, by hand: see tests/rules/test_swiss.py.
 GROUPS = {
-    10: [[10]] * 4,
-    45: [[45], [18, 18, 9], [4, 9, 9, 9, 9, 5], [9] * 5],
+    10: [[10]] * 3,
+    45: [[45], [18, 18, 9], [4, 9, 9, 9, 9, 5]],
 }
 
 
@@ -30,15 +30,19 @@ def plan_of(estimator, m):
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
 @pytest.mark.parametrize("m", GROUPS)
 def test_noise_of_each_round(m, neighboring):
-    """sigma_r = s1 sqrt(sum_groups k (k^2 - 1) / 3 / f_r), twice that under replace, where n is free."""
+    """sigma_r = s1 sqrt(sum_groups k (k^2 - 1) / 3 / f_r), twice that under replace, where n is free.
+
+    The last has 64 times the sigma of the net wins of all items, for the same share, whatever it is about.
+    """
     plan = plan_of(DPSwissBorda(0.3, 1e-6, neighboring), m)
-    counted, *rounds = (price.mechanism for price in plan.prices.values())
+    counted, *rounds, last = (price.mechanism for price in plan.prices.values())
     s1 = gaussian_sigma(0.3, 1e-6)
     rest = 0.98 if neighboring == "add_remove" else 1.0
-    for mechanism, share, sizes in zip(rounds, (0.30, 0.20, 0.25, 0.25), GROUPS[m], strict=True):
+    for mechanism, share, sizes in zip([*rounds, last], (0.30, 0.20, 0.25, 0.25), [*GROUPS[m], [m]], strict=True):
         squared = sum(k * (k * k - 1) / 3 for k in sizes)
         moves = 1 if neighboring == "add_remove" else 2
-        assert mechanism.sigma == pytest.approx(s1 * moves * math.sqrt(squared / (share * rest)), rel=1e-9)
+        times = 64 if mechanism is last else 1
+        assert mechanism.sigma == pytest.approx(times * s1 * moves * math.sqrt(squared / (share * rest)), rel=1e-9)
     if neighboring == "add_remove":
         assert counted.sigma == pytest.approx(s1 / math.sqrt(0.02), rel=1e-9)
     else:
@@ -69,13 +73,29 @@ def test_the_promise_is_certified_without_a_seed():
 
 
 @pytest.mark.parametrize("neighboring", NEIGHBORING)
-def test_scores_are_the_order(neighboring):
+def test_scores_are_the_order_if_the_model_explains_them(neighboring):
     X = make_mallows(500, 30, 0.8, random_state=0)
     fitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(X)
     np.testing.assert_array_equal(fitted.ranks_, (-fitted.scores_).argsort().argsort())
     assert abs(fitted.scores_.sum()) < 1e-6
     refitted = DPSwissBorda(0.5, neighboring=neighboring, random_state=0).fit(Profile.from_rankings(X))
     np.testing.assert_array_equal(refitted.scores_, fitted.scores_)
+
+
+def test_a_split_electorate_converges():
+    """A third of the voters agree, and all others balance each other: Borda is right, and so are Swiss rounds."""
+    rng = np.random.default_rng(0)
+    random = rng.permuted(np.tile(np.arange(20), (1000, 1)), axis=1)
+    profile = Profile.from_rankings(np.concatenate([np.tile(np.arange(20), (1000, 1)), random, 19 - random]))
+    for seed in range(3):
+        assert DPSwissBorda(10.0, random_state=seed).fit(profile).ranks_.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_few_items(m):
+    for epsilon in (0.1, 100.0):
+        fitted = DPSwissBorda(epsilon, random_state=0).fit([list(range(m))] * 50)
+        assert sorted(fitted.ranks_) == list(range(m))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn_dprank.ballots.profile import Profile
 from sklearn_dprank.mechanisms import GaussianNoise, NoNoise
 from sklearn_dprank.privacy.calibration import gaussian_delta
-from sklearn_dprank.queries import GroupNetWins
+from sklearn_dprank.queries import GroupNetWins, ScaledMargins
 from sklearn_dprank.sampling.streams import Bits
 
 RELATIONS = ["add_remove", "replace"]
@@ -93,6 +93,33 @@ def test_no_ballot_tells_more_whoever_meets(m, neighboring):
     mu, guarantee = worst_mu(case(neighboring), ballots, [range(m)] * 5, neighboring, seeds=range(3))
     delta = gaussian_delta(guarantee.epsilon, 1.0, mu)
     assert 0.99 * guarantee.delta < delta <= guarantee.delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize(("m", "epsilon", "by_pairs"), [(4, 30.0, True), (21, 30.0, True), (21, 0.5, False)])
+def test_both_kinds_of_last_question_cost_the_same(m, epsilon, by_pairs, neighboring):
+    """A ballot and its reverse reach the price of pairs and of groups; rounding of the scale leaves little unused."""
+    rng = np.random.default_rng(m)
+    ballots = rng.permuted(np.tile(np.arange(m, dtype=float), (4, 1)), axis=1)
+    ballots = np.concatenate([ballots, m - 1 - ballots[:2], ballots[:1] // 2, ballots[:1]])
+    ballots[-1][::3] = np.nan
+    estimator = case(neighboring).set_params(epsilon=epsilon)
+    profiles, _ = neighbours([range(m)] * 40, ballots, neighboring, m)
+    for seed in range(3):
+        heard, _ = transcript(estimator, profiles[0], seed)
+        assert (heard[-1][0].pairs is not None) == by_pairs
+    mu, guarantee = worst_mu(estimator, ballots, [range(m)] * 40, neighboring, seeds=range(3))
+    delta = gaussian_delta(guarantee.epsilon, 1.0, mu)
+    assert 0.9 * guarantee.delta < delta <= guarantee.delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_a_last_question_that_is_not_scaled_is_caught(neighboring, monkeypatch):
+    """Net wins within groups at the scale of one pair."""
+    monkeypatch.setattr(ScaledMargins, "scale", lambda self, n_items: 64 * 14)
+    ballots = np.array([np.arange(14.0), np.arange(14.0)[::-1]])
+    mu, guarantee = worst_mu(case(neighboring), ballots, [range(14)] * 5, neighboring, seeds=[0])
+    assert gaussian_delta(guarantee.epsilon, 1.0, mu) > 10 * guarantee.delta
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)

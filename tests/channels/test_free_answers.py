@@ -112,4 +112,5 @@ def test_a_mechanism_that_does_not_say_how_much_noise_it_adds_is_refused():
 
 def test_answers_of_one_kind_are_told_together():
     how = Central(1.0, 1e-6, "gaussian", neighboring="replace").plan(SwissRule().asks(20), 20).guarantee.how
-    assert how == "no noise on 1 x NumberOfVoters, then rounded Gaussian noise on 4 x GroupNetWins"
+    noise = "then rounded Gaussian noise on"
+    assert how == f"no noise on 1 x NumberOfVoters, {noise} 3 x GroupNetWins, {noise} 1 x ScaledMargins"

@@ -113,7 +113,9 @@ def test_what_no_ballot_moves_is_exact():
     plan = SecureAggregation(1.0).plan(SwissRule().asks(20), 20, 700)
     session = plan.open(Profile.from_rankings(make_mallows(700, 20, 0.8, random_state=0)))(Bits.from_random_state(0))
     assert session.answer(NumberOfVoters()) == 700
-    assert "NumberOfVoters" not in plan.guarantee.how and "4 x GroupNetWins" in plan.guarantee.how
+    assert (
+        "NumberOfVoters" not in plan.guarantee.how and "3 x GroupNetWins, then 1 x ScaledMargins" in plan.guarantee.how
+    )
     alone = SecureAggregation(1.0).plan([Ask(NumberOfVoters())], 3, 5)
     assert alone.open(Profile.from_rankings(BALLOTS))(Bits.from_random_state(0)).answer(NumberOfVoters()) == 6
 

@@ -15,7 +15,16 @@ from sklearn_dprank.collection.server import AggregationServer, agreed
 from sklearn_dprank.datasets import make_mallows
 from sklearn_dprank.metrics import average_kendall_tau
 from sklearn_dprank.privacy.ledger import BudgetExhausted
-from sklearn_dprank.queries import AllMargins, GroupNetWins, Histogram, NetWins, NumberOfVoters, PairMargin, PairTallies
+from sklearn_dprank.queries import (
+    AllMargins,
+    GroupNetWins,
+    Histogram,
+    NetWins,
+    NumberOfVoters,
+    PairMargin,
+    PairTallies,
+    ScaledMargins,
+)
 from sklearn_dprank.rules import AdaptiveBradleyTerryRule, BradleyTerryRule, InstantRunoffRule, KwikSortRule, SwissRule
 from sklearn_dprank.sampling.streams import Bits
 
@@ -75,8 +84,10 @@ def test_swiss_rounds_from_end_to_end():
     field = Field(estimator.protocol(names), X.tolist())
     fitted = field.fit(estimator)
     assert [question["question"] for question in field.questions] == [1, 2, 3, 4]
-    assert [list(map(len, q["groups"])) for q in field.questions] == [[20], [8, 8, 4], [4, 8, 8], [8, 8, 4]]
-    assert all(set(q) == {"protocol", "question", "groups"} for q in field.questions)
+    *rounds, last = field.questions
+    assert [list(map(len, q["groups"])) for q in rounds] == [[20], [8, 8, 4], [4, 8, 8]]
+    assert all(set(q) == {"protocol", "question", "groups"} for q in rounds)
+    assert set(last) == {"protocol", "question", "margins"} and set(last["margins"]) == {"pairs"}
     assert sorted(fitted.consensus_) == sorted(names)
     ranks = np.array([fitted.consensus_.tolist().index(name) for name in names])
     assert average_kendall_tau(ranks, X) < average_kendall_tau(-Profile.from_rankings(X).net_wins, X) + 0.02
@@ -88,13 +99,14 @@ def test_swiss_rounds_from_end_to_end():
 
 CASES = [
     (SecureAggregation(4.0, 1e-2, 3, min_reports=6), SwissRule(), GroupNetWins()),
+    (SecureAggregation(4.0, 1e-2, 3, min_reports=6), SwissRule(), ScaledMargins(((0, 2), (2, 1)))),
     (SecureAggregation(4.0, 1e-2, min_reports=6), KwikSortRule(), PairMargin(0, 2)),
     (SecureAggregation(4.0, 1e-2, min_reports=6), AdaptiveBradleyTerryRule(2), PairTallies(((0, 2), (1, 2)), 0)),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("channel", "rule", "query"), CASES, ids=["groups", "pairs", "tallies"])
+@pytest.mark.parametrize(("channel", "rule", "query"), CASES, ids=["groups", "scaled", "pairs", "tallies"])
 def test_fit_simulates_what_is_summed_round_by_round(channel, rule, query):
     """Of the first answer: exact statistic and Skellam noise of all voters, here and there."""
     ballots = [[0, 1, 2], [0, 1, 2], [2, 0, 1], [1, 0, 1], [NAN, 0, 1], [NAN] * 3]

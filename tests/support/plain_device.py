@@ -367,6 +367,25 @@ def histogram(ballot, coins, unseen_last):
     return [int(k == cell) for k in range(math.factorial(m))]
 
 
+def group_net_wins(ballot, groups):
+    group_of = {item: group for group in groups for item in group}
+    return [sum(margin(ballot, i, j) for j in group_of[i] if j != i) for i in range(len(ballot))]
+
+
+def scaled_margins(ballot, about):
+    m = len(ballot)
+    if "pairs" in about:
+        values, squared = [margin(ballot, i, j) for i, j in about["pairs"]], len(about["pairs"])
+    else:
+        values = group_net_wins(ballot, about["groups"])
+        squared = sum((len(group) - 1) * len(group) * (len(group) + 1) // 3 for group in about["groups"])
+    scale, limit = 1, 4096 * (m - 1) * m * (m + 1) // 3
+    while squared and (scale + 1) ** 2 * squared <= limit:
+        scale += 1
+    scale = scale if squared else math.isqrt(limit)
+    return [scale * value for value in values] + [0] * (max(m, min(m * (m - 1) // 2, 16384)) - len(values))
+
+
 def counted(statistic, ballot, about, coins):
     """What the ballot adds to a sum."""
     m, name = len(ballot), statistic if isinstance(statistic, str) else statistic["name"]
@@ -380,8 +399,9 @@ def counted(statistic, ballot, about, coins):
         named = [*about, *(pair[::-1] for pair in about)]
         return [int([i, j] in named and opinion(ballot, i, j) == 1) for i in range(m) for j in range(m)]
     if name == "group_net_wins":
-        group_of = {item: group for group in about for item in group}
-        return [sum(margin(ballot, i, j) for j in group_of[i] if j != i) for i in range(m)]
+        return group_net_wins(ballot, about)
+    if name == "scaled_margins":
+        return scaled_margins(ballot, about)
     if name == "positional_scores":
         return scores_of_places(ballot, statistic["scores"])
     return histogram(ballot, coins, name == "histogram_unseen_last")

@@ -34,6 +34,7 @@ from sklearn_dprank.queries import (
     NetWins,
     PairMargin,
     PairTallies,
+    ScaledMargins,
 )
 from sklearn_dprank.rules import KwikSortRule
 from sklearn_dprank.sampling.streams import Bits, BitSource
@@ -216,6 +217,11 @@ def rounds():
     asks = [Ask(PairTallies(), times=2, share=Fraction(1, 2)), Ask(AllMargins(), share=Fraction(1, 2))]
     about = [(1, {"pairs": [[0, 1], [1, 2]]}), (3, {})]
     yield "skellam-rounds, counts of pairs", in_rounds(asks, 3), [1, None, 0], about, {}
+    scaled = in_rounds([Ask(ScaledMargins(), times=3)], 5)
+    about = [(1, {"pairs": [[4, 1], [0, 2], [1, 3]]}), (2, {"groups": [[3, 1], [0, 4, 2]]}), (3, {"pairs": [[0, 1]]})]
+    asked = [(number, {"margins": margins}) for number, margins in about]
+    for what, ballot in BALLOTS.items():
+        yield f"skellam-rounds, scaled margins, {what}", scaled, ballot, asked, {}
     swiss = SecAggSwissBorda(epsilon=1.0, n_servers=3, min_reports=2000).protocol(14)
     groups = [[[*range(14)]], [[*range(13, -1, -2), 0], [*range(2, 14, 2)]]]
     asked = [(number, {"groups": made}) for number, made in enumerate(groups, 1)]
@@ -267,11 +273,14 @@ def refused_protocols():
 
     swiss = SecAggSwissBorda(epsilon=1.0, min_reports=1000).protocol(20)
     first, *others = swiss["rounds"]
+    last = others[-1]
     yield "rounds for too few voters", {**swiss, "min_reports": 999}
     yield "a round more than is paid for", {**swiss, "rounds": [first, first, *others]}
     yield "a round asked twice", {**swiss, "rounds": [{**first, "times": 2}, *others]}
     yield "a round with less noise", {**swiss, "rounds": [{**first, "rate": [1, 2**20]}, *others]}
-    yield "larger groups than are paid for", {**swiss, "rounds": [first, *([{**others[0], **of_all(20)}] * 3)]}
+    yield "larger groups than are paid for", {**swiss, "rounds": [first, *([{**others[0], **of_all(20)}] * 2), last]}
+    yield "scaled margins with less noise", {**swiss, "rounds": [*others, {**last, "rate": [1, 2**20]}]}
+    yield "scaled margins with sizes", {**swiss, "rounds": [*others, {**last, "statistic": {"name": "scaled_margins"}}]}
     yield "groups that leave an item out", {**swiss, "rounds": [{**first, **of_all(19)}, *others]}
     yield "no rounds", {**swiss, "rounds": []}
     yield "a round with a field more", {**swiss, "rounds": [{**first, "note": ""}, *others]}

@@ -21,6 +21,7 @@ from ...ballots.sorting import placed
 from .ballot import net_wins, places
 from .protocol import is_pair, is_whole, refuse_unless
 
+_MARGIN_SCALE, _MOST_PAIRS = 64, 2**14  # of scaled margins
 _LARGEST_SCORES = 2**58  # sum of absolute scores stays below it, so that shared scores are 64-bit integers
 
 
@@ -125,15 +126,47 @@ class _GroupNetWins(Summand):
     def accepts(self, about):
         if type(about) is not list or not all(type(group) is list for group in about):
             return False
-        items = [item for group in about for item in group]
-        whole = all(is_whole(item, 0, self.n_items - 1) for item in items) and len(set(items)) == self.n_items
-        return whole and [len(group) for group in about] == self._groups
+        return [len(group) for group in about] == self._groups and _hold_each_once(about, self.n_items)
 
     def of(self, ballots, about, coins):
-        wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
-        for group in about:
-            wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
-        return wins
+        return _group_wins(ballots, about)
+
+
+class _ScaledMargins(Summand):
+    """Margins of pairs, or net wins within groups, times an integer scale, then zeros.
+
+    The scale is the largest for which the squared L2 sensitivity of adding a ballot is at most that of 64 times the
+    net wins of all items. So each question has the same cost.
+    """
+
+    asked_about = "margins"
+
+    def _sizes(self, stated):
+        m = self.n_items
+        self._squared, pairs = _MARGIN_SCALE**2 * (m * (m * m - 1) // 3), min(math.comb(m, 2), _MOST_PAIRS)
+        self.largest = math.isqrt(self._squared)
+        numbers = max(m, pairs)
+        return numbers, 2 * math.isqrt(self._squared * numbers), 4 * self._squared
+
+    def accepts(self, about):
+        if type(about) is not dict or set(about) not in ({"pairs"}, {"groups"}):
+            return False
+        (name, lists), m = next(iter(about.items())), self.n_items
+        if type(lists) is not list or not all(type(each) is list for each in lists):
+            return False
+        if name == "groups":
+            return all(lists) and _hold_each_once(lists, m)
+        return 1 <= len(lists) <= self.numbers and all(is_pair(pair, m) or is_pair(pair[::-1], m) for pair in lists)
+
+    def of(self, ballots, about, coins):
+        if "groups" in about:
+            values = _group_wins(ballots, about["groups"])
+            squared = sum(k * (k * k - 1) // 3 for k in map(len, about["groups"]))
+        else:
+            first, second = np.array(about["pairs"], dtype=np.int64).reshape(-1, 2).T
+            values, squared = _margins(ballots, first, second), len(about["pairs"])
+        scale = max(1, math.isqrt(self._squared // max(squared, 1)))
+        return np.pad(scale * values, ((0, 0), (0, self.numbers - values.shape[1])))
 
 
 class _PositionalScores(Summand):
@@ -191,6 +224,7 @@ SUMMANDS: Mapping[str, type[Summand]] = MappingProxyType(
         "pair_margin": _PairMargin,
         "pair_counts": _PairCounts,
         "group_net_wins": _GroupNetWins,
+        "scaled_margins": _ScaledMargins,
         "positional_scores": _PositionalScores,
         "histogram": _Histogram,
         "histogram_unseen_last": _HistogramUnseenLast,
@@ -215,6 +249,21 @@ def summand(statistic: Any, n_items: int) -> Summand:
     refuse_unless(known, "statistic", f"one of {list(SUMMANDS)}, with what belongs to it and nothing else")
     stated = {key: value for key, value in whole.items() if key != "name"}
     return SUMMANDS[str(name)](n_items, stated)
+
+
+def _hold_each_once(groups, n_items):
+    """Return whether lists of untrusted content together hold each item once."""
+    items = [item for group in groups for item in group]
+    whole = len(items) == n_items and all(is_whole(item, 0, n_items - 1) for item in items)
+    return whole and len(set(items)) == n_items
+
+
+def _group_wins(ballots, groups):
+    """Return each voter's net wins within groups that together hold each item once."""
+    wins = np.zeros(ballots.table.shape[::-1], dtype=np.int64)
+    for group in groups:
+        wins[:, group] = net_wins(ballots.table[group], ballots.sentinel)
+    return wins
 
 
 def _margins(ballots, rows, columns):

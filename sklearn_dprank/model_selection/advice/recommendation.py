@@ -323,7 +323,7 @@ def _relation(trust, neighboring):
 
 _MESSAGES = (1, 2, 3, 4, 6, 8, 12, 16)  # messages per voter in the shuffle model
 _MOST_PRUDENT_ITEMS = 16
-_LEAST_SWISS_ITEMS = 14  # with fewer items, all rounds are net wins of all items
+_LEAST_SWISS_ITEMS = 14  # with fewer items, no round has groups
 _MOST_REPORTS = 10**6  # limit for amplification; more voters would hide a voter better, so the result is a bound
 _MOST_PEELED_ITEMS = 1000  # beyond, the exact range of a pick takes seconds to compute
 
@@ -385,7 +385,6 @@ class Release:
     def of_normal(self) -> float:
         """Signal of Borda with Gaussian noise."""
         return self.of_noise(gaussian_sigma(self.epsilon, self.delta, math.sqrt(self.sensitivity.l2_squared)))
-
 
     @property
     def range_of_pick(self) -> float:

@@ -48,7 +48,8 @@ class OneDevice(RuleBasedStateMachine):
         """One of two questions of this number, and its name: what may be answered once."""
         question = {"protocol": digest(self.protocol), "question": number}
         if self.protocol is SUMS:
-            return {**question, "groups": GROUPS[which]}, (number, which)
+            about = {"groups": GROUPS[which]}
+            return {**question, **({"margins": about} if number == 4 else about)}, (number, which)
         kind = "last" if last else "each"
         return {**question, "kind": kind, "pairs": PAIRS[which]}, (kind, number)
 

@@ -15,7 +15,7 @@ from sklearn_dprank.collection.client import Device, RefusedProtocol, rounds
 from sklearn_dprank.collection.client.protocol import digest
 from sklearn_dprank.privacy.ledger import BudgetExhausted
 from sklearn_dprank.privacy.skellam import SkellamRelease, skellam_epsilon
-from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin
+from sklearn_dprank.queries import Ask, GroupNetWins, NetWins, PairMargin, ScaledMargins
 from sklearn_dprank.sampling.streams import Bits
 
 SWISS = SecAggSwissBorda(epsilon=1.0, min_reports=300).protocol(20)
@@ -28,7 +28,8 @@ PAIRS = SecureAggregation(epsilon=1.0, min_reports=300).plan(SEVERAL, 4).protoco
 def asked(number, order=BALLOT, protocol=SWISS):
     ends = np.cumsum(SIZES[number - 1])
     groups = [list(order[end - size : end]) for size, end in zip(SIZES[number - 1], ends, strict=True)]
-    return {"protocol": digest(protocol), "question": number, "groups": groups}
+    about = {"margins": {"groups": groups}} if number == 4 else {"groups": groups}
+    return {"protocol": digest(protocol), "question": number, **about}
 
 
 def total(messages, modulus_bits):
@@ -50,10 +51,12 @@ def test_answers_add_up_to_net_wins_within_groups(n_servers):
         messages = device.answer(question, ballot)
         assert [message["server"] for message in messages] == list(range(n_servers))
         assert {message["question"] for message in messages} == {digest(question)}
-        query = GroupNetWins(tuple(map(tuple, question["groups"])))
+        groups = tuple(map(tuple, question["groups"] if number < 4 else question["margins"]["groups"]))
+        query = GroupNetWins(groups) if number < 4 else ScaledMargins(groups=groups)
         exact = query.vector(Profile.from_rankings([[np.nan if p is None else p for p in ballot]]), None)
-        off = total(messages, protocol["rounds"][number - 1]["modulus_bits"]) - exact
-        assert np.abs(off).max() <= 2 and np.count_nonzero(off) < 8
+        answer = query.read(total(messages, protocol["rounds"][number - 1]["modulus_bits"]), 20)
+        off = (answer - exact) / (1 if number < 4 else query.scale(20))
+        assert np.abs(off).max() <= 2 and np.count_nonzero(np.rint(off)) < 8
 
 
 def test_messages_say_nothing_of_the_voter():
@@ -193,17 +196,20 @@ def test_one_report_is_not_asked_for():
 
 
 def released(protocol, n_voters):
-    """The releases of all rounds, written once more: net wins within groups of these sizes."""
+    """The releases of all rounds, written once more: net wins within groups of these sizes, then scaled margins."""
     out = []
-    for kind, sizes in zip(protocol["rounds"], SIZES, strict=True):
+    for kind, sizes in zip(protocol["rounds"][:3], SIZES[:3], strict=True):
         l1, l2_squared = 2 * sum(k * k // 2 for k in sizes), 4 * sum(k * (k * k - 1) for k in sizes) // 3
         variance = 2 * kind["rate"][0] / kind["rate"][1] * n_voters
         out.append(SkellamRelease(variance, l1, l2_squared))
-    return out
+    last, squared = protocol["rounds"][3], 4096 * 20 * 399 // 3
+    variance = 2 * last["rate"][0] / last["rate"][1] * n_voters
+    return [*out, SkellamRelease(variance, 2 * math.isqrt(squared * 190), 4 * squared)]
 
 
 def test_all_rounds_together_keep_what_is_stated():
-    assert [kind["statistic"]["sizes"] for kind in SWISS["rounds"]] == SIZES
+    assert [kind["statistic"]["sizes"] for kind in SWISS["rounds"][:3]] == SIZES[:3]
+    assert SWISS["rounds"][3]["statistic"] == "scaled_margins"
     assert 0.999 < skellam_epsilon(1e-6, released(SWISS, 300)) <= 1
     alone = skellam_epsilon(1e-6, released(SWISS, 1))
     assert alone <= Device(SWISS).epsilon <= float(SWISS["local_epsilon"])

@@ -21,7 +21,8 @@ GROUPS |= {3: [[*range(4)], [*range(4, 12)], [*range(12, 20)]], 4: GROUPS[2]}
 def asked(number, backwards=False):
     """The question of a round, or another one of the same number."""
     groups = [[19 - item for item in group] for group in GROUPS[number]] if backwards else GROUPS[number]
-    return {"protocol": digest(ROUNDS), "question": number, "groups": groups}
+    about = {"margins": {"groups": groups}} if number == 4 else {"groups": groups}
+    return {"protocol": digest(ROUNDS), "question": number, **about}
 
 
 def answers(voters, question):
