@@ -323,7 +323,7 @@ def test_bad_scores(scores, message):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Kemeny(tolerance=-1), "tolerance must be a finite number of at least 0, got -1."),
+        (Kemeny(tolerance=-1), "tolerance must be None or a finite number of at least 0, got -1."),
         (Kemeny(work_limit=-1), "work_limit must be None or an integer of at least 0, got -1."),
         (BradleyTerry(ridge=0), "ridge must be a number above 0 and at most 1e+100, got 0."),
         (

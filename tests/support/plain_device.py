@@ -320,13 +320,16 @@ def poisson(rate, words):
     """By rejection; the decision is made with as many digits as anybody could ask for."""
     mode, width = math.floor(rate), max(2, math.isqrt(math.floor(rate)))
     with localcontext(prec=80):
+        mean, known, reached = Decimal(rate.numerator) / rate.denominator, {0: Decimal(1)}, {1: 0, -1: 0}
 
         def likelihood(j):
-            """P(mode + j) / P(mode)."""
-            known = Fraction(1)
-            for k in range(mode + min(j, 0) + 1, mode + max(j, 0) + 1):
-                known = known * rate / k if j > 0 else known * k / rate
-            return Decimal(known.numerator) / Decimal(known.denominator) if mode + j >= 0 else Decimal(0)
+            """P(mode + j) / P(mode), by one factor for each step from the mode."""
+            side = 1 if j > 0 else -1
+            while (here := reached[side]) != j and abs(here) < abs(j):
+                k = mode + here + (side > 0)
+                known[here + side] = known[here] * (mean / k if side > 0 else k / mean)
+                reached[side] += side
+            return known[j]
 
         heights = [likelihood(j).ln() + Decimal(abs(j)) / width for j in range(-min(mode, 4 * width), 4 * width)]
         bound = Decimal(math.ceil(2**20 * (float(max(heights)) + 1e-6))) / 2**20
