@@ -118,8 +118,11 @@ class ScaledMargins(Query):
         return vector[: n_items if self.pairs is None else len(self.pairs)]  # devices append zeros
 
     def sensitivity(self, n_items: int, neighboring: Neighboring) -> Sensitivity:
-        change, squared = changed_ballots(neighboring), _squared(n_items)
-        return Sensitivity(change * isqrt(squared * _numbers(n_items)), Fraction(change**2 * squared))
+        change, squared, numbers = changed_ballots(neighboring), _squared(n_items), _numbers(n_items)
+        if self.pairs is not None and len(self.pairs) > numbers:  # a ledger must refuse so many, which may be repeated
+            numbers = len(self.pairs)
+            squared = max(squared, numbers * self.scale(n_items) ** 2)
+        return Sensitivity(change * isqrt(squared * numbers), Fraction(change**2 * squared))
 
 
 def _squared(n_items):

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from oracles import all_ballots, naive_counts, profiles
 
 from sklearn_dprank.ballots.profile import Profile
-from sklearn_dprank.queries import GroupNetWins, ScaledMargins
+from sklearn_dprank.channels import Central
+from sklearn_dprank.privacy.ledger import BudgetExhausted
+from sklearn_dprank.queries import Ask, GroupNetWins, ScaledMargins
 from sklearn_dprank.queries.base import weighted_sensitivity
 from sklearn_dprank.queries.scaled import MOST_PAIRS
+from sklearn_dprank.sampling.streams import Bits
 
 
 @pytest.mark.slow
@@ -79,6 +82,19 @@ def test_scales_lose_little(m):
             query.check(m)
             used = Fraction(query.scale(m) ** 2 * size, 4096 * whole)
             assert (1 - Fraction(1, 32)) < used <= 1
+
+
+@pytest.mark.parametrize(("m", "size"), [(3, 4), (3, 10**5), (200, MOST_PAIRS + 1)])
+def test_a_ledger_refuses_more_pairs_than_were_priced(m, size):
+    """A session does not call `check`, so the sensitivity must tell; pairs may be repeated."""
+    query = ScaledMargins(((0, 1),) * size)
+    moved = query.vector(Profile.from_rankings([np.arange(m)]), None)
+    stated = query.sensitivity(m, "add_remove")
+    assert moved.sum() <= stated.l1 and (moved**2).sum() <= stated.l2_squared
+    assert not stated.within(ScaledMargins().sensitivity(m, "add_remove"))
+    session = Central(1.0, 1e-6, "gaussian").plan([Ask(ScaledMargins())], m).open(Profile.from_rankings([np.arange(m)]))
+    with pytest.raises(BudgetExhausted, match="more sensitive than"):
+        session(Bits.from_random_state(0)).answer(query)
 
 
 def test_one_person_of_much_weight():
