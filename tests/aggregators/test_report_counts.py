@@ -164,6 +164,18 @@ def test_the_first_report_of_a_registered_voter_counts():
             total.to_json()
 
 
+def test_a_sum_does_not_replace_the_reports_of_registered_voters():
+    """A sum of reports does not tell whether each voter is in it once, and whether the pairs are the voters' own."""
+    registered = counted("registered", sent("registered"))
+    (name,) = registered.tallies
+    table = [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]  # one report on two pairs
+    tally = {"n_reports": 1, "shape": [4, 4], "counts": np.ravel(table).tolist()}
+    text = json.dumps({"report_counts": 1, "protocols": {name: tally}, "refused": {}})
+    for forged in (ReportCounts.from_json(text), registered + ReportCounts.from_json(text)):
+        with pytest.raises(ValueError, match="counts that 1 reports of the protocol .* cannot have"):
+            fitted("registered", forged)
+
+
 @pytest.mark.parametrize("name", SUBMITTED)
 def test_the_first_of_two_submissions_with_one_number_counts(name):
     """Also if they differ, and in whichever parts they are."""
