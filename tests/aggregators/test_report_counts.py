@@ -164,6 +164,16 @@ def test_the_first_report_of_a_registered_voter_counts():
             total.to_json()
 
 
+def test_a_part_without_registered_voters_may_be_sent_as_text():
+    """The sum is the same, in either order: it counts voters, and names the reason of a second report."""
+    part, empty = counted("registered", sent("registered")), counted("registered", ["{"])
+    text = ReportCounts.from_json(empty.to_json())
+    for total in (text + part, part + text):
+        same_counts(total, empty + part)
+        same_counts(total + part, (empty + part) + part)
+        assert fitted("registered", total)[0] == fitted("registered", empty + part)[0]
+
+
 def test_a_sum_does_not_replace_the_reports_of_registered_voters():
     """A sum of reports does not tell whether each voter is in it once, and whether the pairs are the voters' own."""
     registered = counted("registered", sent("registered"))

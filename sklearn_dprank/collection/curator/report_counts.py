@@ -156,10 +156,11 @@ class ReportCounts:
             )
         tallies = {name: tally.plus(other.tallies[name]) for name, tally in self.tallies.items()}
         refused = Counter(self.reports_refused) + Counter(other.reports_refused)
+        second = self.second if self.submissions else other.second  # a text does not contain it
         if twice := len(self.submissions.keys() & other.submissions.keys()):
             refused[self.second] += twice
         submissions = {**other.submissions, **self.submissions}  # the first one counts
-        return type(self)(tallies, refused, submissions, self.second)
+        return type(self)(tallies, refused, submissions, second)
 
     def __repr__(self):
         return f"ReportCounts(reports_accepted={self.reports_accepted}, reports_refused={self.reports_refused})"
