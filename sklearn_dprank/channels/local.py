@@ -120,7 +120,7 @@ class _LocalReader(ReportReader):
     an answer is then (p m + i) m + j if it puts item i before item j in a report of protocol p.
     """
 
-    second = ANSWERED_BEFORE
+    second, number = ANSWERED_BEFORE, "voter"
 
     def __init__(self, randomizer, protocols):
         super().__init__(protocols)

@@ -155,6 +155,7 @@ def test_the_first_report_of_a_registered_voter_counts():
         parts = [estimator.count_reports([report], items=ITEMS, epsilons=epsilons) for report in pair]
         total = parts[0] + parts[1]
         assert (total.reports_accepted, total.reports_refused) == (1, {"voter answered before": 1})
+        same_counts(estimator.count_reports(pair, items=ITEMS, epsilons=epsilons), total)
         both = clone(estimator).fit_reports(total, items=ITEMS, epsilons=epsilons)
         own = [epsilons[reports.index(pair[0])]]
         alone = clone(estimator).fit_reports(pair[:1], items=ITEMS, epsilons=own)
@@ -182,7 +183,7 @@ def test_a_sum_does_not_replace_the_reports_of_registered_voters():
     tally = {"n_reports": 1, "shape": [4, 4], "counts": np.ravel(table).tolist()}
     text = json.dumps({"report_counts": 1, "protocols": {name: tally}, "refused": {}})
     for forged in (ReportCounts.from_json(text), registered + ReportCounts.from_json(text)):
-        with pytest.raises(ValueError, match="counts that 1 reports of the protocol .* cannot have"):
+        with pytest.raises(ValueError, match=r"counts that 1 reports of the protocol .* cannot have"):
             fitted("registered", forged)
 
 

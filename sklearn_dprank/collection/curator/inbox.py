@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain
-from typing import Any
+from itertools import chain, groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Inbox:
                 self.accepted += 1
                 yield drawn
 
-    def read_together(self, reports, names, read):
+    def read_together(self, reports, names, read, number=None):
         """Yield (name, drawn) for blocks of accepted reports of the same protocol.
 
         Parameters
@@ -66,6 +66,8 @@ class Inbox:
         read : callable of (list of reports, name) -> object
             Reads reports of one protocol. It raises `RefusedReport` if one of them does not follow the protocol. The
             reason is counted only if the list has one report.
+        number : str or None, default=None
+            Field of a number of which only the first report counts, under any of the protocols.
 
         Yields
         ------
@@ -75,23 +77,26 @@ class Inbox:
             Result of `read` for some reports.
         """
         for block in blocks(lines(reports, LONGEST), _CHARACTERS, _CHARACTERS // _TOGETHER):
-            for name, mine in self._addressed(block, names).items():
+            for name, mine in self._addressed(block, names, number):
                 for drawn in self._accepted(mine, partial(read, name=name)):
                     yield name, drawn
 
-    def _addressed(self, block, names):
-        """Return {protocol name: parsed reports} of a block."""
-        addressed: dict[str, list[Any]] = {name: [] for name in names}
+    def _addressed(self, block, names, number):
+        """Return pairs (protocol name, parsed reports) of a block, in the order of arrival if a number is repeated."""
+        known, places = [], {name: place for place, name in enumerate(names)}
         for report in block:
             try:
                 found = parsed(report)
-                if (name := protocol_of(found)) not in addressed:
+                if (name := protocol_of(found)) not in places:
                     raise RefusedReport("another protocol")
             except RefusedReport as error:
                 self.refused[error.reason] += 1
             else:
-                addressed[name].append(found)
-        return addressed
+                known.append((name, found))
+        numbers = [found[number] for _, found in known if type(found.get(number)) is int]
+        if len(names) == 1 or len(set(numbers)) == len(numbers):
+            known.sort(key=lambda one: places[one[0]])
+        return [(name, [found for _, found in mine]) for name, mine in groupby(known, itemgetter(0))]
 
     def _accepted(self, reports, read):
         """Yield ``read(reports)``; if it refuses, try each half, so that one invalid report does not affect others."""

@@ -264,6 +264,8 @@ class ReportReader:
 
     #: Reason of refusal of a second report with the same number.
     second = RECEIVED_BEFORE
+    #: Field of this number, if reports of several protocols have it.
+    number: str | None = None
 
     def __init__(self, protocols: Iterable[dict[str, Any]]) -> None:
         self.protocols = {digest(protocol): protocol for protocol in protocols}
@@ -293,7 +295,8 @@ class ReportReader:
             parts = _parts(reports)
             return reduce_partitions(parts, self, _total) if parts else self([])
         inbox, submissions = Inbox(), dict[int, bytes]()
-        accepted = inbox.read_together(as_reports(reports), self.protocols, partial(self.read, submissions))
+        read = partial(self.read, submissions)
+        accepted = inbox.read_together(as_reports(reports), self.protocols, read, self.number)
         tallies = dict.fromkeys(self.protocols, Tally())
         n_items = len(next(iter(self.protocols.values()))["items"])
         for name, drawn, n_reports in gathered(accepted, n_items):
