@@ -133,20 +133,24 @@ def choice_range(epsilon: float, delta: float, n_choices: int) -> float:
     if basic > _LARGEST:
         return basic
 
+    allowed = delta * (1 - _SLACK)
+
     def excess(log_width):
-        return math.log(max(range_delta(epsilon, math.exp(log_width), n_choices), 5e-324)) - math.log(delta)
+        return math.log(max(range_delta(epsilon, math.exp(log_width), n_choices), 5e-324)) - math.log(allowed)
 
     # Many choices lose about as much as one Gaussian release with mu = width sqrt(n_choices) / 2.
     guess = 1.9 / (gaussian_sigma(epsilon, max(delta, 1e-200)) * math.sqrt(n_choices))
     low = math.log(max(basic, min(guess, _LARGEST)))
     if excess(low) > 0:
         low = math.log(basic)
+        if excess(low) > 0:  # by rounding: exp(log(basic)) may be above basic, and delta next to nothing
+            return basic
     high, ahead = low, 0.1
     while excess(high) <= 0:
         low, high, ahead = high, high + ahead, 2 * ahead
         if high > math.log(2 * _LARGEST):
             return math.exp(low)
     width = math.exp(brentq(excess, low, high, xtol=1e-7))
-    while width > basic and range_delta(epsilon, width, n_choices) > delta * (1 - _SLACK):
+    while width > basic and range_delta(epsilon, width, n_choices) > allowed:
         width *= 1 - 1e-7
     return max(width, basic)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 
+from sklearn_dprank.privacy import bounded_range
 from sklearn_dprank.privacy.bounded_range import choice_range, range_delta, range_deltas
 from sklearn_dprank.privacy.calibration import gaussian_epsilon
 
@@ -129,9 +130,28 @@ def test_a_thousand_choices():
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "n_choices"),
-    [(1e-9, 1e-6, 9), (1e-9, 1e-300, 9), (500.0, 1e-6, 2), (0.1, 1e-100, 12), (5.0, 0.9, 2), (1.0, 1e-290, 1)],
+    [
+        *((1e-9, 1e-6, 9), (1e-9, 1e-300, 9), (1e-9, 1e-100, 1), (500.0, 1e-6, 2)),
+        *((0.1, 1e-100, 12), (5.0, 0.9, 2), (1.0, 1e-290, 1)),
+    ],
 )
 def test_extreme_budgets(epsilon, delta, n_choices):
     width = choice_range(epsilon, delta, n_choices)
     assert epsilon / n_choices * (1 - 1e-12) <= width < math.inf
     assert width * n_choices <= epsilon or range_delta(epsilon, width, n_choices) <= delta
+
+
+def test_a_delta_close_to_one_takes_few_steps(monkeypatch):
+    """The slack below such a delta is as large as 1 - delta, so a search by small steps would take millions of them."""
+    steps = []
+
+    def counted(*given):
+        steps.append(given)
+        assert len(steps) < 100
+        return range_delta(*given)
+
+    monkeypatch.setattr(bounded_range, "range_delta", counted)
+    for delta in (1 - 1e-7, 1 - 1e-10):
+        steps.clear()
+        width = choice_range.__wrapped__(1.0, delta, 3)
+        assert range_delta(1.0, width, 3) < delta < range_delta(1.0, width * 1.5, 3)
