@@ -126,6 +126,7 @@ def accepted_questions() -> None:
 
 
 def accepted_ballots() -> None:
+    assert_type(dp.datasets.make_mallows(5, 4, phi=0.5, random_state=0), NDArray[np.int64])
     X = assert_type(make_mallows(50, 4, phi=0.5, center=[3, 0, 1, 2], random_state=0), NDArray[np.int64])
     assert_type(make_plackett_luce(50, 4, weights=(1, 4, 2, 2)), NDArray[np.int64])
     assert_type(make_uniform_profile(50, 4, random_state=0), NDArray[np.int64])
